@@ -1,0 +1,111 @@
+"""How structgen compiles its kernels: one place for Numba's options and for where compiled code is kept.
+
+Numba's own on-disk cache writes next to the source file, which fails for read-only installs, and judges
+freshness by the file's time stamp, which upgrades and container layers do not keep. So the kernels get a folder
+of their own, named by a hash of their source text; Numba's index inside it is keyed by signature, processor and
+Numba version, and its files are replaced atomically, so that processes may fill it at the same time.
+
+Numba stores its index with pickle, hence the folder is private to the user (mode 0700) and one that belongs to
+somebody else is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching
+
+from .folders import cache_root
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _folder(source: str) -> str:
+    """A private folder for the kernels compiled from this source file."""
+    digest = hashlib.blake2b(Path(source).read_bytes(), digest_size=8).hexdigest()
+    name = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}-{digest}"
+    for root in (cache_root() / "kernels", Path(tempfile.gettempdir()) / f"structgen-kernels-{_user()}"):
+        folder = root / name
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            if not folder.is_dir():
+                continue
+        if _is_private(folder):
+            return str(folder)
+    return tempfile.mkdtemp(prefix="structgen-kernels-")
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether only this user, or root, can write there."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = folder.stat()
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    """Puts a function's compiled code into `_folder`; the folder's name already is the source stamp."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        self._path = _folder(py_file)
+        self._line = py_func.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return self._path
+
+    def get_source_stamp(self) -> str:
+        return os.path.basename(self._path)
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator:
+        return cls(py_func, py_file)
+
+
+class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba's function cache in structgen's folder; a damaged or unwritable one means compiling again."""
+
+    _impl_class = _CacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            self.disable()
+
+
+def kernel(function: F) -> F:
+    """Compile a function lazily, without the GIL, and keep the machine code across processes."""
+    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+    if hasattr(compiled, "_cache"):  # with NUMBA_DISABLE_JIT=1, njit hands the function back
+        compiled._cache = _KernelCache(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+#: For helpers that only other kernels call: compiled into their callers, not kept on their own.
+inlined = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

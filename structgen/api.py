@@ -1,0 +1,164 @@
+"""`compile`: from a definition and a vocabulary to an `Index`, through the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import __version__
+from .budget import Budget, Meter
+from .definitions import Definition, Regex
+from .errors import DefinitionError, FormatError, VocabularyMismatchError
+from .progress import Progress, silent
+from .runtime.automaton import AutomatonMachine
+from .runtime.container import FORMAT_VERSION
+from .runtime.index import Index
+from .runtime.rows import RowPool
+from .vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .cache.cache import Cache
+
+
+def compile(
+    definition: Definition,
+    vocabulary: Vocabulary,
+    *,
+    cache: Cache | None = None,
+    eager: bool = True,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Index:
+    """Compile a definition for a vocabulary, or fetch it from the cache.
+
+    Parameters
+    ----------
+    definition:
+        Such as ``Regex(r"\\d+")``.
+    vocabulary:
+        The tokens of the model that will generate.
+    cache:
+        Where to look first and to keep the result; None compiles afresh.
+    eager:
+        True works out every row now. False returns after building the automaton; a row is worked out when a
+        guide first touches it, kept, and written back to the cache.
+    budget:
+        Bounds on states, memory and time; None means the defaults of `Budget`.
+    progress:
+        Called as ``progress(stage, done, total)`` while long work goes on.
+    threads:
+        How many threads walk the vocabulary; None decides by the amount of work.
+
+    Raises
+    ------
+    DefinitionError, UnsupportedError, EmptyLanguageError
+        A definition that is malformed, can't be honoured exactly, or matches nothing.
+    BudgetExceededError
+        A definition that needs more than ``budget``.
+    VocabularyError
+        A vocabulary that could get stuck: some text that it can begin, it cannot finish.
+    """
+    meter = Meter(budget or Budget())
+    report = progress or silent
+    key = cache_key(definition, vocabulary)
+    index = _from_cache(cache, key, vocabulary) if cache is not None else None
+    if index is None:
+        began = time.perf_counter()
+        report("automaton", 0, 1)
+        machine = _build(definition, vocabulary, meter)
+        report("automaton", 1, 1)
+        index = Index(definition.kind, definition.canonical(), machine)
+        index.compile_seconds = time.perf_counter() - began
+    if eager and not index.complete:
+        began = time.perf_counter()
+        index.machine.fill(threads=threads, meter=meter, progress=report)
+        index.compile_seconds += time.perf_counter() - began
+        changed = True
+    else:
+        changed = index.origin == "compiled"
+    if cache is not None:
+        if changed:
+            _to_cache(cache, key, index)
+        if not index.complete:
+            index.machine.on_new_row = _WriteBack(cache, key, index)
+    return index
+
+
+def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
+    if not isinstance(definition, Regex):
+        raise DefinitionError(
+            f"cannot compile a {type(definition).__name__}", remedy='Pass a definition such as Regex("...").'
+        )
+    from .compiler.regex.compiler import compile_regex
+    from .compiler.stuck import check_never_stuck
+
+    tables = compile_regex(definition, meter)
+    row_of = np.full(tables.states, -1, np.int32)
+    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), row_of, [])
+    check_never_stuck(machine, meter)
+    return machine
+
+
+# -- the cache -----------------------------------------------------------------------------------------------
+
+
+def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
+    """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
+    digest = hashlib.blake2b(digest_size=20, person=b"structgen-index")
+    for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__):
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _from_cache(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
+    """The cached index; a damaged entry is a miss, and goes."""
+    buffer = cache.get(key)
+    if buffer is None:
+        return None
+    try:
+        return Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
+    except (FormatError, VocabularyMismatchError):
+        cache.discard(key)
+        return None
+
+
+def _to_cache(cache: Cache, key: str, index: Index) -> None:
+    cache.put(key, index.to_bytes(with_vocabulary=False), label=index.definition[:200], kind=index.kind)
+
+
+class _WriteBack:
+    """Keeps what a lazy index learns: writes it back when its rows have doubled, and when it is complete."""
+
+    def __init__(self, cache: Cache, key: str, index: Index) -> None:
+        self._cache, self._key, self._index = cache, key, index
+        self._next = 2 * index.row_count + 1
+
+    def __call__(self) -> None:
+        if self._index.row_count >= self._next or self._index.complete:
+            self._next = 2 * self._index.row_count
+            _to_cache(self._cache, self._key, self._index)
+
+
+def compile_kernels(progress: Progress | None = None) -> float:
+    """Compile the kernels, or load them where this machine has compiled them before. Returns the seconds.
+
+    Happens by itself on first use; a build step or a server's start calls it to have it behind them.
+    """
+    began = time.perf_counter()
+    report = progress or silent
+    vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
+    samples = _KERNEL_SAMPLES
+    for done, pattern in enumerate(samples):
+        report("compiling kernels", done, len(samples))
+        compile(Regex(pattern), vocabulary)
+    report("compiling kernels", len(samples), len(samples))
+    return time.perf_counter() - began
+
+
+#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around.
+_KERNEL_SAMPLES: tuple[str, ...] = ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")

@@ -1,0 +1,261 @@
+"""Deterministic automata, and the operations on them that the front ends need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...budget import Meter
+from ...errors import BudgetExceededError
+from .nfa import BYTES, Nfa, NfaBuilder
+
+#: Elementary steps of the subset construction for each second of budget; about 3 ns each where measured.
+_WORK_PER_SECOND = 100_000_000
+
+#: Columns of a counter record.
+OPERATION, LOOP, TARGET_LOW, TARGET_MID, TARGET_HIGH = range(5)
+
+
+class CounterConflictError(Exception):
+    """Two threads of a subset would need different counts: one of the ``loops`` cannot be counted."""
+
+    def __init__(self, loops: tuple[int, ...]) -> None:
+        super().__init__(loops)
+        self.loops = loops
+
+
+@dataclass(frozen=True, eq=False)
+class Dfa:
+    """A deterministic automaton over bytes (and, on the way, markers), with at most one live counter.
+
+    Every state can reach an accepting one; transitions that could not are dead (-1). An automaton with no
+    states accepts nothing.
+
+    Parameters
+    ----------
+    table:
+        ``int32[states, classes]``: the next state, -1 for dead, or ``-2 - r`` for record ``r``.
+    classes:
+        ``int32[symbols]``: the class of each symbol; classes are numbered in order of the symbols.
+    accepting:
+        ``uint8[states]``: 1 where a text may end.
+    records:
+        ``int32[records, 5]``: operation (`kernels.SET` or `kernels.INC`), loop, and the target for the new
+        count's zone `LOW`, `MID` and `HIGH`.
+    loops:
+        ``int64[loops, 2]``: minimum and maximum count.
+    start:
+        The initial state.
+    """
+
+    table: NDArray[np.int32]
+    classes: NDArray[np.int32]
+    accepting: NDArray[np.uint8]
+    records: NDArray[np.int32]
+    loops: NDArray[np.int64]
+    start: int
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.accepting)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of symbols."""
+        return int(self.classes[-1]) + 1
+
+    def __str__(self) -> str:
+        """A table for reading: a line for each state, with its byte ranges and their targets."""
+        lines = []
+        for s in range(self.states):
+            mark = ("->" if s == self.start else "  ") + ("(%d)" if self.accepting[s] else " %d ") % s
+            moves = [f"{_symbol(lo)}-{_symbol(hi)}: {self._target(t)}" for lo, hi, t in self.ranges_of(s)]
+            lines.append(f"{mark}  {', '.join(moves)}")
+        return "\n".join(lines)
+
+    def _target(self, entry: int) -> str:
+        if entry >= 0:
+            return str(entry)
+        operation, loop, low, mid, high = self.records[-2 - entry].tolist()
+        if operation == kernels.SET:
+            return f"{mid} count=1"
+        least, most = self.loops[loop].tolist()
+        return f"count+=1 [<{least}: {low}, <{most}: {mid}, ={most}: {high}]"
+
+    def ranges_of(self, state: int) -> list[tuple[int, int, int]]:
+        """The live transitions of a state as (lowest symbol, highest symbol, table entry)."""
+        row = self.table[state][self.classes]
+        cuts = np.flatnonzero(np.diff(row)) + 1
+        begins = [0, *cuts.tolist()]
+        ends = [*cuts.tolist(), len(row)]
+        return [(b, e - 1, int(row[b])) for b, e in zip(begins, ends, strict=True) if row[b] != kernels.DEAD]
+
+
+def _symbol(symbol: int) -> str:
+    if symbol >= BYTES:
+        return f"#{symbol - BYTES}"
+    return chr(symbol) if 33 <= symbol < 127 else f"\\x{symbol:02x}"
+
+
+def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
+    """Subset construction. Raises `CounterConflictError`, or `BudgetExceededError`."""
+    budget = meter.budget
+    status, loop, other, n, table, accepting, records, n_records = kernels.determinize(
+        nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
+        nfa.start, nfa.accept, nfa.n_classes, min(budget.states, budget.memory // (4 * nfa.n_classes)),
+        int(budget.seconds * _WORK_PER_SECOND),
+    )  # fmt: skip
+    if status == kernels.CONFLICT:
+        raise CounterConflictError(tuple({x for x in (loop, other) if x >= 0}))
+    if status == kernels.TOO_MANY_STATES:
+        meter.check_memory(4 * nfa.n_classes * (n + 1), doing)
+        meter.check_states(budget.states + 1, doing)
+    if status == kernels.TOO_MUCH_WORK:
+        raise BudgetExceededError(
+            f"the definition needs more than the work of {budget.seconds:g} seconds",
+            where=doing,
+            remedy="Shrink its counted repeats or alternatives, or pass a larger budget=Budget(seconds=...).",
+        )
+    meter.check_time(doing)
+    return Dfa(
+        table=table.reshape(n, nfa.n_classes),
+        classes=nfa.classes,
+        accepting=accepting,
+        records=records[:n_records],
+        loops=nfa.loops[:, :2].copy(),
+        start=0,
+    )
+
+
+def minimize(dfa: Dfa) -> Dfa:
+    """The smallest automaton of the same language, states numbered in breadth-first order from the start.
+
+    (With counters: the coarsest that respects the counter operations, which is as small as this form gets.)
+    """
+    if not dfa.states:
+        return dfa
+    tails, labels, heads = _labelled_transitions(dfa)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    sorted_labels = labels[order]
+    begins = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]]) if len(labels) else np.zeros(0, int)
+    _, block = kernels.coarsest_partition(
+        dfa.states, tails, order, np.r_[begins, len(labels)].astype(np.int32), heads, dfa.accepting
+    )
+    return _renumbered(dfa, block)
+
+
+def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Every live transition as (tail, label, head); a record gives one for each zone, each its own label."""
+    tails, classes = np.nonzero(dfa.table != kernels.DEAD)
+    entries = dfa.table[tails, classes]
+    plain = entries >= 0
+    parts = [(tails[plain], classes[plain], entries[plain])]
+    if not plain.all():
+        tails, classes, record = tails[~plain], classes[~plain], dfa.records[-2 - entries[~plain]]
+        for zone in range(3):
+            heads = record[:, TARGET_LOW + zone]
+            kind = 1 + zone + 3 * record[:, OPERATION] + 6 * record[:, LOOP].astype(np.int64)
+            live = heads >= 0
+            parts.append((tails[live], (classes + kind * dfa.n_classes)[live], heads[live]))
+    tail, label, head = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return tail.astype(np.int32), label.astype(np.int64), head.astype(np.int32)
+
+
+def _renumbered(dfa: Dfa, block: NDArray[np.int32]) -> Dfa:
+    """One state for each block, in the order in which the states are first seen; equal records are shared."""
+    blocks, first = np.unique(block, return_index=True)
+    first = np.sort(first)  # subset construction numbers states breadth first; keep that order
+    rename = np.empty(len(blocks), np.int32)
+    rename[block[first]] = np.arange(len(blocks))
+    new = np.append(rename[block], kernels.DEAD).astype(np.int32)  # new[-1]: the dead state stays dead
+    table = dfa.table[first]
+    records = dfa.records
+    if len(records):
+        records = records.copy()
+        records[:, TARGET_LOW:] = new[records[:, TARGET_LOW:]]
+        records, which = np.unique(records, axis=0, return_inverse=True)
+        entry = np.where(table < kernels.DEAD, -2 - which.reshape(-1)[np.clip(-2 - table, 0, len(which) - 1)], 0)
+        table = np.where(table >= kernels.DEAD, new[np.maximum(table, -1)], entry).astype(np.int32)
+    else:
+        table = new[table]
+    return replace(
+        dfa,
+        table=np.ascontiguousarray(table),
+        accepting=dfa.accepting[first],
+        records=np.ascontiguousarray(records),
+        start=int(new[dfa.start]),
+    )
+
+
+# -- algebra, for automata without counters ----------------------------------------------------------------
+
+
+def total(dfa: Dfa) -> Dfa:
+    """The same language with a state, not accepting, in place of the dead one (so not trimmed any more)."""
+    n = dfa.states
+    table = np.vstack([np.where(dfa.table < 0, n, dfa.table), np.full((1, dfa.n_classes), n)])
+    return replace(
+        dfa,
+        table=table.astype(np.int32),
+        accepting=np.append(dfa.accepting, 0).astype(np.uint8),
+        start=dfa.start if n else 0,
+    )
+
+
+def complement(dfa: Dfa) -> Dfa:
+    """All symbol sequences that ``dfa`` does not accept (not trimmed)."""
+    everything = total(dfa)
+    return replace(everything, accepting=(1 - everything.accepting).astype(np.uint8))
+
+
+def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
+    """What both automata accept, minimised. They may have different classes of the same symbols."""
+    a, b = _same_classes(a, b)
+    if not (a.states and b.states):
+        return replace(a, table=a.table[:0], accepting=a.accepting[:0], start=0)
+    budget = meter.budget
+    status, n, table, accepting = kernels.intersect(
+        np.ascontiguousarray(a.table).reshape(-1), a.accepting, a.start, np.ascontiguousarray(b.table).reshape(-1),
+        b.accepting, b.start, a.n_classes, min(budget.states, budget.memory // (4 * a.n_classes)),
+    )  # fmt: skip
+    if status == kernels.TOO_MANY_STATES:
+        meter.check_memory(4 * a.n_classes * (n + 1), doing)
+        meter.check_states(budget.states + 1, doing)
+    meter.check_time(doing)
+    return minimize(trim(replace(a, table=table.reshape(n, a.n_classes), accepting=accepting, start=0)))
+
+
+def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
+    cuts = np.r_[False, (np.diff(a.classes) != 0) | (np.diff(b.classes) != 0)]
+    classes = np.cumsum(cuts).astype(np.int32)
+    symbol = np.flatnonzero(np.r_[True, cuts[1:]])
+    return (
+        replace(a, table=np.ascontiguousarray(a.table[:, a.classes[symbol]]), classes=classes),
+        replace(b, table=np.ascontiguousarray(b.table[:, b.classes[symbol]]), classes=classes),
+    )
+
+
+def trim(dfa: Dfa) -> Dfa:
+    """Without the states that reach no accepting one."""
+    alive = kernels.co_accessible(np.ascontiguousarray(dfa.table).reshape(-1), dfa.accepting, dfa.n_classes)
+    if not alive[dfa.start]:
+        return replace(dfa, table=dfa.table[:0], accepting=dfa.accepting[:0], start=0)
+    kept = alive.astype(bool)
+    new = np.full(dfa.states + 1, kernels.DEAD, np.int32)
+    new[:-1][kept] = np.arange(int(kept.sum()))
+    return replace(dfa, table=new[dfa.table[kept]], accepting=dfa.accepting[kept], start=int(new[dfa.start]))
+
+
+def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
+    """Copy an automaton into an NFA under construction. Returns its start and its accepting states."""
+    base = len(builder.owners)
+    for _ in range(max(1, dfa.states)):  # an automaton without states still needs a place to start
+        builder.state()
+    for s in range(dfa.states):
+        for low, high, target in dfa.ranges_of(s):
+            builder.edge(base + s, low, high, base + target)
+    return base + dfa.start, [base + int(s) for s in np.flatnonzero(dfa.accepting)]

@@ -1,0 +1,86 @@
+"""The errors that structgen raises: one base class, few kinds.
+
+Every message says *what* is wrong, *where* (a column, a file, a row), and *what to do*. The three parts are
+also attributes, so that a server can build its own reply from them.
+"""
+
+from __future__ import annotations
+
+
+class StructgenError(Exception):
+    """Base class of every error that structgen raises on purpose.
+
+    Parameters
+    ----------
+    what:
+        What is wrong, one sentence without a full stop.
+    where:
+        The place: ``"column 7"``, a path, a token id. Empty where there is none.
+    remedy:
+        What the caller can do about it. Empty where nothing can be done.
+    """
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where, remedy)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = f"{self.what} ({self.where})" if self.where else self.what
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+
+Error = StructgenError
+
+
+class DefinitionError(StructgenError):
+    """A regex, schema or grammar that is not well formed."""
+
+
+class UnsupportedError(DefinitionError):
+    """A well-formed construct that cannot be honoured exactly, and is therefore refused."""
+
+
+class EmptyLanguageError(DefinitionError):
+    """A definition that no text satisfies."""
+
+
+class BudgetExceededError(StructgenError):
+    """A definition that needs more states, memory, depth or time than its `Budget` grants."""
+
+
+class VocabularyError(StructgenError):
+    """A tokenizer whose token bytes cannot be known, or a vocabulary that cannot spell a definition."""
+
+
+class VocabularyMismatchError(VocabularyError):
+    """An index used with a vocabulary other than the one it was compiled for."""
+
+
+class TokenIdError(StructgenError, ValueError):
+    """A token id outside the vocabulary."""
+
+
+class BitmaskError(StructgenError, ValueError):
+    """A bitmask or logits array of the wrong shape, dtype, width or device."""
+
+
+class RollbackError(StructgenError, ValueError):
+    """A rollback past the beginning of the text."""
+
+
+class FormatError(StructgenError):
+    """A file that is not a valid index: foreign, truncated, damaged, or of another format version."""
+
+
+class CacheError(StructgenError):
+    """A cache folder that cannot be used as asked."""
+
+
+class StructgenWarning(UserWarning):
+    """Base class of structgen's warnings."""
+
+
+class CacheWarning(StructgenWarning):
+    """The cache could not be used; the work went on without it."""

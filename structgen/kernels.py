@@ -1,0 +1,804 @@
+"""Every Numba kernel of structgen, in one module because Numba's cache does not notice edits in other files.
+
+Kernels take scalars and arrays only, never slice inside a hot loop (a slice costs two atomic reference counts),
+and check no bounds: their callers hand them arrays that were validated or built by structgen itself. Where a
+kernel could run for long on a hostile definition it counts its work and stops at a limit.
+
+Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
+below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.dfa`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._jit import inlined, kernel
+
+DEAD = -1
+
+#: Results of kernels that can stop early.
+OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK = 0, 1, 2, 3
+
+#: Counter operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count.
+SET, INC = 0, 1
+
+#: Where a count lies: below the minimum, from the minimum to below the maximum, at the maximum.
+LOW, MID, HIGH = 0, 1, 2
+
+# Kinds of epsilon edges in an NFA: plain, into a counted loop after its first turn, and after a further turn.
+_PLAIN, _ENTER, _AGAIN = 0, 1, 2
+
+# How a counter moved on the way into an NFA state.
+_SAME, _PLUS_ONE, _AT_ONE = 0, 1, 2
+
+
+# -- subset construction --------------------------------------------------------------------------------
+
+
+@inlined
+def _zone(count, low, high):
+    if count >= high:
+        return HIGH
+    return MID if count >= low else LOW
+
+
+@inlined
+def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
+             stack, out):  # fmt: skip
+    """Epsilon closure of ``seeds`` into ``out``.
+
+    ``variant`` is the zone that a count will be in once it was incremented, or -1 to find out whether any is.
+    Returns (size, loop that was incremented or -1, loop in conflict or -1, loop the result is inside or -1,
+    how that loop's counter moved, edges followed). In a conflict, the other loop is the one it is inside.
+    """
+    steps = 0
+    top = 0
+    for i in range(n_seeds):
+        q = seeds[i]
+        if stamp[q] != mark:
+            stamp[q] = mark
+            moved[q] = _SAME
+            stack[top] = q
+            top += 1
+    size = 0
+    incremented = -1
+    inside = -1
+    how = _SAME
+    while top:
+        top -= 1
+        q = stack[top]
+        if t_start[q + 1] > t_start[q] or q == accept:
+            out[size] = q
+            size += 1
+            if owner[q] >= 0:
+                if inside >= 0 and (inside != owner[q] or how != moved[q]):
+                    return size, incremented, owner[q], inside, how, steps
+                inside = owner[q]
+                how = moved[q]
+        for e in range(e_start[q], e_start[q + 1]):
+            steps += 1
+            kind = e_kind[e]
+            if kind == _PLAIN:
+                r = e_to[e]
+                if stamp[r] != mark:
+                    stamp[r] = mark
+                    moved[r] = moved[q] if owner[r] >= 0 else _SAME
+                    stack[top] = r
+                    top += 1
+                elif owner[r] >= 0 and moved[r] != moved[q]:
+                    return size, incremented, owner[r], inside, how, steps
+                continue
+            loop = e_to[e]
+            if kind == _AGAIN:
+                if (incremented >= 0 and incremented != loop) or moved[q] != _SAME:
+                    return size, incremented, loop, inside, how, steps
+                incremented = loop
+                if variant < 0:
+                    continue
+                zone, turn = variant, _PLUS_ONE
+            else:
+                zone, turn = _zone(1, loops[loop, 0], loops[loop, 1]), _AT_ONE
+            for way in range(2):
+                if (way == 0 and zone == HIGH) or (way == 1 and zone == LOW):
+                    continue
+                r = loops[loop, 2 + way]
+                if stamp[r] != mark:
+                    stamp[r] = mark
+                    moved[r] = turn if owner[r] >= 0 else _SAME
+                    stack[top] = r
+                    top += 1
+                elif owner[r] >= 0 and moved[r] != turn:
+                    return size, incremented, loop, inside, how, steps
+    return size, incremented, -1, inside, how, steps
+
+
+@inlined
+def _grown(array, size):
+    bigger = np.empty(max(size, 2 * len(array)), array.dtype)
+    for i in range(len(array)):
+        bigger[i] = array[i]
+    return bigger
+
+
+@inlined
+def _hash_of(items, first, last):
+    h = np.uint64(last - first)
+    for i in range(first, last):
+        h = (h ^ np.uint64(items[i])) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@inlined
+def _sort(items, n):
+    """Shell sort in place; subsets are short and often almost sorted."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(gap, n):
+            x = items[i]
+            j = i
+            while j >= gap and items[j - gap] > x:
+                items[j] = items[j - gap]
+                j -= gap
+            items[j] = x
+        gap //= 3
+
+
+@kernel
+def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes,
+                max_states, max_work):  # fmt: skip
+    """Subset construction (Rabin & Scott 1959) of an NFA with counted loops.
+
+    A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
+    its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one of
+    them out). When a count is incremented the transition becomes a record with a target for each zone.
+
+    Returns (status, loop, other loop or -1, states, table, accepting, records, n_records); ``records`` is
+    ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same).
+    """
+    n_nfa = len(owner)
+    stamp = np.zeros(n_nfa, np.int32)
+    moved = np.zeros(n_nfa, np.int32)
+    stack = np.empty(n_nfa + 1, np.int32)
+    out = np.empty(n_nfa + 1, np.int32)
+    seeds = np.empty(n_nfa + 1, np.int32)
+    seeded = np.zeros(n_nfa, np.int32)
+    mark = 0
+    seed_mark = 0
+
+    table = np.empty(64 * n_classes, np.int32)
+    accepting = np.zeros(64, np.uint8)
+    items = np.empty(1024, np.int32)
+    first = np.zeros(65, np.int64)
+    slots = np.full(256, -1, np.int32)
+    records = np.empty((16, 5), np.int32)
+    n_records = 0
+    n_states = 0
+    n_items = 0
+    work = 0
+    cuts = np.zeros(n_classes + 1, np.uint8)
+
+    n_seeds = 1
+    seeds[0] = start
+    state = -1
+    lo = 0
+    while state < n_states:
+        # One round of this loop settles one segment [lo, hi) of classes of `state`; the first makes state 0.
+        hi = n_classes
+        if state >= 0:
+            if lo == 0:
+                for c in range(n_classes + 1):
+                    cuts[c] = 0
+                for i in range(first[state], first[state + 1]):
+                    q = items[i]
+                    for t in range(t_start[q], t_start[q + 1]):
+                        cuts[t_lo[t]] = 1
+                        cuts[t_hi[t] + 1] = 1
+            hi = lo + 1
+            while hi < n_classes and not cuts[hi]:
+                hi += 1
+            n_seeds = 0
+            seed_mark += 1
+            for i in range(first[state], first[state + 1]):
+                q = items[i]
+                for t in range(t_start[q], t_start[q + 1]):
+                    work += 1
+                    if t_lo[t] <= lo <= t_hi[t] and seeded[t_to[t]] != seed_mark:
+                        seeded[t_to[t]] = seed_mark
+                        seeds[n_seeds] = t_to[t]
+                        n_seeds += 1
+        entry = DEAD
+        variant = -1
+        record = -1
+        while n_seeds:
+            mark += 1
+            size, incremented, conflict, inside, how, steps = _closure(
+                seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
+                stack, out)  # fmt: skip
+            work += size + steps
+            if conflict >= 0:
+                return CONFLICT, conflict, inside, n_states, table, accepting, records, n_records
+            if incremented >= 0 and variant < 0:
+                # The count decides: build the target for each zone in turn.
+                variant = LOW
+                if n_records == len(records):
+                    wider = np.empty((2 * n_records, 5), np.int32)
+                    wider[:n_records] = records
+                    records = wider
+                record = n_records
+                n_records += 1
+                records[record, 0] = INC
+                records[record, 1] = incremented
+                entry = -2 - record
+                continue
+            if variant >= 0 and inside >= 0 and (inside != incremented or how != _PLUS_ONE):
+                return CONFLICT, incremented, inside, n_states, table, accepting, records, n_records
+            target = DEAD
+            if size:
+                _sort(out, size)
+                h = _hash_of(out, 0, size)
+                slot = np.int64(h & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0:
+                    s = slots[slot]
+                    if first[s + 1] - first[s] == size:
+                        same = True
+                        for i in range(size):
+                            if items[first[s] + i] != out[i]:
+                                same = False
+                                break
+                        if same:
+                            target = s
+                            break
+                    slot = (slot + 1) & (len(slots) - 1)
+                if target < 0:
+                    target = n_states
+                    if n_states >= max_states:
+                        return TOO_MANY_STATES, -1, -1, n_states, table, accepting, records, n_records
+                    if n_states + 2 > len(first):
+                        first = _grown(first, n_states + 2)
+                        accepting = _grown(accepting, n_states + 1)
+                    if len(accepting) <= n_states:
+                        accepting = _grown(accepting, n_states + 1)
+                    if (n_states + 1) * n_classes > len(table):
+                        table = _grown(table, (n_states + 1) * n_classes)
+                    while n_items + size > len(items):
+                        items = _grown(items, n_items + size)
+                    accepting[n_states] = 0
+                    for i in range(size):
+                        items[n_items + i] = out[i]
+                        if out[i] == accept:
+                            accepting[n_states] = 1
+                    first[n_states] = n_items
+                    n_items += size
+                    n_states += 1
+                    first[n_states] = n_items
+                    slots[slot] = target
+                    if 2 * n_states > len(slots):
+                        slots = np.full(2 * len(slots), -1, np.int32)
+                        for s in range(n_states):
+                            slot = np.int64(_hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1))
+                            while slots[slot] >= 0:
+                                slot = (slot + 1) & (len(slots) - 1)
+                            slots[slot] = s
+            if variant < 0:
+                entry = target
+                if inside >= 0 and how == _AT_ONE:
+                    if n_records == len(records):
+                        wider = np.empty((2 * n_records, 5), np.int32)
+                        wider[:n_records] = records
+                        records = wider
+                    records[n_records, 0] = SET
+                    records[n_records, 1] = inside
+                    records[n_records, 2] = target
+                    records[n_records, 3] = target
+                    records[n_records, 4] = target
+                    entry = -2 - n_records
+                    n_records += 1
+                break
+            records[record, 2 + variant] = target
+            if variant == HIGH:
+                break
+            variant += 1
+        if state >= 0:
+            for c in range(lo, hi):
+                table[state * n_classes + c] = entry
+        lo = hi
+        if lo >= n_classes:
+            lo = 0
+            state += 1
+        if work > max_work:
+            return TOO_MUCH_WORK, -1, -1, n_states, table, accepting, records, n_records
+    return OK, -1, -1, n_states, table[: n_states * n_classes], accepting[:n_states], records, n_records
+
+
+# -- minimisation ---------------------------------------------------------------------------------------
+
+
+@inlined
+def _mark(e, elements, location, set_of, first, marked, touched, n_touched):
+    s = set_of[e]
+    i = location[e]
+    j = first[s] + marked[s]
+    if i >= j:
+        elements[i] = elements[j]
+        location[elements[i]] = i
+        elements[j] = e
+        location[e] = j
+        if marked[s] == 0:
+            touched[n_touched] = s
+            n_touched += 1
+        marked[s] += 1
+    return n_touched
+
+
+@inlined
+def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
+    while n_touched:
+        n_touched -= 1
+        s = touched[n_touched]
+        j = first[s] + marked[s]
+        if j == past[s]:
+            marked[s] = 0
+            continue
+        if marked[s] <= past[s] - j:
+            first[n_sets] = first[s]
+            past[n_sets] = j
+            first[s] = j
+        else:
+            past[n_sets] = past[s]
+            first[n_sets] = j
+            past[s] = j
+        for i in range(first[n_sets], past[n_sets]):
+            set_of[elements[i]] = n_sets
+        marked[s] = 0
+        marked[n_sets] = 0
+        n_sets += 1
+    return n_sets
+
+
+@kernel
+def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accepting):
+    """The coarsest partition of a partial DFA's states that respects acceptance and all transitions.
+
+    Valmari & Lehtinen 2008, "Efficient minimization of DFAs with partial transition functions":
+    O(m log n) for m live transitions. Every state must be able to reach an accepting one.
+
+    ``tails, heads`` are ``int32[m]``; ``labels_order`` holds the transition numbers sorted by label and
+    ``label_starts`` where each label's run begins (plus the end). Returns (blocks, block of each state).
+    """
+    m = len(tails)
+    size = max(n_states, m) + 1
+    marked = np.zeros(size, np.int32)
+    touched = np.empty(size, np.int32)
+
+    b_elements = np.arange(n_states).astype(np.int32)
+    b_location = np.arange(n_states).astype(np.int32)
+    b_set = np.zeros(n_states, np.int32)
+    b_first = np.zeros(n_states + 1, np.int32)
+    b_past = np.zeros(n_states + 1, np.int32)
+    b_past[0] = n_states
+    b_sets = 1
+    n_touched = 0
+    for q in range(n_states):
+        if accepting[q]:
+            n_touched = _mark(q, b_elements, b_location, b_set, b_first, marked, touched, n_touched)
+    b_sets = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, b_sets)
+
+    c_elements = labels_order.copy()
+    c_location = np.empty(m, np.int32)
+    c_set = np.empty(m, np.int32)
+    c_first = np.zeros(m + 1, np.int32)
+    c_past = np.zeros(m + 1, np.int32)
+    c_marked = np.zeros(size, np.int32)
+    c_touched = np.empty(size, np.int32)
+    c_sets = len(label_starts) - 1
+    for s in range(c_sets):
+        c_first[s] = label_starts[s]
+        c_past[s] = label_starts[s + 1]
+        for i in range(label_starts[s], label_starts[s + 1]):
+            c_set[c_elements[i]] = s
+            c_location[c_elements[i]] = i
+
+    in_first = np.zeros(n_states + 2, np.int32)
+    for t in range(m):
+        in_first[heads[t] + 2] += 1
+    for q in range(n_states):
+        in_first[q + 2] += in_first[q + 1]
+    incoming = np.empty(m, np.int32)
+    for t in range(m):
+        q = heads[t]
+        incoming[in_first[q + 1]] = t
+        in_first[q + 1] += 1
+
+    b = 1
+    c = 0
+    while c < c_sets:
+        n_touched = 0
+        for i in range(c_first[c], c_past[c]):
+            n_touched = _mark(
+                tails[c_elements[i]], b_elements, b_location, b_set, b_first, marked, touched, n_touched
+            )
+        b_sets = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, b_sets)
+        c += 1
+        while b < b_sets:
+            n_touched = 0
+            for i in range(b_first[b], b_past[b]):
+                q = b_elements[i]
+                for j in range(in_first[q], in_first[q + 1]):
+                    n_touched = _mark(
+                        incoming[j], c_elements, c_location, c_set, c_first, c_marked, c_touched, n_touched
+                    )
+            c_sets = _split(c_elements, c_set, c_first, c_past, c_marked, c_touched, n_touched, c_sets)
+            b += 1
+    return b_sets, b_set
+
+
+# -- product --------------------------------------------------------------------------------------------
+
+
+@kernel
+def intersect(table_a, accepting_a, start_a, table_b, accepting_b, start_b, n_classes, max_states):
+    """Reachable product of two DFAs over the same classes. Returns (status, states, table, accepting)."""
+    n_b = len(accepting_b)
+    left = np.empty(64, np.int32)
+    right = np.empty(64, np.int32)
+    table = np.empty(64 * n_classes, np.int32)
+    slots = np.full(256, -1, np.int32)
+    left[0] = start_a
+    right[0] = start_b
+    n = 1
+    slots[np.int64(_pair_hash(start_a, start_b, n_b) & np.uint64(255))] = 0
+    s = 0
+    while s < n:
+        if (s + 1) * n_classes > len(table):
+            table = _grown(table, (s + 1) * n_classes)
+        for c in range(n_classes):
+            p = table_a[left[s] * n_classes + c]
+            q = table_b[right[s] * n_classes + c]
+            target = DEAD
+            if p >= 0 and q >= 0:
+                slot = np.int64(_pair_hash(p, q, n_b) & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0:
+                    r = slots[slot]
+                    if left[r] == p and right[r] == q:
+                        target = r
+                        break
+                    slot = (slot + 1) & (len(slots) - 1)
+                if target < 0:
+                    if n >= max_states:
+                        return TOO_MANY_STATES, n, table, np.zeros(0, np.uint8)
+                    if n == len(left):
+                        left = _grown(left, n + 1)
+                        right = _grown(right, n + 1)
+                    target = n
+                    left[n] = p
+                    right[n] = q
+                    slots[slot] = n
+                    n += 1
+                    if 2 * n > len(slots):
+                        slots = np.full(2 * len(slots), -1, np.int32)
+                        for r in range(n):
+                            slot = np.int64(_pair_hash(left[r], right[r], n_b) & np.uint64(len(slots) - 1))
+                            while slots[slot] >= 0:
+                                slot = (slot + 1) & (len(slots) - 1)
+                            slots[slot] = r
+            table[s * n_classes + c] = target
+        s += 1
+    accepting = np.empty(n, np.uint8)
+    for r in range(n):
+        accepting[r] = accepting_a[left[r]] & accepting_b[right[r]]
+    return OK, n, table[: n * n_classes], accepting
+
+
+@inlined
+def _pair_hash(p, q, n_q):
+    h = np.uint64(np.int64(p) * n_q + q) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(32))
+
+
+@kernel
+def co_accessible(table, accepting, n_classes):
+    """Which states of a DFA without counters reach an accepting one: ``uint8[states]``."""
+    n = len(accepting)
+    into = np.zeros(n + 2, np.int64)
+    for i in range(len(table)):
+        if table[i] >= 0:
+            into[table[i] + 2] += 1
+    for s in range(n):
+        into[s + 2] += into[s + 1]
+    sources = np.empty(into[n + 1], np.int32)
+    for i in range(len(table)):
+        if table[i] >= 0:
+            sources[into[table[i] + 1]] = i // n_classes
+            into[table[i] + 1] += 1
+    alive = accepting.copy()
+    stack = np.empty(n, np.int32)
+    top = 0
+    for s in range(n):
+        if alive[s]:
+            stack[top] = s
+            top += 1
+    while top:
+        top -= 1
+        s = stack[top]
+        for i in range(into[s], into[s + 1]):
+            p = sources[i]
+            if not alive[p]:
+                alive[p] = 1
+                stack[top] = p
+                top += 1
+    return alive
+
+
+# -- token walks ----------------------------------------------------------------------------------------
+#
+# docs/walks.md derives these loops. A walk visits the trie in preorder with one automaton state for each depth;
+# a dead byte skips the subtree. Nodes cost 10-19 ns, two thirds of it the dependent load from the table.
+
+
+@kernel
+def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_classes, states, limit):
+    """The allowed tokens of many states, as lists, as long as they stay short.
+
+    Returns (counts, ids): ``counts[i]`` is the number of tokens that state ``states[i]`` allows, their ids
+    stand one list after another in ``ids``; -1 means more than ``limit``, with no ids.
+    """
+    n_nodes = len(byte)
+    at = np.empty(_deepest(depth) + 1, np.int32)
+    counts = np.empty(len(states), np.int32)
+    ids = np.empty(1024, np.int32)
+    n_ids = 0
+    for k in range(len(states)):
+        at[0] = states[k]
+        begin = n_ids
+        i = 1
+        while i < n_nodes:
+            d = depth[i]
+            s = table[at[d - 1] * n_classes + classes[byte[i]]]
+            if s < 0:
+                i = skip[i]
+                continue
+            at[d] = s
+            last = first_token[i + 1]
+            for t in range(first_token[i], last):
+                if n_ids == len(ids):
+                    ids = _grown(ids, n_ids + 1)
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
+            if n_ids - begin > limit:
+                break
+            i += 1
+        if n_ids - begin > limit:
+            n_ids = begin
+            counts[k] = -1
+        else:
+            counts[k] = n_ids - begin
+    return counts, ids[:n_ids]
+
+
+@inlined
+def _deepest(depth):
+    deepest = 0
+    for i in range(len(depth)):
+        deepest = max(deepest, depth[i])
+    return deepest
+
+
+@kernel
+def walk_row(byte, depth, skip, first_token, token_ids, table, classes, n_classes, state, max_depth, row):
+    """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words]``."""
+    n_nodes = len(byte)
+    at = np.empty(max_depth + 1, np.int32)
+    at[0] = state
+    i = 1
+    while i < n_nodes:
+        d = depth[i]
+        s = table[at[d - 1] * n_classes + classes[byte[i]]]
+        if s < 0:
+            i = skip[i]
+            continue
+        at[d] = s
+        for t in range(first_token[i], first_token[i + 1]):
+            token = token_ids[t]
+            row[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        i += 1
+
+
+@kernel
+def walk_difference(byte, depth, skip, first_token, token_ids, table, classes, n_classes, state, base, max_depth,
+                    row):  # fmt: skip
+    """Turn ``row``, the row of state ``base``, into the row of ``state``, walking only where the two differ."""
+    n_nodes = len(byte)
+    at = np.empty(max_depth + 1, np.int32)
+    other = np.empty(max_depth + 1, np.int32)
+    at[0] = state
+    other[0] = base
+    i = 1
+    while i < n_nodes:
+        d = depth[i]
+        c = classes[byte[i]]
+        s = at[d - 1]
+        s = table[s * n_classes + c] if s >= 0 else s
+        p = other[d - 1]
+        p = table[p * n_classes + c] if p >= 0 else p
+        if s == p:
+            i = skip[i]
+            continue
+        if (s < 0) != (p < 0):
+            for t in range(first_token[i], first_token[i + 1]):
+                token = token_ids[t]
+                row[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)
+        at[d] = s
+        other[d] = p
+        i += 1
+
+
+@kernel
+def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, state, low,
+                 high, max_depth):  # fmt: skip
+    """The tokens that ``state`` allows for each count from ``low`` to ``high``.
+
+    The interval of counts is carried along and split where a record looks at the count, so that all counts
+    are settled by one walk plus the subtrees below the splits. Returns (tokens, first, last): token ``i`` is
+    allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
+    """
+    n_nodes = len(byte)
+    at = np.empty(max_depth + 1, np.int32)
+    # The start counts that are still possible, and what was added to them since.
+    lo_at = np.empty(max_depth + 1, np.int64)
+    hi_at = np.empty(max_depth + 1, np.int64)
+    add_at = np.empty(max_depth + 1, np.int64)
+    tokens = np.empty(1024, np.int32)
+    firsts = np.empty(1024, np.int64)
+    lasts = np.empty(1024, np.int64)
+    n_out = 0
+    # Subtrees put off at a split: node, target state, interval, offset (-1 in `fixed` means relative).
+    pending = np.empty((64, 5), np.int64)
+    pending[0, 0] = 0
+    pending[0, 1] = state
+    pending[0, 2] = low
+    pending[0, 3] = high
+    pending[0, 4] = 0
+    n_pending = 1
+    while n_pending:
+        n_pending -= 1
+        root = pending[n_pending, 0]
+        d = depth[root]
+        at[d] = pending[n_pending, 1]
+        lo_at[d] = pending[n_pending, 2]
+        hi_at[d] = pending[n_pending, 3]
+        add_at[d] = pending[n_pending, 4]
+        end = skip[root]
+        i = root
+        while i < end:
+            d = depth[i]
+            if i != root:
+                t = table[at[d - 1] * n_classes + classes[byte[i]]]
+                if t == DEAD:
+                    i = skip[i]
+                    continue
+                lo = lo_at[d - 1]
+                hi = hi_at[d - 1]
+                add = add_at[d - 1]
+                if t < DEAD:
+                    r = -2 - t
+                    if records[r, 0] == SET:
+                        t = records[r, 2]
+                        # From here on the count is known: 1, whatever it was at the start.
+                        add = _FIXED + 1
+                    else:
+                        minimum = loops[records[r, 1], 0]
+                        maximum = loops[records[r, 1], 1]
+                        add += 1
+                        if add >= _FIXED // 2:
+                            t = records[r, 2 + _zone(add - _FIXED, minimum, maximum)]
+                        else:
+                            t = DEAD
+                            pushed = 0
+                            for zone in range(3):
+                                target = records[r, 2 + zone]
+                                if target < 0:
+                                    continue
+                                z_lo = lo
+                                z_hi = hi
+                                if zone == LOW:
+                                    z_hi = min(hi, minimum - 1 - add)
+                                elif zone == MID:
+                                    z_lo = max(lo, minimum - add)
+                                    z_hi = min(hi, maximum - 1 - add)
+                                else:
+                                    z_lo = max(lo, maximum - add)
+                                if z_lo > z_hi:
+                                    continue
+                                if n_pending == len(pending):
+                                    wider = np.empty((2 * n_pending, 5), np.int64)
+                                    wider[:n_pending] = pending
+                                    pending = wider
+                                pending[n_pending, 0] = i
+                                pending[n_pending, 1] = target
+                                pending[n_pending, 2] = z_lo
+                                pending[n_pending, 3] = z_hi
+                                pending[n_pending, 4] = add
+                                n_pending += 1
+                                pushed += 1
+                            if pushed == 1:  # only one zone is possible: no split, go on in place
+                                n_pending -= 1
+                                t = pending[n_pending, 1]
+                                lo = pending[n_pending, 2]
+                                hi = pending[n_pending, 3]
+                        if t < 0:
+                            i = skip[i]
+                            continue
+                at[d] = t
+                lo_at[d] = lo
+                hi_at[d] = hi
+                add_at[d] = add
+            for k in range(first_token[i], first_token[i + 1]):
+                if n_out == len(tokens):
+                    tokens = _grown(tokens, n_out + 1)
+                    firsts = _grown(firsts, n_out + 1)
+                    lasts = _grown(lasts, n_out + 1)
+                tokens[n_out] = token_ids[k]
+                firsts[n_out] = lo_at[d]
+                lasts[n_out] = hi_at[d]
+                n_out += 1
+            i += 1
+    return tokens[:n_out], firsts[:n_out], lasts[:n_out]
+
+
+#: Added to an offset that is a known count rather than relative to the start; far above any count.
+_FIXED = 1 << 40
+
+
+# -- rows -----------------------------------------------------------------------------------------------
+
+
+@kernel
+def nearest_base(row, bases, n_bases, good_enough):
+    """Which base differs from ``row`` in the fewest bits: 0 is the empty row, ``b`` is ``bases[b - 1]``.
+
+    ``bases`` is ``uint32[*, words]``. Returns (base, bits); stops at the first that is ``good_enough``, the
+    empty row first.
+    """
+    best = 0
+    fewest = 0
+    for w in range(len(row)):
+        fewest += _popcount(row[w])
+    for b in range(n_bases):
+        if fewest <= good_enough:
+            break
+        bits = 0
+        for w in range(len(row)):
+            bits += _popcount(row[w] ^ bases[b, w])
+            if bits >= fewest:
+                break
+        if bits < fewest:
+            fewest = bits
+            best = b + 1
+    return best, fewest
+
+
+@kernel
+def set_bits(row, base, count):
+    """The ascending positions of the ``count`` bits in which two rows differ."""
+    out = np.empty(count, np.uint32)
+    n = 0
+    for w in range(len(row)):
+        word = row[w] ^ base[w]
+        while word:
+            low = word & (~word + np.uint32(1))
+            out[n] = 32 * w + _popcount(low - np.uint32(1))
+            n += 1
+            word ^= low
+    return out
+
+
+@inlined
+def _popcount(word):
+    word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
+    word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
+    word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    # Numba computes in 64 bits here: only the fourth byte of the product is the sum.
+    return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF

@@ -1,0 +1,320 @@
+"""`AutomatonMachine`: a byte automaton with its rows, as a `Machine` that guides move over.
+
+Everything on the way of a step is plain Python over dictionaries: following a token of five bytes costs about as
+much as one call into compiled code, a remembered one far less, and serving needs no compiler in the process.
+
+A configuration is an integer: the state plus, where the automaton counts, ``states`` times the count.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from ..vocabulary.vocabulary import Vocabulary
+from .container import smallest
+from .machine import Config
+from .rows import RowPool, Segments
+from .tables import DEAD, SET, Tables
+
+if TYPE_CHECKING:
+    from .token_maps import TokenMapper
+
+#: Remembered (configuration, token) pairs and rows by configuration; past that a memo starts afresh.
+MEMO_ENTRIES = 1 << 16
+
+_MISSING = -1
+
+
+@dataclass(frozen=True)
+class Match:
+    """How far a text goes along with a definition.
+
+    Parameters
+    ----------
+    consumed:
+        Bytes of the longest prefix that some complete text continues.
+    accepted:
+        Whether the whole text is complete.
+    can_end:
+        Whether the text could end after ``consumed`` bytes.
+    expected:
+        Inclusive ranges of bytes that can follow there.
+    """
+
+    consumed: int
+    accepted: bool
+    can_end: bool
+    expected: tuple[tuple[int, int], ...]
+
+
+class AutomatonMachine:
+    """A byte automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables:
+        The automaton.
+    vocabulary:
+        The tokens.
+    pool:
+        The rows, each once.
+    row_of:
+        ``int32[states]``: a state's row; -1 where it is missing; ``-2 - k`` for ``segmented[k]``.
+    segmented:
+        The rows of states whose row depends on a count.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        vocabulary: Vocabulary,
+        pool: RowPool,
+        row_of: NDArray[np.int32],
+        segmented: list[Segments],
+    ) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.pool = pool
+        self.on_new_row: Callable[[], None] | None = None
+        self._row_of = row_of
+        self._segmented = segmented
+        self._n = tables.states
+        self._accepting = tables.accepting.tobytes()
+        self._live = tables.live.tolist() if len(tables.loops) else None
+        self._next: list[dict[int, int] | None] = [None] * self._n
+        self._targets: dict[int, int | None] = {}
+        self._rows: dict[int, NDArray[np.int32]] = {}
+        self._starts = tables.edge_start.tolist() if self._n < 1 << 12 else tables.edge_start
+        self._mapper: TokenMapper | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def start(self) -> Config:
+        """The initial configuration."""
+        return self.tables.start
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def advance(self, config: Any, token_id: int) -> int | None:
+        """Follow a token's bytes; ``None`` where they die or the token has none."""
+        key = config * self.vocabulary.size + token_id
+        try:
+            return self._targets[key]
+        except KeyError:
+            pass
+        vocabulary = self.vocabulary
+        data = vocabulary.bytes[vocabulary.offsets[token_id] : vocabulary.offsets[token_id + 1]]
+        target = self.follow(config, data) if data else None
+        if len(self._targets) >= MEMO_ENTRIES:
+            self._targets.clear()
+        self._targets[key] = target
+        return target
+
+    def follow(self, config: int, data: bytes) -> int | None:
+        """Where some bytes lead, or ``None`` where they die."""
+        n, moves = self._n, self._next
+        if self._live is not None:
+            return self._follow_counting(config, data)
+        for byte in data:
+            edges = moves[config]
+            if edges is None:
+                edges = self._edges(config)
+            config = edges.get(byte, DEAD)
+            if config < 0 or config >= n:
+                return None
+        return config
+
+    def _follow_counting(self, config: int, data: bytes) -> int | None:
+        count, state = divmod(config, self._n)
+        for byte in data:
+            state, count = self._step(state, count, byte)
+            if state < 0:
+                return None
+        return state + self._n * count
+
+    def _step(self, state: int, count: int, byte: int) -> tuple[int, int]:
+        """One byte of an automaton that counts: the next state (or -1) and the next count."""
+        edges = self._next[state] or self._edges(state)
+        target = edges.get(byte, DEAD)
+        if target >= self._n:
+            operation, loop, low, mid, high = self.tables.records[target - self._n].tolist()
+            if operation == SET:
+                target, count = low, 1
+            else:
+                count += 1
+                least, most = self.tables.loops[loop].tolist()
+                target = high if count >= most else mid if count >= least else low
+        if target < 0 or self._live is None or self._live[target] < 0:
+            count = 0
+        return target, count
+
+    def _edges(self, state: int) -> dict[int, int]:
+        """A state's transitions by byte, spelled out when first needed."""
+        tables = self.tables
+        begin, end = int(self._starts[state]), int(self._starts[state + 1])
+        edges: dict[int, int] = {}
+        lows, highs = tables.edge_low[begin:end].tolist(), tables.edge_high[begin:end].tolist()
+        for low, high, target in zip(lows, highs, tables.edge_target[begin:end].tolist(), strict=True):
+            for byte in range(low, high + 1):
+                edges[byte] = target
+        self._next[state] = edges
+        return edges
+
+    def is_accepting(self, config: Any) -> bool:
+        """Whether the text so far is complete."""
+        return bool(self._accepting[config % self._n])
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes."""
+        state, count = self.tables.start, 0
+        for i, byte in enumerate(data):
+            target, new_count = self._step(state, count, byte)
+            if target < 0:
+                return Match(i, False, bool(self._accepting[state]), self._expected(state, count))
+            state, count = target, new_count
+        can_end = bool(self._accepting[state])
+        return Match(len(data), can_end, can_end, self._expected(state, count))
+
+    def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
+        ranges: list[tuple[int, int]] = []
+        for byte in sorted(self._next[state] or self._edges(state)):
+            if self._step(state, count, byte)[0] < 0:
+                continue
+            if ranges and ranges[-1][1] == byte - 1:
+                ranges[-1] = (ranges[-1][0], byte)
+            else:
+                ranges.append((byte, byte))
+        return tuple(ranges)
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def row(self, config: Any) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        try:
+            return self._rows[config]
+        except KeyError:
+            return self._find_row(config)
+
+    def _find_row(self, config: int) -> NDArray[np.int32]:
+        count, state = divmod(config, self._n)
+        with self._lock:
+            number = int(self._row_of[state])
+            fresh = number == _MISSING
+            if fresh:
+                self.put(state, self._map().segments(state))
+                number = int(self._row_of[state])
+            if number < _MISSING:
+                segments = self._segmented[-2 - number]
+                number = segments.rows[bisect_right(segments.begins, count) - 1]
+            row = self.pool.dense(number)
+            if len(self._rows) >= MEMO_ENTRIES:
+                self._rows.clear()
+            self._rows[config] = row
+        if fresh and self.on_new_row:
+            self.on_new_row()
+        return row
+
+    def put(self, state: int, segments: Segments) -> None:
+        """Record the rows of a state; their numbers refer to this machine's pool."""
+        if len(segments.rows) == 1:
+            self._row_of[state] = segments.rows[0]
+        else:
+            self._row_of[state] = -2 - len(self._segmented)
+            self._segmented.append(segments)
+
+    def missing(self) -> list[int]:
+        """The states whose rows have not been worked out."""
+        found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
+        return found
+
+    def fill(self, **options: Any) -> None:
+        """Work out every missing row; ``options`` are those of `TokenMapper.all_segments`."""
+        states = self.missing()
+        if states:
+            pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
+            for state, segments in pairs:
+                self.put(state, segments)
+
+    def _map(self) -> TokenMapper:
+        if self._mapper is None:
+            from .token_maps import TokenMapper
+
+            if len(self.pool):
+                self.pool.index_known()
+            self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool)
+        return self._mapper
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows as stored."""
+        segments = sum(8 * len(s.rows) for s in self._segmented)
+        return self.tables.nbytes + self.pool.nbytes + 2 * self._n + segments
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md)."""
+        with self._lock:
+            sections = self.tables.to_sections() | self.pool.to_sections()
+            # 0: missing; 1 + r: row r; 1 + rows + k: the k-th state whose row depends on a count.
+            row_of, rows = self._row_of.astype(np.int64), len(self.pool)
+            sections["row_of"] = smallest(np.where(row_of < _MISSING, rows - 1 - row_of, row_of + 1))
+            if self._segmented:
+                lengths = np.cumsum([0] + [len(s.rows) for s in self._segmented])
+                sections |= {
+                    "seg_start": lengths.astype(np.uint32),
+                    "seg_begin": np.array([b for s in self._segmented for b in s.begins], np.uint32),
+                    "seg_row": np.array([r for s in self._segmented for r in s.rows], np.uint32),
+                }
+        return sections
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> AutomatonMachine:
+        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
+        states, start = meta.get("states"), meta.get("start")
+        if type(states) is not int or type(start) is not int:
+            raise FormatError("the number of states is missing", where=where)
+        tables = Tables.from_sections(states, start, sections, where)
+        pool = RowPool.from_sections(vocabulary.size, sections, where)
+        stored = sections.get("row_of")
+        segmented = _read_segments(sections, len(pool), where)
+        if (
+            stored is None or stored.ndim != 1 or stored.dtype.kind != "u" or len(stored) != states
+            or int(stored.max()) > len(pool) + len(segmented)
+        ):  # fmt: skip
+            raise FormatError("the states' rows point outside the pool", where=where)
+        row_of = stored.astype(np.int32) - 1
+        beyond = row_of >= len(pool)
+        row_of[beyond] = len(pool) - 2 - row_of[beyond]
+        return cls(tables, vocabulary, pool, row_of, segmented)
+
+
+def _read_segments(sections: dict[str, NDArray[Any]], rows: int, where: str) -> list[Segments]:
+    if "seg_start" not in sections:
+        return []
+    start, begin, row = (sections.get(name, np.zeros(0)) for name in ("seg_start", "seg_begin", "seg_row"))
+    starts = start.astype(np.int64)
+    sound = (
+        start.dtype.kind == begin.dtype.kind == row.dtype.kind == "u" and start.ndim == begin.ndim == row.ndim == 1
+        and len(starts) > 0 and starts[0] == 0 and starts[-1] == len(begin) == len(row)
+        and (np.diff(starts) > 0).all()
+        and (not len(row) or int(row.max()) < rows)
+        and not begin[starts[:-1]].any()
+    )  # fmt: skip
+    if not sound:
+        raise FormatError("the counted rows point outside the pool", where=where)
+    bounds, begins, numbers = starts.tolist(), begin.tolist(), row.tolist()
+    return [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]

@@ -1,0 +1,178 @@
+"""`Guide`: one sequence's cursor over a shared `Index`."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BitmaskError, RollbackError, TokenIdError
+from .machine import Config
+
+if TYPE_CHECKING:
+    from .index import Index
+
+
+class _End:
+    """The configuration after an end-of-sequence token."""
+
+    def __repr__(self) -> str:
+        return "END"
+
+
+_END = _End()
+
+
+class Guide:
+    """Follows one sequence through an `Index`: which tokens may come next, and where each leads.
+
+    The state after an EOS token is defined: the guide is finished and accepting, its mask holds the EOS ids
+    alone, advancing by an EOS id changes nothing and returns True, any other token returns False. (So a row
+    of a batch that ended early can go on being masked and advanced with its neighbours.)
+
+    A guide is a few references; make one for each sequence. It is not meant for several threads at once,
+    while the index behind it is.
+    """
+
+    __slots__ = ("_config", "_index", "_machine", "_past", "_size")
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._machine = index.machine
+        self._size = index.vocabulary.size
+        self._config: Config = self._machine.start
+        # A persistent linked list of (earlier list, earlier configuration): forks share it.
+        self._past: tuple[Any, Config] | None = None
+
+    @property
+    def index(self) -> Index:
+        """The index this guide moves over."""
+        return self._index
+
+    # -- masks -----------------------------------------------------------------------------------------
+
+    def bitmask(self) -> NDArray[np.int32]:
+        """The allowed tokens, as a read-only ``int32[ceil(size / 32)]``; bit ``t % 32`` of word ``t // 32``.
+
+        A view of the row that the index holds: no copy is made, and it stays valid after `advance`.
+        """
+        config = self._config
+        return self._index.eos_row if config is _END else self._machine.row(config)
+
+    def fill_bitmask(self, bitmask: Any) -> None:
+        """Write the allowed tokens into ``bitmask`` in place.
+
+        Parameters
+        ----------
+        bitmask:
+            A writable, contiguous ``int32[words]``: a NumPy array, or a torch tensor on the CPU. It may be
+            wider than the vocabulary (padded logits); the tail is set to zero.
+
+        Raises
+        ------
+        BitmaskError
+            For another dtype, shape or device, or fewer words than the vocabulary needs.
+        """
+        config = self._config
+        row = self._index.eos_row if config is _END else self._machine.row(config)
+        if type(bitmask) is not np.ndarray:
+            bitmask = _as_array(bitmask)
+        if bitmask.dtype != np.int32 or bitmask.ndim != 1 or len(bitmask) < len(row):
+            raise BitmaskError(
+                f"a bitmask is int32[{len(row)}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
+                remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
+            )
+        if len(bitmask) == len(row):
+            bitmask[:] = row
+        else:
+            bitmask[: len(row)] = row
+            bitmask[len(row) :] = 0
+
+    def allows(self, token_id: int) -> bool:
+        """Whether `advance` would accept this token. Raises `TokenIdError` for an id out of range."""
+        token_id = self._checked(token_id)
+        return bool(self.bitmask()[token_id >> 5] >> (token_id & 31) & 1)
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def advance(self, token_id: int) -> bool:
+        """Append one token. False, and nothing changes, where the mask does not allow it.
+
+        Raises `TokenIdError` for an id outside the vocabulary.
+        """
+        if type(token_id) is not int or not 0 <= token_id < self._size:
+            token_id = self._checked(token_id)
+        config = self._config
+        target: Config | None
+        if config is _END:
+            target = _END if token_id in self._index.vocabulary.eos_ids else None
+        else:
+            target = self._machine.advance(config, token_id)
+            if target is None and token_id in self._index.vocabulary.eos_ids and self._machine.is_accepting(config):
+                target = _END
+        if target is None:
+            return False
+        self._past = (self._past, config)
+        self._config = target
+        return True
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens that `advance` accepted. Raises `RollbackError` past the beginning."""
+        past, config = self._past, self._config
+        for taken in range(as_int(n)):
+            if past is None:
+                raise RollbackError(f"cannot roll back {n} tokens, only {taken} were accepted")
+            past, config = past
+        if n < 0:
+            raise RollbackError(f"cannot roll back {n} tokens")
+        self._past, self._config = past, config
+
+    def fork(self) -> Guide:
+        """An independent guide at the same place, in constant time."""
+        twin = Guide.__new__(Guide)
+        twin._index, twin._machine, twin._size = self._index, self._machine, self._size
+        twin._config, twin._past = self._config, self._past
+        return twin
+
+    def reset(self) -> None:
+        """Go back to the beginning, and forget what could be rolled back."""
+        self._config, self._past = self._machine.start, None
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete, so that an EOS id is allowed."""
+        config = self._config
+        return config is _END or self._machine.is_accepting(config)
+
+    def is_finished(self) -> bool:
+        """Whether an EOS id has been accepted."""
+        return self._config is _END
+
+    def __repr__(self) -> str:
+        state = "finished" if self.is_finished() else "accepting" if self.is_accepting() else "open"
+        return f"<Guide {state} at {self._config!r} of {self._index!r}>"
+
+    def _checked(self, token_id: int) -> int:
+        number = as_int(token_id)
+        if not 0 <= number < self._size:
+            raise TokenIdError(f"token id {number} is outside the vocabulary", where=f"0..{self._size - 1}")
+        return number
+
+
+def _as_array(bitmask: Any) -> NDArray[Any]:
+    """The NumPy view of a CPU tensor (or any array-like that shares its memory)."""
+    device = getattr(bitmask, "device", None)
+    if device is not None and getattr(device, "type", "cpu") != "cpu":
+        raise BitmaskError(
+            f"fill_bitmask writes to CPU memory, got a tensor on {device}",
+            remedy="Fill a CPU bitmask and copy it, or use structgen.runtime.logits.",
+        )
+    if not hasattr(bitmask, "__array__"):
+        raise BitmaskError(f"a bitmask is an int32 array, got {type(bitmask).__name__}")
+    array = np.asarray(bitmask)
+    if not array.flags.writeable:
+        raise BitmaskError("the bitmask is read-only")
+    return array

@@ -1,0 +1,210 @@
+"""`Index`: a definition compiled for one vocabulary."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, VocabularyMismatchError
+from ..vocabulary.vocabulary import Vocabulary
+from .automaton import AutomatonMachine, Match
+from .container import Buffer, pack, unpack
+
+#: Which machine reads the sections of which kind of index. Tables with a stack will be further entries.
+MACHINES = {"regex": AutomatonMachine}
+
+
+class Index:
+    """A compiled definition, bound to one vocabulary; shared by any number of guides and threads.
+
+    Made by `structgen.compile` or `Index.load`. An index that was not compiled eagerly works out missing rows on
+    first touch and keeps them.
+
+    Parameters
+    ----------
+    kind:
+        The definition's kind, such as ``"regex"``.
+    definition:
+        The definition's canonical text.
+    machine:
+        The tables.
+    origin:
+        ``"compiled"``, ``"cache"`` or ``"file"``.
+    compile_seconds:
+        What compiling took, when it was compiled.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        definition: str,
+        machine: AutomatonMachine,
+        *,
+        origin: str = "compiled",
+        compile_seconds: float = 0.0,
+        relaxations: tuple[str, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.definition = definition
+        self.machine = machine
+        self.origin = origin
+        self.compile_seconds = compile_seconds
+        #: What a lenient compile approximated; always empty for a regex.
+        self.relaxations = relaxations
+        self.vocabulary = machine.vocabulary
+        self.eos_row = _row_of(self.vocabulary.eos_ids, self.vocabulary.words)
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    @property
+    def vocabulary_fingerprint(self) -> str:
+        """The fingerprint of the vocabulary the index is bound to."""
+        return self.vocabulary.fingerprint
+
+    @property
+    def states(self) -> int:
+        """Number of automaton states."""
+        return self.machine.tables.states
+
+    @property
+    def row_count(self) -> int:
+        """Number of distinct bitmask rows worked out so far."""
+        return len(self.machine.pool)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows, without the vocabulary."""
+        return self.machine.nbytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is there, so that no step will ever walk the vocabulary."""
+        return not self.machine.missing()
+
+    def match(self, data: bytes) -> Match:
+        """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
+        return self.machine.match(data)
+
+    def __repr__(self) -> str:
+        shown = self.definition if len(self.definition) <= 60 else self.definition[:57] + "..."
+        return f"<Index {shown} {self.states:,} states, {self.row_count:,} rows, {self.nbytes:,} bytes>"
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
+        """Serialise in the format of docs/format.md; without the vocabulary, a reader must have it already."""
+        meta: dict[str, Any] = {
+            "kind": self.kind,
+            "definition": self.definition,
+            "vocabulary": self.vocabulary.fingerprint,
+            "states": self.states,
+            "start": self.machine.tables.start,
+            "compile_seconds": round(self.compile_seconds, 6),
+            "relaxations": list(self.relaxations),
+        }
+        sections = self.machine.to_sections()
+        if with_vocabulary:
+            meta["eos_ids"] = list(self.vocabulary.eos_ids)
+            meta["special_tokens"] = self.vocabulary.special_tokens
+            sections |= {"token_offsets": self.vocabulary.offsets, "token_bytes": self.vocabulary.blob}
+        return pack(meta, sections)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained file, vocabulary included, replacing ``path`` atomically."""
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(self.to_bytes())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], vocabulary: Vocabulary | None = None) -> Index:
+        """Map a saved index into memory.
+
+        Parameters
+        ----------
+        vocabulary:
+            The vocabulary to use it with; None takes the one in the file.
+
+        Raises
+        ------
+        FormatError
+            Where the file is not a sound index of this format version; nothing in it is used unchecked.
+        VocabularyMismatchError
+            Where the index was compiled for another vocabulary than the one given.
+        """
+        try:
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                buffer: Buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else b""
+        except OSError as error:
+            raise FormatError(f"the index cannot be read: {error.strerror}", where=str(path)) from error
+        return cls.from_buffer(buffer, vocabulary, origin="file", where=str(path))
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Buffer, vocabulary: Vocabulary | None = None, *, origin: str = "file", where: str = "index"
+    ) -> Index:
+        """Read what `to_bytes` wrote, in place; see `load`."""
+        meta, sections = unpack(buffer, where)
+        machine_type = MACHINES.get(str(meta.get("kind")))
+        definition, fingerprint = meta.get("definition"), meta.get("vocabulary")
+        seconds, relaxations = meta.get("compile_seconds"), meta.get("relaxations")
+        if (
+            machine_type is None
+            or not isinstance(definition, str) or not isinstance(fingerprint, str)
+            or not isinstance(seconds, int | float)
+            or not isinstance(relaxations, list) or not all(isinstance(r, str) for r in relaxations)
+        ):  # fmt: skip
+            raise FormatError(f"not an index that this structgen knows: kind {meta.get('kind')!r}", where=where)
+        vocabulary = _vocabulary_for(fingerprint, vocabulary, meta, sections, where)
+        machine = machine_type.from_sections(meta, sections, vocabulary, where)
+        return cls(str(meta["kind"]), definition, machine, origin=origin, compile_seconds=float(seconds),
+                   relaxations=tuple(relaxations))  # fmt: skip
+
+
+def _vocabulary_for(
+    fingerprint: str,
+    given: Vocabulary | None,
+    meta: dict[str, Any],
+    sections: dict[str, NDArray[Any]],
+    where: str,
+) -> Vocabulary:
+    """The caller's vocabulary, one that this process already holds, or the file's own."""
+    if given is not None and given.fingerprint != fingerprint:
+        raise VocabularyMismatchError(
+            f"the index was compiled for vocabulary {fingerprint[:8]}, not {given.fingerprint[:8]}",
+            where=where,
+            remedy="Load it with the tokenizer it was compiled for, or compile it again.",
+        )
+    vocabulary = given or Vocabulary.alive(fingerprint)
+    if vocabulary is None:
+        if "token_bytes" not in sections:
+            raise VocabularyMismatchError(
+                f"the index needs vocabulary {fingerprint[:8]}, which the file does not hold",
+                where=where,
+                remedy="Pass vocabulary=, or use a file written by Index.save.",
+            )
+        vocabulary = Vocabulary.from_sections(meta, sections, where)
+        if vocabulary.fingerprint != fingerprint:
+            raise FormatError("the stored vocabulary is not the one the index was compiled for", where=where)
+    return vocabulary
+
+
+def _row_of(ids: tuple[int, ...], words: int) -> NDArray[np.int32]:
+    row = np.zeros(words, np.uint32)
+    for i in ids:
+        row[i >> 5] |= np.uint32(1 << (i & 31))
+    row.flags.writeable = False
+    return row.view(np.int32)

@@ -1,0 +1,258 @@
+"""Working out rows: which tokens a state of a byte automaton allows, by walking the vocabulary's trie.
+
+One algorithm, used for everything at once when an index is compiled eagerly, and for one state at a time when it
+is touched first. The kernels release the GIL, so states are walked by several threads.
+
+Wide states (inside a string, nearly every token is allowed) cost most. States that lead to the same places have
+nearly the same rows, so a wide state is walked only where it differs from an earlier one; docs/walks.md derives
+the cost estimate and gives the measurements.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..budget import Meter
+from ..progress import Progress, silent
+from ..vocabulary.vocabulary import Vocabulary
+from .rows import RowPool, Segments
+from .tables import DEAD, Tables
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Trie nodes below which starting threads costs more than it saves (a node takes some 10 ns).
+_WORTH_THREADS = 500_000
+
+#: States walked between two looks at the clock.
+_CHUNK = 256
+
+#: A difference is walked only where it is expected to visit at most this share of the nodes of a full walk.
+_WORTH_DIFFERENCE = 0.7
+
+#: How many earlier wide states are compared with the next one.
+_CANDIDATES = 64
+
+
+class TokenMapper:
+    """Computes rows of one automaton over one vocabulary, and puts them into a pool."""
+
+    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool) -> None:
+        self.tables = tables
+        self.pool = pool
+        self.vocabulary = vocabulary
+        trie = vocabulary.trie
+        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
+        self._automaton = (tables.table, tables.classes, tables.n_classes)
+        self._max_depth = trie.max_depth
+        self._eos = np.array(vocabulary.eos_ids, np.int64)
+        self._weights = _nodes_below_each_class(vocabulary, tables)
+
+    def segments(self, state: int) -> Segments:
+        """The rows of one state."""
+        ((_, found),) = self.all_segments([state])
+        return found
+
+    def all_segments(
+        self,
+        states: Sequence[int],
+        *,
+        threads: int | None = None,
+        meter: Meter | None = None,
+        progress: Progress = silent,
+    ) -> Iterable[tuple[int, Segments]]:
+        """The rows of many states, as ``(state, segments)`` in no particular order.
+
+        ``threads``: how many walk at once; None means one for each processor where there is enough to do.
+        """
+        nodes = float(np.minimum(self._alive[np.asarray(states)] @ self._weights, 20_000).sum()) if len(states) else 0
+        workers = _processors() if threads is None else max(1, threads)
+        if nodes < _WORTH_THREADS and threads is None:
+            workers = 1
+        report = _Report(progress, len(states))
+        method = self._counted_segments if len(self.tables.loops) else self._plain_segments
+        with _Walkers(workers, meter) as walkers:
+            for state, segments in method(states, walkers):
+                report.one()
+                yield state, segments
+                if meter and report.done % _CHUNK == 0:
+                    meter.check_memory(self.pool.nbytes, "token rows")
+
+    @property
+    def _alive(self) -> NDArray[np.bool_]:
+        return self.tables.table.reshape(self.tables.states, -1) != DEAD
+
+    # -- automata without counters ---------------------------------------------------------------------
+
+    def _plain_segments(self, states: Sequence[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
+        wide: list[int] = []
+        chunks = [states[i : i + _CHUNK] for i in range(0, len(states), _CHUNK)]
+        for chunk, (counts, ids) in walkers.map(self._walk_narrow, chunks):
+            ends = np.cumsum(np.maximum(counts, 0)).tolist()
+            for state, count, end in zip(chunk, counts.tolist(), ends, strict=True):
+                if count < 0:
+                    wide.append(state)
+                else:
+                    yield state, self._sparse(state, ids[end - count : end])
+        yield from self._wide_segments(wide, walkers)
+
+    def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        limit = self.pool.longest_list - len(self._eos)
+        return kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), limit)  # type: ignore[no-any-return]
+
+    def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
+        if self.tables.accepting[state]:
+            ids = np.concatenate([ids, self._eos])
+        return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
+
+    def _wide_segments(self, states: list[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
+        """Wave after wave: first the states walked in full, then those that differ from one of these."""
+        rows: dict[int, NDArray[np.uint32]] = {}
+        waves = self._plan(states)
+        for number, wave in enumerate(waves):
+            jobs = [(state, base, rows.get(base)) for state, base in wave]
+            needed = {base for later in waves[number + 1 :] for _, base in later}
+            for (state, _, _), row in walkers.map(self._walk_wide, jobs):
+                if state in needed:
+                    rows[state] = row.copy()
+                yield state, self._dense(state, row)
+
+    def _plan(self, states: list[int]) -> list[list[tuple[int, int]]]:
+        """Waves of ``(state, base)``; base -1 is a full walk, others were walked in an earlier wave."""
+        table = self.tables.table.reshape(self.tables.states, -1)
+        waves: list[list[tuple[int, int]]] = []
+        wave_of: dict[int, int] = {}
+        for state in states:
+            known = list(wave_of)[-_CANDIDATES:]
+            base = -1
+            if known:
+                cost = (table[known] != table[state]) @ self._weights
+                best = int(np.argmin(cost))
+                if cost[best] < _WORTH_DIFFERENCE * float((table[state] != DEAD) @ self._weights):
+                    base = known[best]
+            wave = wave_of[base] + 1 if base >= 0 else 0
+            wave_of[state] = wave
+            waves.extend([] for _ in range(wave + 1 - len(waves)))
+            waves[wave].append((state, base))
+        return waves
+
+    def _walk_wide(self, job: tuple[int, int, NDArray[np.uint32] | None]) -> NDArray[np.uint32]:
+        state, base, base_row = job
+        if base_row is None:
+            row = np.zeros(self.pool.words, np.uint32)
+            kernels.walk_row(*self._trie, *self._automaton, state, self._max_depth, row)
+        else:
+            row = base_row.copy()
+            kernels.walk_difference(*self._trie, *self._automaton, state, base, self._max_depth, row)
+        return row
+
+    def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
+        if self.tables.accepting[state]:
+            _flip(row, self._eos)
+        return Segments((0,), (self.pool.add_dense(row),))
+
+    # -- automata with counters ------------------------------------------------------------------------
+
+    def _counted_segments(self, states: Sequence[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
+        for state, (tokens, first, last) in walkers.map(self._walk_counted, list(states)):
+            yield state, self._cut(state, tokens, first, last)
+
+    def _counts(self, state: int) -> tuple[int, int]:
+        """The counts that a state can have."""
+        loop = int(self.tables.live[state])
+        return (0, 0) if loop < 0 else (1, int(self.tables.loops[loop, 1]))
+
+    def _walk_counted(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        tables = self.tables
+        return kernels.walk_counted(  # type: ignore[no-any-return]
+            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), state,
+            *self._counts(state), self._max_depth,
+        )  # fmt: skip
+
+    def _cut(
+        self, state: int, tokens: NDArray[np.int32], first: NDArray[np.int64], last: NDArray[np.int64]
+    ) -> Segments:
+        """Sweep over the counts: a row for each stretch in which no token comes or goes."""
+        row = np.zeros(self.pool.words, np.uint32)
+        if self.tables.accepting[state]:
+            _flip(row, self._eos)
+        when = np.concatenate([first, last + 1])
+        which = np.concatenate([tokens, tokens])
+        order = np.argsort(when, kind="stable")
+        when, which = when[order], which[order]
+        low, high = self._counts(state)
+        cuts = np.unique(np.append(when[when <= high], low))
+        bounds = np.searchsorted(when, np.append(cuts, high + 1))
+        begins, rows = [], []
+        for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
+            _flip(row, which[i:j])
+            number = self.pool.add_dense(row)
+            if not rows or rows[-1] != number:
+                begins.append(begin)
+                rows.append(number)
+        return Segments((0, *begins[1:]), tuple(rows))
+
+
+def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
+    ids = ids.astype(np.uint32)
+    np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & 31))
+
+
+def _nodes_below_each_class(vocabulary: Vocabulary, tables: Tables) -> NDArray[np.float64]:
+    """Trie nodes whose first byte is in each class: what a live transition may cost."""
+    trie = vocabulary.trie
+    tops = np.flatnonzero(trie.depth == 1)
+    weights = np.zeros(tables.n_classes)
+    np.add.at(weights, tables.classes[trie.byte[tops]], trie.skip[tops] - tops)
+    return weights
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class _Report:
+    """Counts finished states and passes the number on now and then."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self.done = progress, total, 0
+
+    def one(self) -> None:
+        self.done += 1
+        if self.done == self._total or self.done % 16 == 0:
+            self._progress("token maps", self.done, self._total)
+
+
+class _Walkers:
+    """Maps a function over jobs with a few threads (none, where one is enough), looking at the clock."""
+
+    def __init__(self, threads: int, meter: Meter | None) -> None:
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._meter = meter
+        self._ahead = 4 * threads
+
+    def __enter__(self) -> _Walkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def map(self, walk: Callable[[T], R], jobs: list[T]) -> Iterable[tuple[T, R]]:
+        """``(job, walk(job))`` in order; at most a few results wait at any time."""
+        for i in range(0, len(jobs), self._ahead):
+            batch = jobs[i : i + self._ahead]
+            results = self._pool.map(walk, batch) if self._pool else map(walk, batch)
+            for job, result in zip(batch, results, strict=True):
+                if self._meter:
+                    self._meter.check_time("token maps")
+                yield job, result

@@ -1,0 +1,136 @@
+"""The vocabulary's prefix tree, flattened for one forward scan.
+
+Nodes stand in preorder, which is the lexicographic order of the tokens. A walk is a loop over node numbers:
+on a live byte go to ``i + 1``, on a dead one jump to ``skip[i]``, past the whole subtree. Because the order
+is lexicographic, the tokens that end at node ``i`` are ``token_ids[first_token[i]:first_token[i + 1]]``, and
+those at or below it reach to ``first_token[skip[i]]``.
+
+(The layout follows llguidance's ``toktrie``, which derives it down to the memory reads per node.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
+
+#: Bytes that the sort compares at a time.
+_WORD = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Trie:
+    """The flattened prefix tree of a vocabulary's tokens; node 0 is the root.
+
+    Parameters
+    ----------
+    byte:
+        ``uint8[nodes]``, the byte on the edge into each node; 0 for the root.
+    depth:
+        ``uint16[nodes]``, bytes from the root.
+    skip:
+        ``int32[nodes]``, the next node that is not below this one; ``nodes`` at the end.
+    first_token:
+        ``int32[nodes + 1]``, where the tokens ending at a node begin in ``token_ids``.
+    token_ids:
+        ``int32[tokens]``, ids in lexicographic order of their bytes; equal bytes in order of id.
+    """
+
+    byte: NDArray[np.uint8]
+    depth: NDArray[np.uint16]
+    skip: NDArray[np.int32]
+    first_token: NDArray[np.int32]
+    token_ids: NDArray[np.int32]
+
+    @property
+    def max_depth(self) -> int:
+        """Bytes of the longest token."""
+        return int(self.depth.max())
+
+    @classmethod
+    def build(cls, vocabulary: Vocabulary) -> Trie:
+        """Sort the tokens and lay out one node for each distinct prefix."""
+        lengths = np.diff(vocabulary.offsets.astype(np.int64))
+        ids = np.flatnonzero(lengths)
+        order = _sorted(vocabulary.blob, vocabulary.offsets[ids].astype(np.int64), lengths[ids])
+        token_ids = ids[order].astype(np.int32)
+        starts, lengths = vocabulary.offsets[token_ids].astype(np.int64), lengths[token_ids]
+        shared = _common_prefixes(vocabulary.blob, starts, lengths)
+
+        # Token t adds the nodes of depths shared[t]+1 .. lengths[t]; node 0 is the root.
+        added = lengths - shared
+        owner = np.repeat(np.arange(len(token_ids)), added)
+        first_node = np.cumsum(added) - added + 1
+        depth = np.concatenate([[0], shared[owner] + 1 + np.arange(len(owner)) - (first_node[owner] - 1)])
+        byte = np.concatenate([[0], vocabulary.blob[starts[owner] + depth[1:] - 1]]).astype(np.uint8)
+        depth = depth.astype(np.uint16)
+        # Tokens before `owner` end at earlier nodes; `owner` itself, and later equals, at its deepest node.
+        first_token = np.concatenate([[0], owner, [len(token_ids)]])
+        return cls(byte, depth, _skips(depth), first_token.astype(np.int32), token_ids)
+
+
+def _sorted(
+    blob: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The order that sorts the tokens by their bytes; equal tokens stay as they were.
+
+    Compares eight bytes at a time, as one big-endian integer, and goes on with the tokens that are still
+    tied, which takes a quarter of the time of sorting bytes objects. Padding is told from real zero bytes by
+    the length that is left.
+    """
+    windows = sliding_window_view(np.append(blob, np.zeros(_WORD, np.uint8)), _WORD)
+    order = np.arange(len(starts))
+    slots, group, position = order.copy(), np.zeros_like(order), 0
+    while len(slots):
+        tokens = order[slots]
+        left = np.minimum(lengths[tokens] - position, _WORD + 1)
+        chunks = windows[starts[tokens] + position]
+        chunks[np.arange(_WORD) >= left[:, None]] = 0
+        word = chunks.view(">u8")[:, 0].astype(np.uint64)
+        by = np.lexsort((left, word, group))
+        order[slots] = tokens[by]
+        left, word, group = left[by], word[by], group[by]
+        changes = (word[1:] != word[:-1]) | (left[1:] != left[:-1]) | (group[1:] != group[:-1])
+        group = np.concatenate([[0], np.cumsum(changes)])
+        tied = (left > _WORD) & (np.bincount(group)[group] > 1)
+        slots, group = slots[tied], group[tied]
+        position += _WORD
+    return order
+
+
+def _common_prefixes(
+    blob: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Length of the prefix that each of the sorted tokens shares with the one before it."""
+    shared = np.zeros(len(starts), np.int64)
+    undecided = np.arange(1, len(starts))
+    position = 0
+    while len(undecided):
+        inside = (lengths[undecided] > position) & (lengths[undecided - 1] > position)
+        undecided = undecided[inside]
+        same = blob[starts[undecided] + position] == blob[starts[undecided - 1] + position]
+        undecided = undecided[same]
+        shared[undecided] += 1
+        position += 1
+    return shared
+
+
+def _skips(depth: NDArray[np.uint16]) -> NDArray[np.int32]:
+    """For each node in preorder, the next node of the same or a smaller depth.
+
+    That is the next node of its own depth, or where its parent skips to, whichever comes first.
+    """
+    nodes = len(depth)
+    by_depth = np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1])
+    skip = np.full(nodes, nodes, np.int32)
+    for above, level in pairwise(by_depth):
+        parent = above[np.searchsorted(above, level) - 1]
+        skip[level] = np.minimum(np.append(level[1:], nodes), skip[parent])
+    return skip

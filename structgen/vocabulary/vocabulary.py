@@ -1,0 +1,247 @@
+"""`Vocabulary`: the bytes of every token id, and which ids end a text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, TokenIdError, VocabularyError
+from ..runtime.container import Buffer, pack, unpack
+
+if TYPE_CHECKING:
+    from .trie import Trie
+
+#: Ids above this are taken for a mistake rather than a vocabulary.
+MAX_SIZE = 1 << 22
+
+#: Bytes of the longest token: the trie counts depths in uint16.
+MAX_TOKEN_BYTES = (1 << 16) - 1
+
+_alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
+
+
+class Vocabulary:
+    """The bytes of every token id. Immutable; equal fingerprints mean equal masks.
+
+    Several ids may share the same bytes. Special tokens have no bytes, so a mask never allows them, except
+    the end-of-sequence ids, which a mask allows exactly where a text may end.
+
+    Parameters
+    ----------
+    offsets:
+        ``uint32[size + 1]``: token ``i`` is ``blob[offsets[i]:offsets[i + 1]]``; no bytes means special.
+    blob:
+        ``uint8[...]``: the tokens' bytes, one after another.
+    eos_ids:
+        The ids that end a text, each ``0 <= id < size``. Their own bytes, if any, must be absent.
+    special_tokens:
+        Names of ids that have no bytes (``{"<|eot_id|>": 128009}``). Not part of the fingerprint.
+
+    Most callers want one of the constructors `from_pretrained`, `from_transformers`, `from_tekken`,
+    `from_tiktoken` or `from_bytes`.
+    """
+
+    def __init__(
+        self,
+        offsets: NDArray[np.uint32],
+        blob: NDArray[np.uint8],
+        eos_ids: Iterable[int],
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> None:
+        self.offsets = offsets
+        self.blob = blob
+        self.size = len(offsets) - 1
+        self.eos_ids = tuple(sorted({int(i) for i in eos_ids}))
+        self.special_tokens = dict(special_tokens or {})
+        self._check()
+        self.bytes = blob.tobytes()
+        _alive[self.fingerprint] = self
+
+    def _check(self) -> None:
+        if not 0 < self.size <= MAX_SIZE:
+            raise VocabularyError(f"a vocabulary has 1 to {MAX_SIZE:,} token ids, this one has {self.size:,}")
+        lengths = np.diff(self.offsets.astype(np.int64))
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.blob) or np.any(lengths < 0):
+            raise VocabularyError("the token offsets do not partition the token bytes")
+        if np.any(lengths > MAX_TOKEN_BYTES):
+            longest = int(lengths.argmax())
+            raise VocabularyError(
+                f"token {longest} has {lengths[longest]:,} bytes, the limit is {MAX_TOKEN_BYTES:,}"
+            )
+        for name, ids in (("EOS", self.eos_ids), ("special token", self.special_tokens.values())):
+            for i in ids:
+                if not 0 <= i < self.size:
+                    raise VocabularyError(f"{name} id {i} is outside 0..{self.size - 1}")
+                if self.offsets[i] != self.offsets[i + 1]:
+                    raise VocabularyError(f"{name} id {i} has bytes of its own")
+        if not len(self.blob):
+            raise VocabularyError("no token has any bytes")
+
+    # -- constructors ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_bytes(
+        cls,
+        tokens: Sequence[bytes | None] | Mapping[int, bytes | None],
+        eos_ids: Iterable[int],
+        *,
+        special_tokens: Mapping[str, int] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """Build from each id's bytes.
+
+        Parameters
+        ----------
+        tokens:
+            A sequence indexed by token id, or a mapping from id to bytes. ``None`` and ``b""`` mean: no
+            bytes.
+        eos_ids:
+            The ids that end a text. Bytes that ``tokens`` gives them are dropped.
+        special_tokens:
+            Names of ids that have no bytes. Bytes that ``tokens`` gives them are dropped.
+        size:
+            Number of ids, a model's padded logits for instance; by default the largest id plus one. Special
+            tokens at or beyond it are left out, as the model cannot produce them.
+
+        Raises
+        ------
+        VocabularyError
+            For negative or absurdly large ids, for tokens that are not bytes, and for an id that has bytes or
+            ends a text, but lies beyond ``size``.
+        """
+        pairs = tokens.items() if isinstance(tokens, Mapping) else enumerate(tokens)
+        by_id = {int(i): token for i, token in pairs if token}
+        eos = {int(i) for i in eos_ids}
+        specials = {name: i for name, i in (special_tokens or {}).items() if size is None or i < size}
+        for i in eos.union(specials.values()):
+            by_id.pop(i, None)
+        for i, token in by_id.items():
+            if not isinstance(token, bytes):
+                raise VocabularyError(f"token {i} is {type(token).__name__}, expected bytes or None")
+        ids = eos.union(by_id, specials.values())
+        if ids and (min(ids) < 0 or max(ids) >= MAX_SIZE):
+            raise VocabularyError(
+                f"token ids run from {min(ids)} to {max(ids)}, expected 0 to at most {MAX_SIZE - 1}"
+            )
+        needed = max(ids, default=-1) + 1
+        if size is None:
+            size = needed if isinstance(tokens, Mapping) else max(needed, len(tokens))
+        elif size < needed:
+            raise VocabularyError(
+                f"size={size} leaves out token id {needed - 1}, which has bytes or ends a text",
+                remedy="Pass the width of the model's logits, or leave size= out.",
+            )
+        by_position = [by_id.get(i) or b"" for i in range(size)]
+        offsets = np.zeros(size + 1, np.uint32)
+        np.cumsum(np.fromiter(map(len, by_position), np.int64, size), out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(by_position), np.uint8), eos, specials)
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """Read a transformers (or tokenizers) tokenizer; see `structgen.vocabulary.huggingface`."""
+        from .huggingface import from_transformers
+
+        return from_transformers(tokenizer, eos_ids=eos_ids, size=size)
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: str | os.PathLike[str], **kwargs: Any) -> Vocabulary:
+        """Read a model's tokenizer from a folder or, through transformers, from the model hub."""
+        from .huggingface import from_pretrained
+
+        return from_pretrained(name_or_path, **kwargs)
+
+    @classmethod
+    def from_tekken(cls, path: str | os.PathLike[str] | None = None) -> Vocabulary:
+        """Read a ``tekken.json``; ``None`` means the newest one that the mistral-common wheel ships."""
+        from .tekken import from_tekken
+
+        return from_tekken(path)
+
+    @classmethod
+    def from_tiktoken(cls, encoding: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+        """Read a tiktoken ``Encoding``, or the one of that name."""
+        from .tiktoken import from_tiktoken
+
+        return from_tiktoken(encoding, eos_ids=eos_ids)
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    @property
+    def words(self) -> int:
+        """Number of int32 words in a bitmask of this vocabulary: ``ceil(size / 32)``."""
+        return -(-self.size // 32)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def token(self, token_id: int) -> bytes | None:
+        """The bytes of one id, ``None`` for a special token. Raises `TokenIdError` out of range."""
+        if not 0 <= token_id < self.size:
+            raise TokenIdError(f"token id {token_id} is outside the vocabulary", where=f"0..{self.size - 1}")
+        return self.bytes[self.offsets[token_id] : self.offsets[token_id + 1]] or None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hex digits: BLAKE2b of the size, the EOS ids, and every token's bytes."""
+        digest = hashlib.blake2b(digest_size=16, person=b"structgen-vocab")
+        digest.update(json.dumps([self.size, self.eos_ids]).encode())
+        digest.update(np.ascontiguousarray(self.offsets, dtype="<u4").data)
+        digest.update(self.bytes)
+        return digest.hexdigest()
+
+    @cached_property
+    def trie(self) -> Trie:
+        """The flattened prefix tree of all tokens, built on first use."""
+        from .trie import Trie
+
+        return Trie.build(self)
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary {self.size:,} ids, EOS {list(self.eos_ids)}, {self.fingerprint[:8]}>"
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Serialise in structgen's container format."""
+        meta = {"kind": "vocabulary", "eos_ids": list(self.eos_ids), "special_tokens": self.special_tokens}
+        return pack(meta, {"token_offsets": self.offsets, "token_bytes": self.blob})
+
+    @classmethod
+    def from_buffer(cls, buffer: Buffer, where: str = "vocabulary") -> Vocabulary:
+        """Read what `to_bytes` wrote, validated; raises `FormatError`."""
+        meta, sections = unpack(buffer, where)
+        return cls.from_sections(meta, sections, where)
+
+    @classmethod
+    def from_sections(
+        cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str
+    ) -> Vocabulary:
+        """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
+        offsets, blob = sections.get("token_offsets"), sections.get("token_bytes")
+        eos, specials = meta.get("eos_ids"), meta.get("special_tokens")
+        if (
+            offsets is None or blob is None
+            or offsets.dtype != np.uint32 or blob.dtype != np.uint8 or offsets.ndim != 1 or blob.ndim != 1
+            or not isinstance(eos, list) or not all(type(i) is int for i in eos)
+            or not isinstance(specials, dict) or not all(type(i) is int for i in specials.values())
+        ):  # fmt: skip
+            raise FormatError("the vocabulary sections are missing or malformed", where=where)
+        try:
+            return cls(offsets, blob, eos, specials)
+        except VocabularyError as error:
+            raise FormatError(f"the stored vocabulary is not valid: {error}", where=where) from error
+
+    @staticmethod
+    def alive(fingerprint: str) -> Vocabulary | None:
+        """The vocabulary with this fingerprint that this process already holds, if any."""
+        return _alive.get(fingerprint)
