@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -62,29 +63,25 @@ def compile(
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
     """
-    meter = Meter(budget or Budget())
     report = progress or silent
     key = cache_key(definition, vocabulary)
     index = _from_cache(cache, key, vocabulary) if cache is not None else None
-    if index is None:
+    if index is None or (eager and not index.complete):
+        _ready_kernels(report)
+        meter = Meter(budget or Budget())
         began = time.perf_counter()
-        report("automaton", 0, 1)
-        machine = _build(definition, vocabulary, meter)
-        report("automaton", 1, 1)
-        index = Index(definition.kind, definition.canonical(), machine)
-        index.compile_seconds = time.perf_counter() - began
-    if eager and not index.complete:
-        began = time.perf_counter()
-        index.machine.fill(threads=threads, meter=meter, progress=report)
+        if index is None:
+            report("automaton", 0, 1)
+            index = Index(definition.kind, definition.canonical(), _build(definition, vocabulary, meter))
+            report("automaton", 1, 1)
+        if eager:
+            index.machine.fill(threads=threads, meter=meter, progress=report)
+        index.origin = "compiled"
         index.compile_seconds += time.perf_counter() - began
-        changed = True
-    else:
-        changed = index.origin == "compiled"
-    if cache is not None:
-        if changed:
+        if cache is not None:
             _to_cache(cache, key, index)
-        if not index.complete:
-            index.machine.on_new_row = _WriteBack(cache, key, index)
+    if cache is not None and not index.complete:
+        index.machine.on_new_row = _WriteBack(cache, key, index)
     return index
 
 
@@ -147,18 +144,32 @@ class _WriteBack:
 def compile_kernels(progress: Progress | None = None) -> float:
     """Compile the kernels, or load them where this machine has compiled them before. Returns the seconds.
 
-    Happens by itself on first use; a build step or a server's start calls it to have it behind them.
+    Happens by itself on first use, outside any definition's budget; a build step or a server's start calls it to
+    have it behind them.
     """
     began = time.perf_counter()
     report = progress or silent
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
-    samples = _KERNEL_SAMPLES
-    for done, pattern in enumerate(samples):
-        report("compiling kernels", done, len(samples))
-        compile(Regex(pattern), vocabulary)
-    report("compiling kernels", len(samples), len(samples))
+    for done, pattern in enumerate(_KERNEL_SAMPLES):
+        report("compiling kernels", done, len(_KERNEL_SAMPLES))
+        meter = Meter(Budget(seconds=3600))
+        _build(Regex(pattern), vocabulary, meter).fill(meter=meter)
+    report("compiling kernels", len(_KERNEL_SAMPLES), len(_KERNEL_SAMPLES))
     return time.perf_counter() - began
 
 
 #: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around.
 _KERNEL_SAMPLES: tuple[str, ...] = ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")
+
+_kernels_ready = False
+_kernels_lock = threading.Lock()
+
+
+def _ready_kernels(report: Progress) -> None:
+    """Have the kernels compiled before the clock of a budget starts."""
+    global _kernels_ready
+    if not _kernels_ready:
+        with _kernels_lock:
+            if not _kernels_ready:
+                compile_kernels(report)
+                _kernels_ready = True

@@ -42,14 +42,22 @@ class Meter:
         self.budget = budget
         self._deadline = time.monotonic() + budget.seconds
 
+    def work(self, per_second: int) -> int:
+        """Units of work that fit into the time left, at so many a second."""
+        return max(0, int((self._deadline - time.monotonic()) * per_second))
+
+    def out_of_time(self, doing: str) -> BudgetExceededError:
+        """The error for work that would not be done in time."""
+        return BudgetExceededError(
+            f"compiling takes longer than {self.budget.seconds:g} seconds",
+            where=doing,
+            remedy="Simplify the definition, or pass a larger budget=Budget(seconds=...).",
+        )
+
     def check_time(self, doing: str) -> None:
         """Raise `BudgetExceededError` when the time is up; ``doing`` names the phase for the message."""
         if time.monotonic() > self._deadline:
-            raise BudgetExceededError(
-                f"compiling takes longer than {self.budget.seconds:g} seconds",
-                where=doing,
-                remedy="Simplify the definition, or pass a larger budget=Budget(seconds=...).",
-            )
+            raise self.out_of_time(doing)
 
     def check_states(self, states: int, doing: str) -> None:
         """Raise `BudgetExceededError` when an automaton has, or would have, more states than granted."""

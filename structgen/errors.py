@@ -59,7 +59,7 @@ class VocabularyMismatchError(VocabularyError):
 
 
 class TokenIdError(StructgenError, ValueError):
-    """A token id outside the vocabulary."""
+    """A token id outside the vocabulary, or one that the mask had refused and that was appended all the same."""
 
 
 class BitmaskError(StructgenError, ValueError):

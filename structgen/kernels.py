@@ -359,14 +359,14 @@ def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
 
 
 @kernel
-def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accepting):
+def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accepting, max_work):
     """The coarsest partition of a partial DFA's states that respects acceptance and all transitions.
 
     Valmari & Lehtinen 2008, "Efficient minimization of DFAs with partial transition functions":
     O(m log n) for m live transitions. Every state must be able to reach an accepting one.
 
     ``tails, heads`` are ``int32[m]``; ``labels_order`` holds the transition numbers sorted by label and
-    ``label_starts`` where each label's run begins (plus the end). Returns (blocks, block of each state).
+    ``label_starts`` where each label's run begins (plus the end). Returns (status, block of each state).
     """
     m = len(tails)
     size = max(n_states, m) + 1
@@ -414,7 +414,11 @@ def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accep
 
     b = 1
     c = 0
+    work = 0
     while c < c_sets:
+        work += c_past[c] - c_first[c]
+        if work > max_work:
+            return TOO_MUCH_WORK, b_set
         n_touched = 0
         for i in range(c_first[c], c_past[c]):
             n_touched = _mark(
@@ -426,13 +430,14 @@ def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accep
             n_touched = 0
             for i in range(b_first[b], b_past[b]):
                 q = b_elements[i]
+                work += in_first[q + 1] - in_first[q]
                 for j in range(in_first[q], in_first[q + 1]):
                     n_touched = _mark(
                         incoming[j], c_elements, c_location, c_set, c_first, c_marked, c_touched, n_touched
                     )
             c_sets = _split(c_elements, c_set, c_first, c_past, c_marked, c_touched, n_touched, c_sets)
             b += 1
-    return b_sets, b_set
+    return OK, b_set
 
 
 # -- product --------------------------------------------------------------------------------------------
@@ -499,21 +504,19 @@ def _pair_hash(p, q, n_q):
 
 
 @kernel
-def co_accessible(table, accepting, n_classes):
-    """Which states of a DFA without counters reach an accepting one: ``uint8[states]``."""
-    n = len(accepting)
+def co_accessible(tails, heads, goals):
+    """Which nodes of a graph reach a goal: ``uint8[nodes]``, like ``goals``. Edges are ``int32[m]`` each."""
+    n = len(goals)
     into = np.zeros(n + 2, np.int64)
-    for i in range(len(table)):
-        if table[i] >= 0:
-            into[table[i] + 2] += 1
+    for i in range(len(heads)):
+        into[heads[i] + 2] += 1
     for s in range(n):
         into[s + 2] += into[s + 1]
-    sources = np.empty(into[n + 1], np.int32)
-    for i in range(len(table)):
-        if table[i] >= 0:
-            sources[into[table[i] + 1]] = i // n_classes
-            into[table[i] + 1] += 1
-    alive = accepting.copy()
+    sources = np.empty(len(tails), np.int32)
+    for i in range(len(heads)):
+        sources[into[heads[i] + 1]] = tails[i]
+        into[heads[i] + 1] += 1
+    alive = goals.copy()
     stack = np.empty(n, np.int32)
     top = 0
     for s in range(n):
@@ -636,12 +639,13 @@ def walk_difference(byte, depth, skip, first_token, token_ids, table, classes, n
 
 
 @kernel
-def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, state, low,
-                 high, max_depth):  # fmt: skip
+def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, final, state,
+                 low, high, max_depth):  # fmt: skip
     """The tokens that ``state`` allows for each count from ``low`` to ``high``.
 
     The interval of counts is carried along and split where a record looks at the count, so that all counts
-    are settled by one walk plus the subtrees below the splits. Returns (tokens, first, last): token ``i`` is
+    are settled by one walk plus the subtrees below the splits. ``final`` is ``uint8[states]``, 1 for a state
+    without transitions. Returns (tokens, first, last): token ``i`` is
     allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
     """
     n_nodes = len(byte)
@@ -651,8 +655,8 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
     hi_at = np.empty(max_depth + 1, np.int64)
     add_at = np.empty(max_depth + 1, np.int64)
     tokens = np.empty(1024, np.int32)
-    firsts = np.empty(1024, np.int64)
-    lasts = np.empty(1024, np.int64)
+    firsts = np.empty(1024, np.int32)
+    lasts = np.empty(1024, np.int32)
     n_out = 0
     # Subtrees put off at a split: node, target state, interval, offset (-1 in `fixed` means relative).
     pending = np.empty((64, 5), np.int64)
@@ -711,6 +715,18 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
                                 else:
                                     z_lo = max(lo, maximum - add)
                                 if z_lo > z_hi:
+                                    continue
+                                if final[target]:
+                                    # Nothing can follow, so there is no subtree to put off.
+                                    for k in range(first_token[i], first_token[i + 1]):
+                                        if n_out == len(tokens):
+                                            tokens = _grown(tokens, n_out + 1)
+                                            firsts = _grown(firsts, n_out + 1)
+                                            lasts = _grown(lasts, n_out + 1)
+                                        tokens[n_out] = token_ids[k]
+                                        firsts[n_out] = z_lo
+                                        lasts[n_out] = z_hi
+                                        n_out += 1
                                     continue
                                 if n_pending == len(pending):
                                     wider = np.empty((2 * n_pending, 5), np.int64)

@@ -84,11 +84,14 @@ class Guide:
                 f"a bitmask is int32[{len(row)}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
                 remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
             )
-        if len(bitmask) == len(row):
-            bitmask[:] = row
-        else:
-            bitmask[: len(row)] = row
-            bitmask[len(row) :] = 0
+        try:
+            if len(bitmask) == len(row):
+                bitmask[:] = row
+            else:
+                bitmask[: len(row)] = row
+                bitmask[len(row) :] = 0
+        except ValueError as error:
+            raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
     def allows(self, token_id: int) -> bool:
         """Whether `advance` would accept this token. Raises `TokenIdError` for an id out of range."""
@@ -172,7 +175,4 @@ def _as_array(bitmask: Any) -> NDArray[Any]:
         )
     if not hasattr(bitmask, "__array__"):
         raise BitmaskError(f"a bitmask is an int32 array, got {type(bitmask).__name__}")
-    array = np.asarray(bitmask)
-    if not array.flags.writeable:
-        raise BitmaskError("the bitmask is read-only")
-    return array
+    return np.asarray(bitmask)

@@ -52,6 +52,7 @@ class TokenMapper:
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
         self._automaton = (tables.table, tables.classes, tables.n_classes)
+        self._final = (np.diff(tables.edge_start.astype(np.int64)) == 0).astype(np.uint8)
         self._max_depth = trie.max_depth
         self._eos = np.array(vocabulary.eos_ids, np.int64)
         self._weights = _nodes_below_each_class(vocabulary, tables)
@@ -170,15 +171,15 @@ class TokenMapper:
         loop = int(self.tables.live[state])
         return (0, 0) if loop < 0 else (1, int(self.tables.loops[loop, 1]))
 
-    def _walk_counted(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    def _walk_counted(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         tables = self.tables
         return kernels.walk_counted(  # type: ignore[no-any-return]
-            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), state,
+            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), self._final, state,
             *self._counts(state), self._max_depth,
         )  # fmt: skip
 
     def _cut(
-        self, state: int, tokens: NDArray[np.int32], first: NDArray[np.int64], last: NDArray[np.int64]
+        self, state: int, tokens: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
     ) -> Segments:
         """Sweep over the counts: a row for each stretch in which no token comes or goes."""
         row = np.zeros(self.pool.words, np.uint32)
@@ -186,7 +187,8 @@ class TokenMapper:
             _flip(row, self._eos)
         when = np.concatenate([first, last + 1])
         which = np.concatenate([tokens, tokens])
-        order = np.argsort(when, kind="stable")
+        # NumPy sorts 16-bit integers by radix, ten times faster than others.
+        order = np.argsort(when.astype(np.uint16) if when.max(initial=0) < 1 << 16 else when, kind="stable")
         when, which = when[order], which[order]
         low, high = self._counts(state)
         cuts = np.unique(np.append(when[when <= high], low))

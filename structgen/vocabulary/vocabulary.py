@@ -139,6 +139,8 @@ class Vocabulary:
                 f"size={size} leaves out token id {needed - 1}, which has bytes or ends a text",
                 remedy="Pass the width of the model's logits, or leave size= out.",
             )
+        if size > MAX_SIZE:
+            raise VocabularyError(f"a vocabulary has at most {MAX_SIZE:,} token ids, got size={size:,}")
         by_position = [by_id.get(i) or b"" for i in range(size)]
         offsets = np.zeros(size + 1, np.uint32)
         np.cumsum(np.fromiter(map(len, by_position), np.int64, size), out=offsets[1:])

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
-from ...errors import BudgetExceededError
 from .nfa import BYTES, Nfa, NfaBuilder
 
-#: Elementary steps of the subset construction for each second of budget; about 3 ns each where measured.
-_WORK_PER_SECOND = 100_000_000
+#: Elementary steps of a kernel for each second of budget. Measured at 3 to 10 ns for the subset construction and
+#: 5 to 50 ns for the partition, whose arrays outgrow the caches.
+_STEPS_PER_SECOND = {"determinize": 100_000_000, "minimize": 20_000_000}
+
+#: Rows of a table that are turned into ranges at a time, to bound the memory in flight.
+_CHUNK = 4096
 
 #: Columns of a counter record.
 OPERATION, LOOP, TARGET_LOW, TARGET_MID, TARGET_HIGH = range(5)
@@ -70,11 +73,13 @@ class Dfa:
 
     def __str__(self) -> str:
         """A table for reading: a line for each state, with its byte ranges and their targets."""
+        moves: list[list[str]] = [[] for _ in range(self.states)]
+        for state, low, high, entry in zip(*(column.tolist() for column in self.edges()), strict=True):
+            moves[state].append(f"{_symbol(low)}-{_symbol(high)}: {self._target(entry)}")
         lines = []
         for s in range(self.states):
             mark = ("->" if s == self.start else "  ") + ("(%d)" if self.accepting[s] else " %d ") % s
-            moves = [f"{_symbol(lo)}-{_symbol(hi)}: {self._target(t)}" for lo, hi, t in self.ranges_of(s)]
-            lines.append(f"{mark}  {', '.join(moves)}")
+            lines.append(f"{mark}  {', '.join(moves[s])}")
         return "\n".join(lines)
 
     def _target(self, entry: int) -> str:
@@ -86,13 +91,27 @@ class Dfa:
         least, most = self.loops[loop].tolist()
         return f"count+=1 [<{least}: {low}, <{most}: {mid}, ={most}: {high}]"
 
-    def ranges_of(self, state: int) -> list[tuple[int, int, int]]:
-        """The live transitions of a state as (lowest symbol, highest symbol, table entry)."""
-        row = self.table[state][self.classes]
-        cuts = np.flatnonzero(np.diff(row)) + 1
-        begins = [0, *cuts.tolist()]
-        ends = [*cuts.tolist(), len(row)]
-        return [(b, e - 1, int(row[b])) for b, e in zip(begins, ends, strict=True) if row[b] != kernels.DEAD]
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """All live transitions as (state, lowest symbol, highest symbol, table entry), in this order."""
+        parts = [_runs(self.table[i : i + _CHUNK][:, self.classes], i) for i in range(0, self.states, _CHUNK)]
+        none = np.zeros(0, np.int64)
+        columns = zip((none, none, none, none.astype(np.int32)), *parts, strict=True)
+        state, low, high, entry = (np.concatenate(column) for column in columns)
+        return state, low, high, entry
+
+
+def _runs(
+    rows: NDArray[np.int32], first_state: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """The maximal runs of equal live entries in each row."""
+    begins = np.ones(rows.shape, np.bool_)
+    begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    state, low = np.nonzero(begins)
+    entry = rows[state, low]
+    high = np.append(low[1:], 0) - 1
+    high[high < 0] = rows.shape[1] - 1  # the last run of a row, where the next begins at 0
+    live = entry != kernels.DEAD
+    return state[live] + first_state, low[live], high[live], entry[live]
 
 
 def _symbol(symbol: int) -> str:
@@ -107,7 +126,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
     status, loop, other, n, table, accepting, records, n_records = kernels.determinize(
         nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
         nfa.start, nfa.accept, nfa.n_classes, min(budget.states, budget.memory // (4 * nfa.n_classes)),
-        int(budget.seconds * _WORK_PER_SECOND),
+        meter.work(_STEPS_PER_SECOND["determinize"]),
     )  # fmt: skip
     if status == kernels.CONFLICT:
         raise CounterConflictError(tuple({x for x in (loop, other) if x >= 0}))
@@ -115,11 +134,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
         meter.check_memory(4 * nfa.n_classes * (n + 1), doing)
         meter.check_states(budget.states + 1, doing)
     if status == kernels.TOO_MUCH_WORK:
-        raise BudgetExceededError(
-            f"the definition needs more than the work of {budget.seconds:g} seconds",
-            where=doing,
-            remedy="Shrink its counted repeats or alternatives, or pass a larger budget=Budget(seconds=...).",
-        )
+        raise meter.out_of_time(doing)
     meter.check_time(doing)
     return Dfa(
         table=table.reshape(n, nfa.n_classes),
@@ -131,10 +146,11 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
     )
 
 
-def minimize(dfa: Dfa) -> Dfa:
+def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     """The smallest automaton of the same language, states numbered in breadth-first order from the start.
 
     (With counters: the coarsest that respects the counter operations, which is as small as this form gets.)
+    Raises `BudgetExceededError`.
     """
     if not dfa.states:
         return dfa
@@ -142,9 +158,12 @@ def minimize(dfa: Dfa) -> Dfa:
     order = np.argsort(labels, kind="stable").astype(np.int32)
     sorted_labels = labels[order]
     begins = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]]) if len(labels) else np.zeros(0, int)
-    _, block = kernels.coarsest_partition(
-        dfa.states, tails, order, np.r_[begins, len(labels)].astype(np.int32), heads, dfa.accepting
-    )
+    status, block = kernels.coarsest_partition(
+        dfa.states, tails, order, np.r_[begins, len(labels)].astype(np.int32), heads, dfa.accepting,
+        meter.work(_STEPS_PER_SECOND["minimize"]),
+    )  # fmt: skip
+    if status == kernels.TOO_MUCH_WORK:
+        raise meter.out_of_time("minimising")
     return _renumbered(dfa, block)
 
 
@@ -226,7 +245,7 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
         meter.check_memory(4 * a.n_classes * (n + 1), doing)
         meter.check_states(budget.states + 1, doing)
     meter.check_time(doing)
-    return minimize(trim(replace(a, table=table.reshape(n, a.n_classes), accepting=accepting, start=0)))
+    return minimize(trim(replace(a, table=table.reshape(n, a.n_classes), accepting=accepting, start=0)), meter)
 
 
 def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
@@ -241,7 +260,9 @@ def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
 
 def trim(dfa: Dfa) -> Dfa:
     """Without the states that reach no accepting one."""
-    alive = kernels.co_accessible(np.ascontiguousarray(dfa.table).reshape(-1), dfa.accepting, dfa.n_classes)
+    tails, classes = np.nonzero(dfa.table >= 0)
+    heads = dfa.table[tails, classes]
+    alive = kernels.co_accessible(tails.astype(np.int32), heads, dfa.accepting)
     if not alive[dfa.start]:
         return replace(dfa, table=dfa.table[:0], accepting=dfa.accepting[:0], start=0)
     kept = alive.astype(bool)
@@ -253,9 +274,8 @@ def trim(dfa: Dfa) -> Dfa:
 def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
     """Copy an automaton into an NFA under construction. Returns its start and its accepting states."""
     base = len(builder.owners)
-    for _ in range(max(1, dfa.states)):  # an automaton without states still needs a place to start
-        builder.state()
-    for s in range(dfa.states):
-        for low, high, target in dfa.ranges_of(s):
-            builder.edge(base + s, low, high, base + target)
+    # An automaton without states still needs a place to start.
+    builder.owners.extend([-1] * max(1, dfa.states))
+    state, low, high, target = dfa.edges()
+    builder.edge_blocks.append(np.stack([state + base, low, high, target + base], axis=1).astype(np.int32))
     return base + dfa.start, [base + int(s) for s in np.flatnonzero(dfa.accepting)]

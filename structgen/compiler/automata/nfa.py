@@ -133,7 +133,7 @@ class NfaBuilder:
         """Freeze into arrays, over classes of symbols."""
         n = len(self.owners)
         edges = np.concatenate([np.array(self.edges, np.int32).reshape(-1, 4), *self.edge_blocks])
-        edges = edges[_useful(self, edges, start, accept)]
+        edges = edges[_useful(self, edges, accept)]
         cuts = np.zeros(BYTES + self.markers + 1, np.int32)
         cuts[edges[:, 1]] = 1
         cuts[edges[:, 2] + 1] = 1
@@ -164,33 +164,19 @@ def _starts(sources: NDArray[Any], n: int) -> NDArray[np.int32]:
     return np.searchsorted(sources, np.arange(n + 1)).astype(np.int32)
 
 
-def _useful(builder: NfaBuilder, edges: NDArray[np.int32], start: int, accept: int) -> NDArray[np.bool_]:
+def _useful(builder: NfaBuilder, edges: NDArray[np.int32], accept: int) -> NDArray[np.bool_]:
     """Which edges lead to a state from which ``accept`` can be reached.
 
     With the others gone every thread of the subset construction can still be completed, so that every subset
     is co-accessible, whatever the counts: a thread inside a loop can go round until it may leave.
     """
-    n = len(builder.owners)
-    sources, targets = [edges[:, 0]], [edges[:, 3]]
-    plain = [(s, t) for s, t, kind in builder.epsilons if kind == kernels._PLAIN]
-    counted = [(s, e) for s, k, kind in builder.epsilons if kind != kernels._PLAIN
-               for e in (builder.loops[k].body, builder.loops[k].exit)]  # fmt: skip
-    if plain or counted:
-        epsilons = np.array(plain + counted, np.int32)
-        sources.append(epsilons[:, 0])
-        targets.append(epsilons[:, 1])
-    source, target = np.concatenate(sources), np.concatenate(targets)
-    order = np.argsort(target, kind="stable")
-    begins = _starts(target[order], n)
-    alive = np.zeros(n, np.bool_)
-    alive[accept] = True
-    todo = [accept]
-    before = source[order].tolist()
-    bounds = begins.tolist()
-    while todo:
-        q = todo.pop()
-        for p in before[bounds[q] : bounds[q + 1]]:
-            if not alive[p]:
-                alive[p] = True
-                todo.append(p)
-    return alive[edges[:, 3]]
+    pairs = [(s, t) for s, t, kind in builder.epsilons if kind == kernels._PLAIN]
+    for source, number, kind in builder.epsilons:
+        if kind != kernels._PLAIN:
+            pairs += [(source, builder.loops[number].body), (source, builder.loops[number].exit)]
+    epsilons = np.array(pairs, np.int32).reshape(-1, 2)
+    goal = np.zeros(len(builder.owners), np.uint8)
+    goal[accept] = 1
+    tails, heads = np.concatenate([edges[:, 0], epsilons[:, 0]]), np.concatenate([edges[:, 3], epsilons[:, 1]])
+    alive: NDArray[np.uint8] = kernels.co_accessible(tails, heads, goal)
+    return alive[edges[:, 3]] != 0

@@ -43,12 +43,15 @@ def resolve_looks(dfa: Dfa, looks: list[Look], language: Callable[..., Dfa], met
         dfa = intersect(dfa, condition, meter, f"look-around at column {look.column}")
     builder = NfaBuilder()
     start, accepting = add_to(builder, dfa)
-    builder.epsilons += [(s, t, 0) for s, low, _, t in builder.edges if low >= BYTES]
-    builder.edges = [edge for edge in builder.edges if edge[1] < BYTES]
+    edges = builder.edge_blocks.pop()
+    marker = edges[:, 1] >= BYTES
+    builder.edge_blocks.append(edges[~marker])
+    for source, target in edges[marker][:, [0, 3]].tolist():
+        builder.epsilon(source, target)
     accept = builder.state()
     for s in accepting:
         builder.epsilon(s, accept)
-    return minimize(determinize(builder.build(start, accept), meter, "resolving look-around"))
+    return minimize(determinize(builder.build(start, accept), meter, "resolving look-around"), meter)
 
 
 def _behind(before: Dfa, marker: int, markers: int, negate: bool, meter: Meter) -> Dfa:
@@ -79,7 +82,7 @@ def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) ->
     builder.edge(start, BYTES + marker, BYTES + marker, inner)
     for s in accepting:
         builder.epsilon(s, accept)
-    return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead")))
+    return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead"), meter))
 
 
 def _check_nesting(look: Look) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...budget import Meter
-from ...errors import EmptyLanguageError
+from ...errors import BudgetExceededError, EmptyLanguageError
 from ..automata.dfa import CounterConflictError, Dfa, determinize, minimize
 from ..automata.nfa import BYTES, Loop, NfaBuilder
 from ..automata.utf8 import utf8_edges
@@ -28,6 +28,9 @@ from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 #: A repeat is worth counting when spelling it out would take more turns than this.
 _COUNT_FROM = 24
+
+#: No text is that long; larger bounds would overflow the stored counts.
+_MAX_COUNT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def language(tree: Node, meter: Meter, *, edges: bool = True, suffix: bool = Fal
             loops = [build.loop_nodes[i] for i in conflict.loops]
             counted.discard(id(min(loops, key=lambda r: facts[id(r)].size)))
             continue
-        dfa = minimize(dfa)
+        dfa = minimize(dfa, meter)
         return resolve_looks(dfa, build.looks, language, meter) if build.looks else dfa
 
 
@@ -158,6 +161,12 @@ def _check_size(tree: Node, facts: dict[int, Facts], counted: set[int], meter: M
         below = sum(sizes[id(child)] for child in children(node))
         if isinstance(node, Repeat):
             turns = node.max if node.max is not None else node.min + 1
+            if turns > _MAX_COUNT:
+                raise BudgetExceededError(
+                    f"a repeat counts up to {turns:,}, the limit is {_MAX_COUNT:,}",
+                    where=f"column {node.column}",
+                    remedy="Use * or + where any number will do.",
+                )
             sizes[id(node)] = 2 * below + 4 if id(node) in counted else 2 + turns * (below + 1)
         elif isinstance(node, Chars | Look):
             sizes[id(node)] = facts[id(node)].size

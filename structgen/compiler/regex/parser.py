@@ -1,15 +1,17 @@
 r"""Reads Python's `re` syntax into the tree of `syntax`.
 
-This is interegular's parser grown to the whole language: `SimpleParser` carries the reading, and a method reads
-what its namesake in interegular reads (`pattern`, `group`, `extension_group`, `repetition`, `chargroup`,
-`escaped`). Three things differ from there.
+This is interegular's parser grown to the whole language: `SimpleParser` carries the reading, and a method
+reads what its namesake in interegular reads (`pattern`, `group`, `extension_group`, `repetition`,
+`chargroup`, `escaped`). Three things differ from there.
 
-*No recursion.* Patterns come from strangers, so the open groups are a list, not Python's stack, and the reading
-is one loop over it. Failed attempts are remembered only at the furthest index, where interegular keeps all.
+*No recursion.* Patterns come from strangers, so the open groups are a list, not Python's stack, and the
+reading is one loop over it. Failed attempts are remembered only at the furthest index, where interegular
+keeps them all.
 
-*The grammar is re's,* down to which braces are literal and which backslash hides a ``)`` in a comment: a pattern
-is malformed here when `re.compile` says so. Exceptions: look-behind may have any width; ``\p{..}`` and ``\P{..}``
-are general categories; what no finite automaton can follow is refused by name (`UnsupportedError`).
+*The grammar is re's,* down to which braces are literal and which backslash hides a ``)`` in a comment: a
+pattern is malformed here when `re.compile` says so. Exceptions: look-behind may have any width; ``\p{..}``
+and ``\P{..}`` are general categories; what no finite automaton can follow is refused by name
+(`UnsupportedError`).
 
 *Abbreviations are spelled out.* Flags are applied to the characters they touch; ``^``, ``$``, ``\A``, ``\Z``,
 ``\b`` and ``\B`` become look-around.
@@ -20,6 +22,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -63,7 +66,7 @@ _CONTROLS = {"a": 0x07, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 _SET_ESCAPES = "dDsSwWpP"
 _ANCHORS = "AZbBz" if sys.version_info >= (3, 14) else "AZbB"
 
-#: Constructs of other dialects, and of re itself, that do not describe a regular language or would need captures.
+#: Constructs of re and of other dialects that need captures, a match in progress, or more than an automaton.
 _REFUSED_EXTENSIONS = {
     "(": "a conditional on a group",
     ">": "an atomic group",
@@ -77,6 +80,7 @@ _REFUSED_ESCAPES = {
     "K": r"a match reset (\K)",
 }
 
+_SPELL_OUT = "Spell the wanted texts out without it."
 _ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 
@@ -109,7 +113,7 @@ def parse(pattern: str, flags: int = 0, *, depth: int = 1000) -> Node:
     return _Parser(pattern, flags, depth).parse()
 
 
-class _Furthest(dict[int, list[str]]):
+class _Furthest(defaultdict[int, list[str]]):
     """What `SimpleParser` expected to read, kept for the furthest index only."""
 
     def __missing__(self, index: int) -> list[str]:
@@ -135,7 +139,10 @@ class _Group:
     parts: list[Node] = field(default_factory=list)
 
     def end_option(self) -> None:
-        self.options.append(self.parts[0] if len(self.parts) == 1 else Concat(tuple(self.parts)))
+        if len(self.parts) == 1:
+            self.options.append(self.parts[0])
+        else:
+            self.options.append(Concat(tuple(self.parts)) if self.parts else EMPTY)
         self.parts = []
 
     def node(self) -> Node:
@@ -146,7 +153,7 @@ class _Group:
         return Look(body, self.look.behind, self.look.negate, whole=False, column=self.start + 1)
 
 
-class _Parser(SimpleParser[Node]):
+class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
     def __init__(self, data: str, flags: int, depth: int) -> None:
         super().__init__(data)
         self._expected = _Furthest()
@@ -162,7 +169,9 @@ class _Parser(SimpleParser[Node]):
         try:
             node: Node = super().parse()
         except NoMatch as error:
-            raise _malformed("the pattern ends too early", error.index) from None
+            raise _malformed(
+                "the pattern ends too early", error.index, "Complete what it ends with."
+            ) from None
         return node
 
     def start(self) -> Node:
@@ -170,7 +179,7 @@ class _Parser(SimpleParser[Node]):
         return self.pattern()
 
     def pattern(self) -> Node:
-        """Read to the end; ``self._group`` is the innermost open group and ``self._outer`` are those around it."""
+        """Read to the end; ``self._group`` is the innermost open group, ``self._outer`` those around it."""
         data, size = self.data, len(self.data)
         while self.index < size:
             flags = self._group.flags
@@ -235,7 +244,7 @@ class _Parser(SimpleParser[Node]):
             self._open(start, look=_LookAround(behind=True, negate=char == "!"))
         elif char == "#":
             if not self._skip(_GROUP_COMMENT):
-                raise _malformed("missing ), unterminated comment", start)
+                raise _malformed("missing ), unterminated comment", start, "Close it with ).")
         elif char in "aiLmsux-":
             self._inline_flags(start)
         elif char in _REFUSED_EXTENSIONS:
@@ -256,7 +265,7 @@ class _Parser(SimpleParser[Node]):
         elif self.static_b("="):
             name = self._group_name(")", start)
             if name not in self._names:
-                raise _malformed(f"unknown group name {name!r}", start)
+                raise _malformed(f"unknown group name {name!r}", start, _SPELL_OUT)
             raise _refused("a backreference", start)
         elif self.static_b(">"):
             raise _refused("recursion", start)
@@ -280,7 +289,7 @@ class _Parser(SimpleParser[Node]):
             raise _refused("the flag L (locale)", start, "A str pattern has no locale.")
         self.index = found.end()
         added, removed = _flag_bits(found[1]), _flag_bits(found[2] or "")
-        if added & _A and added & _U or removed & (_A | _U) or added & removed:
+        if (added & _A and added & _U) or removed & (_A | _U) or added & removed:
             raise _malformed(
                 "incompatible inline flags", start, "a and u exclude each other and cannot be removed."
             )
@@ -374,25 +383,27 @@ class _Parser(SimpleParser[Node]):
         while self.index == first or not self.static_b("]"):
             start = self.index
             low = self.chargroup_inner()
-            if not self.static_b("-"):
-                high = low
-            elif self.static_b("]"):
-                self.index -= 1
-                high = low
+            dash = self.static_b("-")
+            if dash and not self.peek_static("]"):
+                spans.append(self._span(low, self.chargroup_inner(), start))
+                continue
+            if dash:
                 spans.append((ord("-"), ord("-")))
+            if isinstance(low, int):
+                spans.append((low, low))
             else:
-                high = self.chargroup_inner()
-                if isinstance(low, tuple) or isinstance(high, tuple) or high < low:
-                    raise _malformed(f"bad character range {self.data[start : self.index]}", start)
-            if isinstance(low, int) and isinstance(high, int):
-                spans.append((low, high))
-            elif isinstance(low, tuple):
                 sets.append(low)
         members = charset.normalise(spans)
         if self._group.flags & _I:
             members = charset.ignore_case(members, bool(self._group.flags & _A))
         members = charset.union(members, *sets)
         return charset.complement(members) if negate else members
+
+    def _span(self, low: int | Ranges, high: int | Ranges, start: int) -> tuple[int, int]:
+        if isinstance(low, int) and isinstance(high, int) and low <= high:
+            return low, high
+        text = self.data[start : self.index]
+        raise _malformed(f"bad character range {text}", start, "Write two characters in order.")
 
     def chargroup_inner(self) -> int | Ranges:
         """A character or a set of them, inside a class."""
@@ -422,7 +433,7 @@ class _Parser(SimpleParser[Node]):
                 code = self._octal(octal, start)
             elif reference := _REFERENCE.match(self.data, start + 1):
                 if int(reference[0]) > self._captures:
-                    raise _malformed(f"invalid group reference {reference[0]}", start)
+                    raise _malformed(f"invalid group reference {reference[0]}", start, _SPELL_OUT)
                 raise _refused("a backreference", start)
             else:
                 code = self._character(char, start)
@@ -447,7 +458,7 @@ class _Parser(SimpleParser[Node]):
         self.index = found.end()
         code = int(found[0], 8)
         if code > 0o377:
-            raise _malformed(rf"octal escape value \{found[0]} outside of range 0-0o377", start)
+            raise _malformed(rf"octal escape \{found[0]} outside of range 0-0o377", start, r"Write \uhhhh.")
         return code
 
     def _character(self, char: str, start: int) -> int:
@@ -455,7 +466,9 @@ class _Parser(SimpleParser[Node]):
         if char in _HEX_WIDTHS:
             digits = self.multiple(_HEX_DIGITS, 0, _HEX_WIDTHS[char])
             if len(digits) < _HEX_WIDTHS[char]:
-                raise _malformed(rf"incomplete escape \{char}{digits}", start)
+                raise _malformed(
+                    rf"incomplete escape \{char}{digits}", start, r"Write \xhh, \uhhhh or \Uhhhhhhhh."
+                )
             code = int(digits, 16)
             if code > sys.maxunicode:
                 raise _malformed(rf"bad escape \{char}{digits}", start, "The last character is U+10FFFF.")
@@ -477,15 +490,19 @@ class _Parser(SimpleParser[Node]):
         try:
             return ord(unicodedata.lookup(name))
         except (KeyError, TypeError, UnicodeEncodeError):
-            raise _malformed(f"undefined character name {name!r}", start) from None
+            raise _malformed(
+                f"undefined character name {name!r}", start, "Write its name in Unicode."
+            ) from None
 
     def _until(self, terminator: str, what: str, start: int) -> str:
         end = self.data.find(terminator, self.index)
         if end < 0:
-            raise _malformed(f"missing {terminator}, unterminated {what}", start)
+            raise _malformed(
+                f"missing {terminator}, unterminated {what}", start, f"Close it with {terminator}."
+            )
         text = self.data[self.index : end]
         if not text:
-            raise _malformed(f"missing {what}", start)
+            raise _malformed(f"missing {what}", start, _ESCAPE_IT)
         self.index = end + 1
         return text
 
@@ -556,11 +573,9 @@ def _column(index: int) -> str:
     return f"column {index + 1}"
 
 
-def _malformed(what: str, index: int, remedy: str = "") -> DefinitionError:
+def _malformed(what: str, index: int, remedy: str) -> DefinitionError:
     return DefinitionError(what, where=_column(index), remedy=remedy)
 
 
-def _refused(
-    construct: str, index: int, remedy: str = "Spell the wanted texts out without it."
-) -> UnsupportedError:
+def _refused(construct: str, index: int, remedy: str = _SPELL_OUT) -> UnsupportedError:
     return UnsupportedError(f"{construct} is not supported in a regex", where=_column(index), remedy=remedy)

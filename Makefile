@@ -1,0 +1,48 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Each makes .venv and installs what it needs;
+# PYTHON= picks another interpreter (3.10 to 3.13) for it.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.test ## Compile the examples, generate under each, open them from the cache
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.test ## Ruff and mypy, strict
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench ## Compare with the peers (installs them)
+	$(BIN)/python benchmarks/regex.py
+
+docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean: ## Remove what the targets above made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The stamps make a second run start at once; a changed pyproject.toml installs again.
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "structgen needs Python 3.10 or later; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.test: $(VENV)/.created pyproject.toml
+	@echo "installing structgen and its test dependencies into $(VENV); the first time takes some minutes"
+	$(INSTALL) -e '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(INSTALL) -e '.[test,bench]'
+	touch $@

@@ -1,0 +1,339 @@
+"""`Cache`: compiled indexes and vocabularies, kept on disk for every process of this user.
+
+The cache is there to save time, so it never costs a result: a folder that is missing, read-only, full, busy
+or damaged means one `CacheWarning` and working without it. Everything in the folder is taken for hostile;
+what a row says is believed only after `structgen.cache.entry` and `structgen.cache.folder` checked it, and a
+value's content is for the caller to check (`structgen.runtime.container.unpack`), who discards what is
+damaged.
+
+diskcache does the writing, with a disk of our own; look-ups have a shorter way (`structgen.cache.reader`).
+docs/cache.md tells the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import CacheError, CacheWarning, FormatError
+from . import folder, fork
+from .audit import Problem, check_value, findings
+from .entry import Entry, check_key, check_place, check_row, encode_tag
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from .store import Store
+
+__all__ = ["Cache", "Entry", "Problem"]
+
+PathLike = str | os.PathLike[str]
+
+_FAILURES = (CacheError, OSError, sqlite3.Error)
+_START_OVER = "Delete the folder, or name another one with STRUCTGEN_CACHE_DIR."
+
+
+class Cache:
+    """A folder of values by key, for threads, forks and many processes at once.
+
+    Parameters
+    ----------
+    directory:
+        The folder; made with mode 0700 on the first `put`. None means ``$STRUCTGEN_CACHE_DIR`` or the
+        platform's folder for a user's caches. Nothing is opened before it is needed, so that making a `Cache`
+        costs nothing and cannot fail.
+    size_limit:
+        Bytes of values to keep. A `put` that exceeds it evicts the least recently used entries until nine
+        tenths of it are left.
+    timeout:
+        Seconds that a write waits for those of other processes.
+    """
+
+    def __init__(
+        self, directory: PathLike | None = None, *, size_limit: int = 4 << 30, timeout: float = 10.0
+    ) -> None:
+        self.directory: Path = folder.locate(directory)
+        self.size_limit = size_limit
+        self.timeout = timeout
+        self._reader = Reader(self.directory)
+        self._store: Store | None = None
+        self._warned = False
+
+    # -- values ----------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> memoryview | None:
+        """The value of a key as a read-only buffer of bytes, or None on a miss.
+
+        Large values are mapped, not read; the buffer stays valid when the entry is replaced or evicted. Its
+        size was checked, its content was not. Raises `CacheError` for a malformed key, and for nothing else.
+        """
+        check_key(key)
+        for _ in range(2):  # again, if the entry was replaced between its row and its file
+            try:
+                place = self._find(key)
+                return None if place is None else folder.read(*place, mark=True)
+            except FileNotFoundError:
+                continue
+            except _FAILURES as error:
+                self._warn(error)
+                break
+        return None
+
+    def put(self, key: str, value: bytes, *, label: str = "", kind: str = "") -> bool:
+        """Store a value, replacing the key's earlier one. Returns whether it is in the cache now.
+
+        Readers see the earlier value or this one, never a part. ``label`` and ``kind`` come back in
+        `entries`. Raises `CacheError` for a malformed key and for values other than bytes, and for nothing
+        else.
+        """
+        check_key(key)
+        if not isinstance(value, bytes):
+            raise CacheError(f"a value of type {type(value).__name__}, the cache keeps bytes only")
+        stored = False
+        try:
+            if len(value) > self.size_limit:
+                raise CacheError(f"a value of {len(value)} bytes exceeds the limit of {self.size_limit}")
+            with self._writing() as store:
+                stored = bool(store.set(key, value, tag=encode_tag(label, kind)))
+                if store.total() > self.size_limit:
+                    store.evict(self.size_limit * 9 // 10, keep=key)
+                    store.sweep()
+        except CacheError as error:
+            self._warn(error)
+        return stored
+
+    def discard(self, key: str) -> None:
+        """Remove an entry, if it is there. Raises `CacheError` for a malformed key, and for nothing else."""
+        check_key(key)
+        try:
+            if self._has_database():
+                with self._writing() as store:
+                    store.delete(key)
+        except _FAILURES as error:
+            self._warn(error)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            place = self._find(check_key(key))
+            return place is not None and folder.status(place[0]).st_size == place[1]
+        except _FAILURES:
+            return False
+
+    def __len__(self) -> int:
+        return len(self.entries())
+
+    def __bool__(self) -> bool:
+        """Always true: an empty cache is still a cache."""
+        return True
+
+    # -- upkeep ----------------------------------------------------------------------------------------
+
+    def entries(self) -> list[Entry]:
+        """All entries, the least recently used first. Rows that cannot be used are left out."""
+        found = []
+        try:
+            rows = self._reader.rows()
+        except _FAILURES as error:
+            self._warn(error)
+            return []
+        for row in rows:
+            try:
+                found.append(check_row(self.directory, row)[0])
+            except (CacheError, OSError):
+                continue
+        return sorted(found, key=lambda entry: (entry.used, entry.stored))
+
+    def verify(self, *, repair: bool = False) -> list[Problem]:
+        """Check every row, every file and every value's checksum, and return what is wrong.
+
+        With ``repair`` all of it is removed; if the database itself is damaged, the whole content is. Files
+        without a row are left alone for an hour, for a writer may be at work on them. Raises `CacheError` if
+        the repair fails.
+        """
+        try:
+            damage = "; ".join(self._reader.integrity())
+            found = [] if damage else list(findings(self.directory, self._reader))
+        except _FAILURES as error:
+            damage, found = str(error), []
+            if not _is_damaged(error):
+                return [Problem("database", str(self.directory), damage)]
+        if damage:
+            if repair:
+                self._wipe()
+            return [Problem("database", str(self.directory), damage)]
+        if found and repair:
+            with self._writing() as store:
+                for _, mend in found:
+                    mend(store)
+        return [problem for problem, _ in found]
+
+    def prune(self, max_bytes: int) -> list[Entry]:
+        """Evict the least recently used entries until at most ``max_bytes`` are left, and return them.
+
+        Also removes files without a row that are older than an hour. Raises `CacheError` if that fails.
+        """
+        if not self._has_database():
+            return []
+        with self._writing() as store:
+            evicted = store.evict(max_bytes)
+            store.sweep()
+        return evicted
+
+    def clear(self) -> int:
+        """Remove everything and return the number of entries; a damaged database is made anew.
+
+        Raises `CacheError` if that fails.
+        """
+        if not self._has_database():
+            return 0
+        try:
+            with self._writing() as store:
+                count = store.remove_all()
+                store.sweep()
+                return count
+        except CacheError as error:
+            if not _is_damaged(error.__cause__):
+                raise
+            return self._wipe()
+
+    def export(self, path: PathLike, keys: Iterable[str] | None = None) -> int:
+        """Write entries into one tar file, and return how many.
+
+        Parameters
+        ----------
+        path:
+            The file; replaced in one step when the new one is complete.
+        keys:
+            Which entries; None for all, less any that are damaged.
+
+        Raises
+        ------
+        CacheError
+            If an entry of ``keys`` is missing or damaged, or an entry changes meanwhile.
+        OSError
+            If the file cannot be written.
+        """
+        from . import archive
+
+        by_key = {entry.key: entry for entry in self.entries()}
+        chosen = []
+        for key in sorted(by_key if keys is None else set(keys)):
+            try:
+                if key not in by_key:
+                    raise CacheError("there is no such entry")
+                check_value(self._load(key), key)
+            except (FormatError, *_FAILURES) as error:
+                if keys is not None:
+                    raise CacheError(
+                        f"{key!r} cannot be exported: {error}", where=str(self.directory)
+                    ) from error
+                continue
+            chosen.append(by_key[key])
+        archive.write(Path(path), chosen, self._load)
+        return len(chosen)
+
+    def import_(self, path: PathLike) -> int:
+        """Put the entries of an `export` into this cache, and return how many were stored.
+
+        The archive may come from anywhere: nothing in it names a path, sizes are checked before they are
+        believed, and each value is put only after its checksum and layout were checked.
+
+        Raises
+        ------
+        FormatError
+            If anything in it is not as `export` writes it. The entries before that place were stored.
+        OSError
+            If it cannot be read.
+        """
+        from . import archive
+
+        count = 0
+        for item, value in archive.read(Path(path), self.size_limit):
+            check_value(memoryview(value), f"{item.key} in {os.fspath(path)}")
+            if not self.put(item.key, value, label=item.label, kind=item.kind):
+                break
+            count += 1
+        return count
+
+    def close(self) -> None:
+        """Close the database; the next use opens it again. Buffers from `get` stay valid."""
+        self._reader.close()
+        if self._store is not None and self._has_database():
+            # The last writer to close folds SQLite's log into the database: one file to ship.
+            with suppress(CacheError), self._writing() as store:
+                store.total()
+        self._store = None
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Cache({str(self.directory)!r})"
+
+    # -- ways in ---------------------------------------------------------------------------------------
+
+    def _find(self, key: str) -> tuple[Path, int] | None:
+        """Path and size of a key's value file. Raises `_FAILURES`; `CacheError` for a foreign row."""
+        row = self._reader.find(key)
+        if row is None:
+            return None
+        found, mode, name, size = row
+        # A read-only folder may change under an SQLite that was told it cannot: the row of another key.
+        return check_place(self.directory, mode, name, size) if found == key else None
+
+    def _load(self, key: str) -> memoryview | None:
+        """A value's buffer, without counting as a use. Raises as `_find`."""
+        place = self._find(key)
+        return None if place is None else folder.read(*place, mark=False)
+
+    def _has_database(self) -> bool:
+        return os.path.exists(self.directory / folder.DATABASE)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Store]:
+        """diskcache on this folder, made if needed, its connection closed afterwards. Raises `CacheError`."""
+        from .store import Store, failures
+
+        with fork.WRITING, failures(self.directory):
+            folder.create(self.directory)
+            if self._store is None or not self._has_database():
+                self._store = Store(self.directory, self.timeout)
+            store = self._store
+            try:
+                yield store
+            except BaseException:
+                self._store = None  # its tables may be gone: somebody deleted the folder
+                raise
+            finally:
+                store.close()
+
+    def _wipe(self) -> int:
+        with fork.WRITING, fork.READING:
+            self.close()
+            self._store = None
+            count = folder.wipe(self.directory)
+        if self._has_database():
+            raise CacheError(
+                "the damaged database cannot be removed", where=str(self.directory), remedy=_START_OVER
+            )
+        return count
+
+    def _warn(self, reason: Exception) -> None:
+        """Say once for each `Cache` why it does not work."""
+        if not self._warned:
+            self._warned = True
+            what = reason.what if isinstance(reason, CacheError) else f"{type(reason).__name__}: {reason}"
+            text = f"the cache {self.directory} is not used: {what}. Work goes on without it. {_START_OVER}"
+            warnings.warn(CacheWarning(text), stacklevel=3)
+
+
+def _is_damaged(error: BaseException | None) -> bool:
+    """Whether SQLite says that the file is not a database, rather than locked, full or out of reach."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)

@@ -1,0 +1,155 @@
+"""The cache's folder: where it is, and its value files.
+
+::
+
+    cache.db, cache.db-wal, cache.db-shm     SQLite, with the tables of diskcache
+    0123456789abcdef0123456789abcdef.val     one file for each value, all in the one folder
+
+A row of the database names a value file, and whoever can write the folder can write rows. So a name is
+believed only if it has the shape that `new_name` gives, which cannot leave the folder, and a file is read
+only if it is a regular file of the size that its row says: no symbolic links, no pipes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import reprlib
+import secrets
+import stat
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import CacheError
+from ..folders import cache_root
+
+DATABASE = "cache.db"
+
+#: Seconds for which a file without a row may be the work of a writer that has not come to its row yet.
+STRAY_AGE = 3600.0
+
+#: Seconds by which the time of last use may lag behind: one inode update in a while, not one for each hit.
+USED_RESOLUTION = 60.0
+
+#: Bytes from which a value is mapped. Below, copying is cheaper, and a mapping before Python 3.13 costs a
+#: file descriptor for as long as it lives.
+MAPPED_FROM = 1 << 18
+
+_NAME = re.compile(r"[0-9a-f]{32}\.val")
+_OPEN_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # so that a planted pipe cannot keep us waiting
+)
+
+
+def locate(directory: str | os.PathLike[str] | None) -> Path:
+    """The absolute path of the folder that was asked for, or of the user's own."""
+    chosen = cache_root() if directory is None else directory
+    return Path(os.path.abspath(os.path.expanduser(chosen)))
+
+
+def create(directory: Path) -> None:
+    """Make the folder, for this user only; one that exists keeps its mode. Raises `OSError`."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def new_name() -> str:
+    """A file name that nobody has used: 128 random bits."""
+    return f"{secrets.token_hex(16)}.val"
+
+
+def value_path(directory: Path, name: object) -> Path:
+    """Where a value file lies. Raises `CacheError` for a name that `new_name` cannot have given."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise CacheError(f"{reprlib.repr(name)} is not the name of a value file", where=str(directory))
+    return directory / name
+
+
+def write(path: Path, value: bytes) -> None:
+    """Write and close a new file, or leave none behind. Raises `OSError`."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(value)
+    except BaseException:
+        remove(path)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Delete a file that may be gone already, or that Windows keeps while somebody has it mapped."""
+    with suppress(OSError):
+        path.unlink()
+
+
+def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
+    """The file's bytes, mapped or copied, read-only; None if it does not have ``nbytes`` of them.
+
+    The buffer keeps the mapping alive, also when the file is deleted. With ``mark``, the file counts as used
+    now: its time of modification is its time of last use, for its bytes never change and this needs no
+    transaction. Raises `OSError`.
+    """
+    descriptor = open_value(path)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_size != nbytes:
+            return None
+        if mark and time.time() - status.st_mtime > USED_RESOLUTION:
+            with suppress(OSError):  # somebody else's file, or a read-only one
+                os.utime(path)
+        if nbytes >= MAPPED_FROM:
+            return memoryview(_map(descriptor, nbytes))
+        value = os.read(descriptor, nbytes)
+        return memoryview(value) if len(value) == nbytes else None
+    finally:
+        os.close(descriptor)
+
+
+def open_value(path: Path) -> int:
+    """A descriptor of a regular file, opened for reading. Raises `OSError`, also for anything else."""
+    descriptor = os.open(path, _OPEN_FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"not a regular file: {path}")
+    return descriptor
+
+
+def _map(descriptor: int, nbytes: int) -> mmap.mmap:
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_READ)
+
+
+def status(path: Path) -> os.stat_result:
+    """Size and times of a value file. Raises `OSError`, also for anything that is not a regular file."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"not a regular file: {path}")
+    return found
+
+
+def strays(directory: Path, known: set[str]) -> list[Path]:
+    """Value files without a row, old enough that no writer can still be at work on them."""
+    limit = time.time() - STRAY_AGE
+    found = []
+    with suppress(FileNotFoundError), os.scandir(directory) as items:
+        for item in items:
+            if item.name in known or not _NAME.fullmatch(item.name):
+                continue
+            with suppress(FileNotFoundError):
+                if item.stat(follow_symlinks=False).st_mtime < limit:
+                    found.append(directory / item.name)
+    return sorted(found)
+
+
+def wipe(directory: Path) -> int:
+    """Delete the database and all value files, whoever uses them. Returns how many values there were."""
+    values = [path for path in directory.iterdir() if _NAME.fullmatch(path.name)]
+    for path in [*values, *(directory / (DATABASE + suffix) for suffix in ("", "-wal", "-shm"))]:
+        remove(path)
+    return len(values)

@@ -1,0 +1,139 @@
+"""Reads Hugging Face's ``tokenizer.json``, as parsed JSON: the bytes and names of its ids.
+
+The file is the truth about a fast tokenizer: a model with a vocabulary of pieces, a decoder that says what
+the pieces mean (`decoders`), and added tokens on top, which win where an id has both.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import VocabularyError
+from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
+
+_WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """What a tokenizer says about its ids.
+
+    Parameters
+    ----------
+    tokens:
+        The bytes of each id that has any.
+    special_tokens:
+        The id of each name that has no bytes.
+    """
+
+    tokens: dict[int, bytes]
+    special_tokens: dict[str, int]
+
+
+def read(
+    document: Mapping[str, Any],
+    *,
+    special_names: Collection[str] = (),
+    added_tokens: Iterable[Mapping[str, Any]] = (),
+) -> TokenTable:
+    """Read a parsed ``tokenizer.json``.
+
+    Parameters
+    ----------
+    document:
+        The JSON object.
+    special_names:
+        Contents of further tokens that are special, as ``tokenizer_config.json`` names them.
+    added_tokens:
+        Further added tokens in the document's form (``{"id": .., "content": .., "special": ..}``), which
+        override its own.
+
+    Raises
+    ------
+    VocabularyError
+        Where the bytes cannot be known exactly, or the document is malformed.
+    """
+    try:
+        return _read(document, special_names, added_tokens)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise VocabularyError(
+            f"the tokenizer is malformed: {type(error).__name__}: {error}",
+            where="tokenizer.json",
+            remedy="Save it again with the tokenizers library.",
+        ) from error
+
+
+def _read(
+    document: Mapping[str, Any], special_names: Collection[str], added_tokens: Iterable[Mapping[str, Any]]
+) -> TokenTable:
+    model = document["model"]
+    _check_model(model)
+    pieces = _pieces(model)
+    decoder = piece_decoder(document)
+    added = {int(entry["id"]): entry for entry in [*(document.get("added_tokens") or ()), *added_tokens]}
+    names = {*special_names, _unknown_piece(model)}
+    special_tokens = {piece: i for piece, i in pieces if piece in names and i not in added}
+    tokens: dict[int, bytes] = {}
+    for piece, i in pieces:
+        if i in added or piece in names:
+            continue
+        token = decoder.piece(piece)
+        if token is None:
+            raise refused(f"token {i} is {piece!r}, which is not spelled in the byte-level alphabet")
+        tokens[i] = token
+    for i, entry in added.items():
+        content = entry["content"]
+        if entry.get("special") or content in names:
+            special_tokens[content] = i
+        else:
+            tokens[i] = _added_bytes(entry, document.get("normalizer"), decoder)
+    return TokenTable(tokens, special_tokens)
+
+
+def _pieces(model: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Each piece of the model and its id. A Unigram vocabulary is a list of ``[piece, log probability]``."""
+    vocab = model["vocab"]
+    if isinstance(vocab, dict):
+        return list(vocab.items())
+    return [(piece, i) for i, (piece, _) in enumerate(vocab)]
+
+
+def _unknown_piece(model: Mapping[str, Any]) -> str | None:
+    """The piece that stands for what the model cannot spell."""
+    if model.get("unk_id") is not None:
+        return str(model["vocab"][model["unk_id"]][0])
+    return model.get("unk_token")
+
+
+def _check_model(model: Mapping[str, Any]) -> None:
+    # Old files leave the type out, and were only written for BPE.
+    kind = model.get("type") or ("BPE" if "merges" in model else None)
+    if kind not in _WELL_DEFINED_MODELS:
+        raise refused(REASONS.get(str(kind), f"its model {kind} is not known"))
+    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(affix):
+            raise refused(f"its {affix} {model[affix]!r} stands for spaces that cannot be known exactly")
+
+
+def _added_bytes(
+    entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None, decoder: PieceDecoder
+) -> bytes:
+    """Bytes of an added token that is text: its content, normalized first where the text around it is."""
+    content = entry["content"]
+    for step in flatten(normalizer, "normalizers") if entry.get("normalized") else ():
+        content = _normalize(content, step)
+    return decoder.added(content)
+
+
+def _normalize(content: str, step: Mapping[str, Any]) -> str:
+    kind = step["type"]
+    if kind in ("NFC", "NFD", "NFKC", "NFKD"):
+        return unicodedata.normalize(kind, content)
+    if kind == "Prepend":
+        return str(step["prepend"]) + content
+    if kind == "Replace" and "String" in step["pattern"]:
+        return content.replace(step["pattern"]["String"], step["content"])
+    raise refused(f"what its normalizer {kind} makes of the added token {content!r} is not known")

@@ -1,0 +1,417 @@
+"""The command line: what it prints, what it keeps, its exit codes, and that no mistake shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from typer.testing import CliRunner, Result
+
+import structgen as sg
+from structgen.cli import warm
+from structgen.cli.app import app
+from structgen.cli.byteranges import describe
+from structgen.cli.console import format_bytes
+from structgen.cli.options import parse_size
+
+Run = Callable[..., Result]
+
+DATE = "[0-9]{4}-[0-9]{2}"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a byte-level BPE tokenizer: 256 bytes, one merge, one EOS token."""
+    folder = tmp_path_factory.mktemp("tokenizer")
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    vocab = {token: i for i, token in enumerate([*alphabet, "20"])}
+    built = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, [("2", "0")]))
+    built.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = tokenizers.decoders.ByteLevel()
+    built.add_special_tokens(["<eos>"])
+    built.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<eos>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def invoke(*args: str | Path, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def month(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index file for `DATE`."""
+    path = tmp_path_factory.mktemp("index") / "month.sgx"
+    result = CliRunner().invoke(app, ["compile", "--regex", DATE, "-o", str(path), "-t", str(tokenizer)])
+    assert result.exit_code == 0, result.output
+    return path
+
+
+class TestWarm:
+    def test_compiles_once_then_finds_it_cached(self, run: Run, tokenizer: Path) -> None:
+        Path("defs").mkdir()
+        Path("defs/month.regex").write_text(DATE)
+        Path("defs/colour.words").write_text("red\ngreen\n")
+        Path("defs/notes.md").write_text("")
+        first = run("warm", "defs", "-t", tokenizer, "--cache", "kept")
+        assert first.exit_code == 0, first.output
+        assert "note: defs/notes.md is not a definition" in first.stderr
+        table = [line.split() for line in first.stdout.splitlines()]
+        assert ["name", "states", "rows", "bytes", "seconds", "source"] in table
+        assert [row[0] for row in table if row and row[-1] == "compiled"] == ["colour", "month"]
+        second = run("warm", "defs", "-t", tokenizer, "--cache", "kept")
+        assert [line.split()[-1] for line in second.stdout.splitlines() if "month" in line] == ["cached"]
+
+    def test_what_it_kept_is_what_compile_looks_for(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE)
+        report = json.loads(run("warm", "month.regex", "-t", tokenizer, "--cache", "kept", "--json").stdout)
+        vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+        index = sg.compile(sg.Regex(DATE), vocabulary, cache=sg.Cache("kept"))
+        assert index.origin == "cache"
+        assert index.complete
+        assert report["vocabulary"] == vocabulary.fingerprint
+        (warmed,) = report["warmed"]
+        assert warmed.pop("seconds") >= 0
+        assert warmed == {
+            "name": "month",
+            "path": "month.regex",
+            "line": 1,
+            "kind": "regex",
+            "states": index.states,
+            "rows": index.row_count,
+            "bytes": index.nbytes,
+            "source": "compiled",
+        }
+
+    def test_lazy_keeps_the_automaton_without_all_rows(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE)
+        assert run("warm", "month.regex", "-t", tokenizer, "--cache", "kept", "--lazy").exit_code == 0
+        vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+        index = sg.compile(sg.Regex(DATE), vocabulary, cache=sg.Cache("kept"), eager=False)
+        assert index.origin == "cache"
+        assert not index.complete
+
+    @pytest.mark.parametrize("jobs", ["1", "3"])
+    def test_a_failure_is_listed_and_the_rest_is_warmed(self, run: Run, tokenizer: Path, jobs: str) -> None:
+        Path("all.toml").write_text(
+            "[definitions.good]\nregex = 'a+'\n\n[definitions.odd]\nregex = '(a'\n\n"
+            "[definitions.back]\nregex = '(a)\\1'\n\n[definitions.late]\nregex = 'b+'\n"
+        )
+        Path("latin.regex").write_bytes(b"\xe9")
+        result = run(
+            "warm", "all.toml", "latin.regex", "-t", tokenizer, "--cache", "kept", "--jobs", jobs, "--json"
+        )
+        assert result.exit_code == 1
+        report = json.loads(result.stdout)
+        assert [entry["name"] for entry in report["warmed"]] == ["good", "late"]
+        assert [entry["name"] for entry in report["failed"]] == ["latin", "odd", "back"]
+        assert report["failed"][0]["where"] == "latin.regex:1"
+        assert report["failed"][1]["where"].startswith("all.toml:4, ")
+        assert report["failed"][2]["where"].startswith("all.toml:7, ")
+        failures = [line for line in result.stderr.splitlines() if line.startswith("failed: ")]
+        assert [line.split()[1] for line in failures] == ["latin:", "odd:", "back:"]
+        assert len(sg.Cache("kept").entries()) == 2
+
+    def test_over_the_budget_is_a_failure(self, run: Run, tokenizer: Path) -> None:
+        Path("big.regex").write_text("(a|b)*a(a|b){12}")
+        result = run("warm", "big.regex", "-t", tokenizer, "--cache", "kept", "--max-states", "50")
+        assert result.exit_code == 1
+        assert "big" in result.stderr
+        assert "50" in result.stderr
+
+    def test_a_cache_that_cannot_be_written_is_a_failure(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE)
+        Path("kept").write_text("a file, not a folder")
+        result = run("warm", "month.regex", "-t", tokenizer, "--cache", "kept")
+        assert result.exit_code == 1
+        assert "did not keep it" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("path", "code", "message"),
+        [("empty", 2, "no definitions found"), ("absent.regex", 1, "No such file")],
+    )
+    def test_nothing_to_warm(self, run: Run, tokenizer: Path, path: str, code: int, message: str) -> None:
+        Path("empty").mkdir()
+        result = run("warm", path, "-t", tokenizer, "--cache", "kept")
+        assert result.exit_code == code
+        assert message in result.stderr
+
+
+class TestTokenizer:
+    @pytest.mark.parametrize("name", ["absent-folder", "tokenizer.json", "broken", "tekken.json"])
+    def test_a_bad_one_is_one_line(self, run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        Path("tokenizer.json").write_text("{}")
+        Path("tekken.json").write_text("{}")
+        Path("broken").mkdir()
+        Path("broken/tokenizer.json").write_text("not json")
+        result = run("compile", "--regex", "a", "-o", "a.sgx", "-t", f"./{name}")
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith("error: ")
+        assert "Traceback" not in result.stderr
+        assert not Path("a.sgx").exists()
+
+
+class TestCompile:
+    def test_a_file(self, run: Run, tokenizer: Path) -> None:
+        Path("month.regex").write_text(DATE + "\n")
+        result = run("compile", "month.regex", "-o", "month.sgx", "-t", tokenizer, "--json")
+        assert result.exit_code == 0, result.output
+        index = sg.Index.load("month.sgx")
+        assert index.definition == sg.Regex(DATE).canonical()
+        assert json.loads(result.stdout)["states"] == index.states
+
+    @pytest.mark.parametrize(
+        ("args", "message"),
+        [
+            ([], "Pass either FILE or --regex"),
+            (["a.regex", "--regex", "a"], "Pass either FILE or --regex"),
+            (["absent.regex"], "No such file"),
+            (["two.toml"], "expected one definition, found 2"),
+            (["--regex", "(a"], "error: "),
+            (["--regex", "[^\\x00-\\U0010ffff]"], "error: "),
+        ],
+    )
+    def test_bad_input(self, run: Run, tokenizer: Path, args: list[str], message: str) -> None:
+        Path("two.toml").write_text("[definitions]\na = {regex = 'a'}\nb = {regex = 'b'}\n")
+        result = run("compile", *args, "-o", "x.sgx", "-t", tokenizer)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert "Traceback" not in result.output
+
+    def test_an_output_that_cannot_be_written(self, run: Run, tokenizer: Path) -> None:
+        result = run("compile", "--regex", "a", "-o", "absent/x.sgx", "-t", tokenizer)
+        assert result.exit_code == 2
+        assert result.stderr.splitlines()[-1].startswith("error: No such file or directory")
+
+
+class TestInspect:
+    def test_says_what_the_file_holds(self, run: Run, month: Path) -> None:
+        facts = json.loads(run("inspect", month, "--json").stdout)
+        index = sg.Index.load(month)
+        assert facts["definition"] == sg.Regex(DATE).canonical()
+        assert (facts["states"], facts["rows"], facts["complete"]) == (index.states, index.row_count, True)
+        assert (facts["vocabulary_size"], facts["eos_ids"]) == (258, [257])
+        assert facts["file_bytes"] == month.stat().st_size
+        text = run("inspect", month).stdout
+        assert index.vocabulary_fingerprint in text
+        assert "258 ids, EOS [257]" in text
+
+    def test_a_damaged_file_is_refused(self, run: Run, month: Path) -> None:
+        data = bytearray(month.read_bytes())
+        data[len(data) // 2] ^= 1
+        Path("bad.sgx").write_bytes(data)
+        result = run("inspect", "bad.sgx")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+        assert "bad.sgx" in result.stderr
+
+    @pytest.mark.parametrize("name", ["absent.sgx", "."])
+    def test_what_is_no_file_is_refused(self, run: Run, name: str) -> None:
+        result = run("inspect", name)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+
+
+class TestCheck:
+    def test_accepted(self, run: Run, month: Path) -> None:
+        result = run("check", month, "2024-05")
+        assert (result.exit_code, result.stdout) == (0, "accepted\n")
+
+    @pytest.mark.parametrize(
+        ("text", "lines"),
+        [
+            (
+                "2024-x5",
+                ["not accepted: 'x' does not fit (byte 5, line 1, column 6)", "    2024-x5", "         ^"],
+            ),
+            ("20", ["not accepted: the text ends too early (byte 2, line 1, column 3)", "    20", "      ^"]),
+            ("", ["not accepted: the text ends too early (byte 0, line 1, column 1)", "    ", "    ^"]),
+            ("é", ["not accepted: 'é' does not fit (byte 0, line 1, column 1)", "    é", "    ^"]),
+        ],
+    )
+    def test_the_place_and_what_fits(self, run: Run, month: Path, text: str, lines: list[str]) -> None:
+        result = run("check", month, text)
+        assert result.exit_code == 1
+        assert result.stdout.splitlines() == [*lines, "expected: [0-9]"]
+
+    def test_too_long(self, run: Run, month: Path) -> None:
+        result = run("check", month, "2024-055")
+        assert result.stdout.splitlines()[-1] == "expected: the end"
+
+    def test_standard_input_byte_for_byte(self, run: Run, month: Path) -> None:
+        assert run("check", month, "-", stdin="2024-05").exit_code == 0
+        result = run("check", month, "-", stdin="2024-05\n")
+        assert result.exit_code == 1
+        assert "hint: only the final line break" in result.stdout
+        result = run(
+            "check",
+            month,
+            "-",
+            stdin=b"2024-\xff",
+        )
+        assert "the byte 0xff does not fit" in result.stdout
+
+    def test_lines_are_counted(self, run: Run, tokenizer: Path) -> None:
+        assert run("compile", "--regex", "(?s).{8}é?", "-o", "x.sgx", "-t", tokenizer).exit_code == 0
+        result = run("check", "x.sgx", "a\nbc\nééé!")
+        assert "(byte 11, line 3, column 4)" in result.stdout
+        assert "expected: a character beyond ASCII, or the end" in result.stdout
+
+    def test_json(self, run: Run, month: Path) -> None:
+        result = run("check", month, "20x", "--json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout) == {
+            "accepted": False,
+            "consumed": 2,
+            "length": 3,
+            "expected": [[48, 57]],
+            "can_end": False,
+        }
+
+
+class TestCache:
+    @pytest.fixture
+    def kept(self, run: Run, tokenizer: Path) -> str:
+        Path("all.toml").write_text("[definitions]\na = {regex = 'a+'}\nb = {regex = 'b+'}\n")
+        assert run("warm", "all.toml", "-t", tokenizer, "--cache", "kept").exit_code == 0
+        return "kept"
+
+    def test_ls(self, run: Run, kept: str) -> None:
+        listed = json.loads(run("cache", "ls", "--cache", kept, "--json").stdout)
+        assert [entry["kind"] for entry in listed["entries"]] == ["regex", "regex"]
+        text = run("cache", "ls", "--cache", kept).stdout
+        assert '"a+"' in text
+        assert text.splitlines()[-1].startswith("2 entries, ")
+
+    def test_ls_of_nothing(self, run: Run) -> None:
+        result = run("cache", "ls", "--cache", "absent")
+        assert result.exit_code == 0
+        assert result.stdout.startswith("0 entries, 0 B, in ")
+        assert not Path("absent").exists()
+
+    def test_verify_finds_damage_and_repairs_it(self, run: Run, kept: str) -> None:
+        assert run("cache", "verify", "--cache", kept).exit_code == 0
+        value = next(Path(kept).rglob("*.val"))
+        data = bytearray(value.read_bytes())
+        data[-1] ^= 1
+        value.write_bytes(data)
+        found = run("cache", "verify", "--cache", kept)
+        assert found.exit_code == 1
+        assert "damaged" in found.stdout
+        repaired = run("cache", "verify", "--repair", "--cache", kept)
+        assert repaired.exit_code == 0
+        assert "1 found, 1 removed" in repaired.stdout
+        assert run("cache", "verify", "--cache", kept).exit_code == 0
+
+    def test_prune_and_clear(self, run: Run, kept: str) -> None:
+        assert "removed 0 entries" in run("cache", "prune", "1GiB", "--cache", kept).stdout
+        smaller = max(entry.nbytes for entry in sg.Cache(kept).entries())
+        assert "removed 1 entry" in run("cache", "prune", str(smaller), "--cache", kept).stdout
+        assert run("cache", "clear", "--cache", kept, stdin="n\n").exit_code == 1
+        assert len(sg.Cache(kept).entries()) == 1
+        assert "removed 1 entry" in run("cache", "clear", "--yes", "--cache", kept).stdout
+
+    def test_export_and_import(self, run: Run, kept: str, tokenizer: Path) -> None:
+        assert "exported 2 entries" in run("cache", "export", "masks.tar", "--cache", kept).stdout
+        assert "imported 2 entries" in run("cache", "import", "masks.tar", "--cache", "other").stdout
+        again = run("warm", "all.toml", "-t", tokenizer, "--cache", "other", "--json")
+        assert {entry["source"] for entry in json.loads(again.stdout)["warmed"]} == {"cached"}
+
+    def test_a_foreign_archive_is_refused(self, run: Run) -> None:
+        Path("x.tar").write_bytes(b"no archive")
+        result = run("cache", "import", "x.tar", "--cache", "kept")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+
+    def test_a_folder_that_is_no_folder(self, run: Run) -> None:
+        Path("kept").write_text("a file")
+        result = run("cache", "ls", "--cache", "kept")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+        assert "Traceback" not in result.output
+
+    def test_a_size_that_is_none(self, run: Run) -> None:
+        result = run("cache", "prune", "plenty", "--cache", "kept")
+        assert result.exit_code == 2
+        assert "'plenty' is not a size" in result.stderr
+
+
+class TestLeaving:
+    def test_an_interrupt_is_quiet(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(paths: Any) -> Any:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(warm, "read_definitions", interrupted)
+        result = run("warm", "defs", "-t", "tekken")
+        assert result.exit_code == 130
+        assert result.output.strip() == ""
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX pipes")
+    def test_a_closed_pipe_is_quiet(self, month: Path) -> None:
+        command = [sys.executable, "-m", "structgen.cli", "check", str(month), "2024-05"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait() == 141
+
+    def test_version_and_help(self, run: Run) -> None:
+        assert run("--version").stdout == f"structgen {sg.__version__}\n"
+        for command in ("warm", "compile", "inspect", "check", "cache"):
+            assert command in run("--help").stdout
+            assert "Examples" in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([], ""),
+        ([(48, 57)], "[0-9]"),
+        ([(97, 97)], "'a'"),
+        ([(32, 32)], "a space"),
+        ([(39, 39)], "'\\''"),
+        ([(10, 10), (45, 45), (65, 90), (93, 94)], "[\\n\\-A-Z\\]\\^]"),
+        ([(97, 98)], "[ab]"),
+        ([(0, 8)], "[\\x00-\\x08]"),
+        ([(0, 127)], "any ASCII character"),
+        ([(0, 127), (0xC2, 0xF4)], "any ASCII character, or a character beyond ASCII"),
+        ([(0x80, 0xBF)], "the rest of a character beyond ASCII"),
+        ([(120, 0xBF)], "[x-\\x7f], or the rest of a character beyond ASCII"),
+    ],
+)
+def test_byte_ranges_in_words(ranges: list[tuple[int, int]], expected: str) -> None:
+    assert describe(ranges) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4096", 4096), ("500MB", 500_000_000), ("1.5GiB", 3 << 29), ("2k", 2000), ("3 KiB", 3072), ("0", 0)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (999, "999 B"), (1536, "1.5 KiB"), (1_500_000, "1.43 MiB"), (5 << 30, "5 GiB")],
+)
+def test_bytes_in_words(size: int, text: str) -> None:
+    assert format_bytes(size) == text
