@@ -146,14 +146,29 @@ def _sort(items, n):
         gap //= 3
 
 
+@inlined
+def _next_zone(zone, past_minimum, minimum, maximum):
+    """The zone after ``zone`` (-1: the first) that a count can be in after a further turn, or 3.
+
+    A count below the minimum comes to stand below it or at it; one past it never falls back.
+    """
+    if zone < LOW and not past_minimum and minimum > 2:
+        return LOW
+    if zone < MID and minimum < maximum:
+        return MID
+    if zone < HIGH and (past_minimum or minimum == maximum):
+        return HIGH
+    return 3
+
+
 @kernel
 def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes,
                 max_states, max_work):  # fmt: skip
     """Subset construction (Rabin & Scott 1959) of an NFA with counted loops.
 
     A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
-    its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one of
-    them out). When a count is incremented the transition becomes a record with a target for each zone.
+    its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one
+    of them out). Subsets whose count has reached the loop's minimum hold a last item ``len(owner)``. When a count is incremented the transition becomes a record with a target for each zone.
 
     Returns (status, loop, other loop or -1, states, table, accepting, records, n_records); ``records`` is
     ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same).
@@ -162,7 +177,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     stamp = np.zeros(n_nfa, np.int32)
     moved = np.zeros(n_nfa, np.int32)
     stack = np.empty(n_nfa + 1, np.int32)
-    out = np.empty(n_nfa + 1, np.int32)
+    out = np.empty(n_nfa + 2, np.int32)
     seeds = np.empty(n_nfa + 1, np.int32)
     seeded = np.zeros(n_nfa, np.int32)
     mark = 0
@@ -187,11 +202,16 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     while state < n_states:
         # One round of this loop settles one segment [lo, hi) of classes of `state`; the first makes state 0.
         hi = n_classes
+        past_minimum = False
         if state >= 0:
+            end = first[state + 1]
+            past_minimum = items[end - 1] == n_nfa
+            if past_minimum:
+                end -= 1
             if lo == 0:
                 for c in range(n_classes + 1):
                     cuts[c] = 0
-                for i in range(first[state], first[state + 1]):
+                for i in range(first[state], end):
                     q = items[i]
                     for t in range(t_start[q], t_start[q + 1]):
                         cuts[t_lo[t]] = 1
@@ -201,7 +221,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 hi += 1
             n_seeds = 0
             seed_mark += 1
-            for i in range(first[state], first[state + 1]):
+            for i in range(first[state], end):
                 q = items[i]
                 for t in range(t_start[q], t_start[q + 1]):
                     work += 1
@@ -221,8 +241,8 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             if conflict >= 0:
                 return CONFLICT, conflict, inside, n_states, table, accepting, records, n_records
             if incremented >= 0 and variant < 0:
-                # The count decides: build the target for each zone in turn.
-                variant = LOW
+                # The count decides: build the target for each zone it can be in.
+                variant = _next_zone(-1, past_minimum, loops[incremented, 0], loops[incremented, 1])
                 if n_records == len(records):
                     wider = np.empty((2 * n_records, 5), np.int32)
                     wider[:n_records] = records
@@ -231,6 +251,9 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 n_records += 1
                 records[record, 0] = INC
                 records[record, 1] = incremented
+                records[record, 2] = DEAD
+                records[record, 3] = DEAD
+                records[record, 4] = DEAD
                 entry = -2 - record
                 continue
             if variant >= 0 and inside >= 0 and (inside != incremented or how != _PLUS_ONE):
@@ -238,6 +261,13 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             target = DEAD
             if size:
                 _sort(out, size)
+                if inside >= 0 and (
+                    variant >= MID
+                    or (how == _SAME and past_minimum)
+                    or (how == _AT_ONE and loops[inside, 0] <= 1)
+                ):
+                    out[size] = n_nfa
+                    size += 1
                 h = _hash_of(out, 0, size)
                 slot = np.int64(h & np.uint64(len(slots) - 1))
                 while slots[slot] >= 0:
@@ -298,9 +328,10 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                     n_records += 1
                 break
             records[record, 2 + variant] = target
-            if variant == HIGH:
+            loop = records[record, 1]
+            variant = _next_zone(variant, past_minimum, loops[loop, 0], loops[loop, 1])
+            if variant > HIGH:
                 break
-            variant += 1
         if state >= 0:
             for c in range(lo, hi):
                 table[state * n_classes + c] = entry

@@ -286,6 +286,7 @@ def public_folder() -> Iterator[Path]:
 UNPRIVILEGED = """
 import sqlite3, tempfile
 import structgen.cache.store
+Path("/").as_uri()
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

@@ -299,20 +299,22 @@ class Cache:
     @contextmanager
     def _writing(self) -> Iterator[Store]:
         """diskcache on this folder, made if needed, its connection closed afterwards. Raises `CacheError`."""
-        from .store import Store, failures
+        with fork.WRITING:
+            # Inside the lock: a child that is forked in the middle of an import waits for its end for ever.
+            from .store import Store, failures
 
-        with fork.WRITING, failures(self.directory):
-            folder.create(self.directory)
-            if self._store is None or not self._has_database():
-                self._store = Store(self.directory, self.timeout)
-            store = self._store
-            try:
-                yield store
-            except BaseException:
-                self._store = None  # its tables may be gone: somebody deleted the folder
-                raise
-            finally:
-                store.close()
+            with failures(self.directory):
+                folder.create(self.directory)
+                if self._store is None or not self._has_database():
+                    self._store = Store(self.directory, self.timeout)
+                store = self._store
+                try:
+                    yield store
+                except BaseException:
+                    self._store = None  # its tables may be gone: somebody deleted the folder
+                    raise
+                finally:
+                    store.close()
 
     def _wipe(self) -> int:
         with fork.WRITING, fork.READING:
