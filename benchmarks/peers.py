@@ -126,10 +126,9 @@ class OutlinesCore:
 
 
 class LLGuidance:
-    """llguidance: its regex grammar, and an `LLMatcher` that is reset between sequences, keeping its lexer warm.
+    """llguidance: its regex grammar, and a copy of one `LLMatcher` for each sequence; copies share a warm lexer.
 
-    ``llguidance.numpy.fill_next_token_bitmask`` does the same after checks, which are left out. A compiled regex
-    is a list of one matcher: a token that is not allowed breaks a matcher for good, and it has to be replaced.
+    ``llguidance.numpy.fill_next_token_bitmask`` does the same after checks, which are left out.
     """
 
     precomputes = False
@@ -142,19 +141,16 @@ class LLGuidance:
             TokenizerWrapper(_TokenBytes(vocabulary)), eos_token=list(vocabulary.eos_ids)
         )
 
-    def compile(self, pattern: str) -> list[Any]:
-        """A matcher and a spare one, which shares its lexer. They walk the vocabulary when asked for a mask."""
+    def compile(self, pattern: str) -> Any:
+        """A matcher, which walks the vocabulary when asked for a mask."""
         matcher = self._matcher(self._tokenizer, self._matcher.grammar_from_regex(pattern), log_level=0)
         if matcher.is_error():
             raise RefusedError(matcher.get_error())
-        return [matcher]
+        return matcher
 
-    def stepper(self, compiled: list[Any], bitmask: Bitmask) -> Stepper:
-        """The same matcher, reset."""
-        (matcher,) = compiled
-        if matcher.is_error():
-            compiled[0] = matcher = self.compile(self._pattern)[0]
-        matcher.reset()
+    def stepper(self, compiled: Any, bitmask: Bitmask) -> Stepper:
+        """A copy of the matcher, as fast as one that is reset; an error in one doesn't spoil the others."""
+        matcher = compiled.deep_copy()
         address = (bitmask.ctypes.data, bitmask.nbytes)
         return Stepper(matcher.unsafe_compute_mask_ptr, address, matcher.consume_token)
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import memory, peers, vocabularies, walks
+import structgen as sg
+
+from . import agreement, memory, peers, vocabularies, walks
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,10 +48,8 @@ class Task:
         Token sequences to replay; None draws them (structgen only); an empty list replays nothing.
     walk_count, walk_length, seed:
         What to draw.
-    masks:
-        File for the masks before each token of the first ``mask_walks`` walks and at their ends; None keeps none.
-    mask_walks:
-        See ``masks``.
+    compared_walks:
+        Along how many of the walks to compare masks with structgen's.
     """
 
     engine: str
@@ -63,8 +62,7 @@ class Task:
     walk_count: int = 0
     walk_length: int = 64
     seed: int = 0
-    masks: str | None = None
-    mask_walks: int = 4
+    compared_walks: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,8 @@ class Result:
     first, warm:
         The steps of each walk (mask and advance together) in the first and in the second replay with the same
         compiled object; None for a walk with a token that the engine refused.
+    agreement:
+        The fields of `agreement.Agreement`, or None.
     """
 
     error: str = ""
@@ -104,6 +104,7 @@ class Result:
     walks: list[walks.Walk] = field(default_factory=list)
     first: list[list[int] | None] = field(default_factory=list)
     warm: list[list[int] | None] = field(default_factory=list)
+    agreement: dict[str, Any] | None = None
 
 
 def run(task: Task, timeout: float) -> Result:
@@ -164,11 +165,11 @@ def measure(task: Task) -> Result:
     first = replay(engine, kept[0], bitmask, sequences)
     warm = replay(engine, kept[0], bitmask, sequences)
     used_size = size + _growth_in_use(task, engine, kept[1:], bitmask, sequences) if size >= 0 else -1
-    if task.masks is not None:
-        np.save(task.masks, masks_along(engine, kept[0], bitmask, sequences[: task.mask_walks]))
+    compared = sequences[: task.compared_walks]
     return Result(
         compile=times, ready=ready, size=size, used_size=used_size, copies=len(kept),
         nbytes=engine.nbytes(kept[0]), walks=sequences, first=first, warm=warm,
+        agreement=_compare(task, engine, kept[0], vocabulary, compared) if compared else None,
     )  # fmt: skip
 
 
@@ -239,33 +240,13 @@ def _replay_one(stepper: peers.Stepper, sequence: walks.Walk) -> list[int] | Non
     return times
 
 
-def masks_along(
-    engine: peers.Engine, compiled: Any, bitmask: peers.Bitmask, sequences: list[walks.Walk]
-) -> NDArray[np.int32]:
-    """``int32[states, words]``: the mask before each token and at the end of every walk.
-
-    After a token that the engine refuses, a walk's masks are all ones, which no real mask is.
-    """
-    found = []
-    for sequence in sequences:
-        stepper = engine.stepper(compiled, bitmask)
-        alive = True
-        for token in [*sequence, None]:
-            if alive:
-                stepper.fill(*stepper.fill_arguments)
-            else:
-                bitmask[:] = -1
-            found.append(bitmask.copy())
-            if token is not None and alive:
-                alive = _accepts(stepper, token)
-    return np.array(found).reshape(len(found), len(bitmask))
-
-
-def _accepts(stepper: peers.Stepper, token: int) -> bool:
-    try:
-        return stepper.advance(token, *stepper.advance_arguments) is not False
-    except ValueError:
-        return False
+def _compare(
+    task: Task, engine: peers.Engine, compiled: Any, vocabulary: sg.Vocabulary, sequences: list[walks.Walk]
+) -> dict[str, Any]:
+    structgen = peers.Structgen(vocabulary)
+    ours = agreement.Party("structgen", structgen, structgen.compile(task.pattern))
+    theirs = agreement.Party(task.engine, engine, compiled)
+    return asdict(agreement.compare(task.pattern, ours, theirs, vocabulary, sequences))
 
 
 def clock_overhead() -> float:

@@ -97,6 +97,9 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
         except OSError:
             self.disable()
+        except Exception:  # a damaged index: start it afresh
+            self.flush()
+            super().save_overload(sig, data)
 
 
 def kernel(function: F) -> F:

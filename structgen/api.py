@@ -63,6 +63,10 @@ def compile(
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
     """
+    if not isinstance(definition, Definition):
+        raise DefinitionError(
+            f"cannot compile a {type(definition).__name__}", remedy='Pass a definition such as Regex("...").'
+        )
     report = progress or silent
     key = cache_key(definition, vocabulary)
     index = _from_cache(cache, key, vocabulary) if cache is not None else None
@@ -87,9 +91,7 @@ def compile(
 
 def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
     if not isinstance(definition, Regex):
-        raise DefinitionError(
-            f"cannot compile a {type(definition).__name__}", remedy='Pass a definition such as Regex("...").'
-        )
+        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
     from .compiler.regex.compiler import compile_regex
     from .compiler.stuck import check_never_stuck
 

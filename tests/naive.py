@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import regex
@@ -12,15 +14,25 @@ from structgen import Vocabulary
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> regex.Pattern[str]:
+    # The regex module has its own Unicode version, and combining marks in \w; what `re` means is spelled out.
+    for shorthand in (r"\w", r"\d"):
+        pattern = pattern.replace(shorthand, _class_of(shorthand))
     return regex.compile(pattern, regex.VERSION0)
+
+
+@lru_cache(maxsize=2)
+def _class_of(shorthand: str) -> str:
+    """What `re` means by a shorthand, character by character, as a class."""
+    everything = "".join(map(chr, range(0x110000)))
+    spans = (match.span() for match in re.finditer(f"{shorthand}+", everything))
+    return "[" + "".join(f"{everything[i]}-{everything[j - 1]}" for i, j in spans) + "]"
 
 
 def is_viable(pattern: str, data: bytes) -> bool:
     """Whether some text that ``pattern`` matches entirely begins with these bytes.
 
-    The regex module's partial matching judges whole characters. Where the bytes end inside a character, one
-    matching each way to go on is tried; the patterns of these tests treat most characters alike, so a sample of
-    the completions, with every character that a pattern names, is enough.
+    The regex module's partial matching judges whole characters. Where the bytes end inside a character, the
+    characters that they can become are tried, all of them or a sample that has every digit.
     """
     compiled = _compiled(pattern)
     try:
@@ -35,18 +47,24 @@ def is_viable(pattern: str, data: bytes) -> bool:
     return any(compiled.fullmatch(text + c, partial=True) is not None for c in _completions(tail))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _completions(tail: bytes) -> tuple[str, ...]:
-    """The characters of `_SAMPLE` whose UTF-8 begins with ``tail``."""
-    return tuple(c for c in _SAMPLE if c.encode().startswith(tail))
+    """Characters whose UTF-8 begins with ``tail``: all, where one byte is missing, else a good sample."""
+    missing = 1 + (tail[0] >= 0xE0) + (tail[0] >= 0xF0) - len(tail) + 1
+    few = (0x80, 0x8E, 0x90, 0x98, 0xA0, 0xA5, 0xB1, 0xBF)
+    endings = product(range(0x80, 0xC0), *[few] * (missing - 1))
+    sample = (_decoded(tail + bytes(ending)) for ending in endings)
+    return (*(c for c in sample if c), *(c for c in _DIGITS if c.encode().startswith(tail)))
 
 
-#: Every character up to U+0800, the decimal digits and a few words' worth of each script, the named emoji.
-_SAMPLE = [
-    chr(code)
-    for code in (*range(0x80, 0xD800), *range(0xE000, 0x1FC00), *range(0x1FC00, 0x110000, 997))
-    if code < 0x800 or chr(code).isdecimal() or code % 61 == 0 or 0x1F600 <= code < 0x1F640
-]
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+_DIGITS = [chr(code) for code in range(0x80, 0x20000) if chr(code).isdecimal()]
 
 
 def allowed_tokens(row: np.ndarray[tuple[int], np.dtype[np.int32]], size: int) -> set[int]:

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,8 @@ def container(seed: int, nbytes: int = SMALL) -> bytes:
 
 def sql(directory: Path, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
     """What somebody with write access to the folder can do."""
-    connection = sqlite3.connect(directory / "cache.db", isolation_level=None)
-    try:
+    with closing(sqlite3.connect(directory / "cache.db", isolation_level=None)) as connection:
         return connection.execute(statement, values).fetchall()
-    finally:
-        connection.close()
 
 
 def file_of(directory: Path, key: str) -> Path:
@@ -234,6 +231,15 @@ def test_the_folder_is_deleted_under_an_open_cache(cache: Cache) -> None:
     assert cache.put("key", container(2))
     assert content(cache, "key") == container(2)
     assert cache.verify() == []
+
+
+def test_a_database_that_another_process_is_making_is_a_miss(cache: Cache) -> None:
+    cache.directory.mkdir()
+    (cache.directory / "cache.db").touch()
+    assert cache.get("key") is None
+    assert cache.entries() == []
+    assert cache.put("key", container(1))
+    assert content(cache, "key") == container(1)
 
 
 def test_the_tables_are_deleted_under_an_open_cache(cache: Cache) -> None:
@@ -541,9 +547,8 @@ INSERT = (
 
 def plant(directory: Path, **columns: Any) -> None:
     row = {"key": "key", "raw": 1, "store_time": 1.7e9, "tag": None, "size": 0, "mode": 2}
-    connection = sqlite3.connect(directory / "cache.db", isolation_level=None)
-    connection.execute(INSERT, {**row, "filename": None, "value": None, **columns})
-    connection.close()
+    with closing(sqlite3.connect(directory / "cache.db", isolation_level=None)) as connection:
+        connection.execute(INSERT, {**row, "filename": None, "value": None, **columns})
 
 
 def payload(marker: Path) -> bytes:
@@ -895,6 +900,15 @@ def test_a_header_that_announces_terabytes(cache: Cache, tmp_path: Path) -> None
     archive = tmp_path / "archive.tar"
     archive.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
     with pytest.raises(FormatError, match="cannot have 8796093022208 bytes"):
+        cache.import_(archive)
+
+
+def test_a_header_that_announces_more_than_is_there(cache: Cache, tmp_path: Path) -> None:
+    info, _ = member("manifest.json")
+    info.size = 5000
+    archive = tmp_path / "archive.tar"
+    archive.write_bytes(info.tobuf() + bytes(1024))
+    with pytest.raises(FormatError, match="cannot have 5000 bytes"):
         cache.import_(archive)
 
 

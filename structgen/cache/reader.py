@@ -63,6 +63,11 @@ class Reader:
             if connection is not None:
                 connection.close()
 
+    def __del__(self) -> None:
+        # A cache need not be closed, and Python 3.13 warns of connections that were not.
+        if self._connection is not None:
+            self._connection.close()
+
     def _select(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with fork.READING:
             if self._connection is not None and self._identity != self._identify():

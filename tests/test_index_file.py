@@ -1,0 +1,221 @@
+"""Index files: what is written is read; what is damaged is refused, and never crashes anything."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from make_golden import FOLDER, PATTERNS, TEXTS, masks_along
+from naive import small_vocabulary
+from structgen.runtime import container
+from structgen.runtime.rows import RowPool, decode_gaps, encode_gaps
+
+VOCABULARY = small_vocabulary()
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_golden_files(name: str) -> None:
+    index = sg.Index.load(FOLDER / f"{name}.sgx")
+    expected = json.loads((FOLDER / "masks.json").read_text())[name]
+    assert masks_along(index, TEXTS[name]) == expected
+    assert index.definition == sg.Regex(PATTERNS[name]).canonical()
+    assert masks_along(sg.compile(sg.Regex(PATTERNS[name]), VOCABULARY), TEXTS[name]) == expected
+
+
+def test_save_and_load_in_another_process(tmp_path: Path) -> None:
+    """A saved index needs nothing else: not the vocabulary, not the compiler."""
+    path = tmp_path / "date.sgx"
+    sg.compile(sg.Regex(PATTERNS["date"]), VOCABULARY).save(path)
+    program = f"""
+import sys, structgen as sg
+guide = sg.Guide(sg.Index.load({str(path)!r}))
+assert all(guide.advance(b) for b in b"2024-02-30") and guide.is_accepting()
+assert guide.bitmask().any()
+assert not {{"numba", "interegular", "lark", "diskcache", "torch"}} & set(sys.modules), "the runtime is light"
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_save_is_atomic_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(sg.Regex("a"), VOCABULARY)
+    index.save(tmp_path / "a.sgx")
+    before = (tmp_path / "a.sgx").read_bytes()
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        sg.compile(sg.Regex("b"), VOCABULARY).save(tmp_path / "a.sgx")
+    assert (tmp_path / "a.sgx").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.sgx"]
+
+
+def test_another_vocabulary_is_refused(tmp_path: Path) -> None:
+    sg.compile(sg.Regex("a"), VOCABULARY).save(tmp_path / "a.sgx")
+    other = small_vocabulary((b"zzz",))
+    with pytest.raises(sg.errors.VocabularyMismatchError, match="compiled for vocabulary"):
+        sg.Index.load(tmp_path / "a.sgx", other)
+
+
+def test_an_index_without_its_vocabulary_says_so() -> None:
+    index = sg.compile(sg.Regex("a"), small_vocabulary((b"only here",)))
+    data = index.to_bytes(with_vocabulary=False)
+    assert sg.Index.from_buffer(data).definition == index.definition  # the vocabulary is still alive
+    del index
+    with pytest.raises(sg.errors.VocabularyMismatchError, match="does not hold"):
+        sg.Index.from_buffer(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda d: b"", "magic"),
+        (lambda d: b"PK\x03\x04" + d[4:], "magic"),
+        (lambda d: d[:-1], "bytes, its header says"),
+        (lambda d: d + b"\0", "bytes, its header says"),
+        (lambda d: d[:8] + struct.pack("<I", 99) + d[12:], "format version is 99"),
+        (lambda d: d[:12] + struct.pack(">I", 0x01020304) + d[16:], "byte order"),
+        (lambda d: d[:-5] + bytes([d[-5] ^ 1]) + d[-4:], "checksum"),
+    ],
+)
+def test_each_kind_of_damage_has_its_message(damage: object, message: str, tmp_path: Path) -> None:
+    data = sg.compile(sg.Regex("ab"), VOCABULARY).to_bytes()
+    path = tmp_path / "damaged.sgx"
+    path.write_bytes(damage(data))  # type: ignore[operator]
+    with pytest.raises(sg.errors.FormatError, match=message) as caught:
+        sg.Index.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_a_format_error(tmp_path: Path) -> None:
+    with pytest.raises(sg.errors.FormatError, match="cannot be read"):
+        sg.Index.load(tmp_path / "none.sgx")
+
+
+def resealed(data: bytearray) -> bytes:
+    """Give mutated bytes a correct length and checksum, so that the mutation reaches the validators."""
+    struct.pack_into("<Q", data, 16, len(data))
+    struct.pack_into("<I", data, 28, zlib.crc32(data[32:]))
+    return bytes(data)
+
+
+def exercise(index: sg.Index, random_source: random.Random) -> None:
+    """Use everything that a kernel or the runtime would index with."""
+    guide = sg.Guide(index)
+    for _ in range(8):
+        row = guide.bitmask()
+        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+        assert all(t < index.vocabulary.size for t in allowed)
+        if not allowed or not guide.advance(random_source.choice(allowed)):
+            guide.advance(random_source.randrange(index.vocabulary.size))
+    index.match(b'"2024 abc')
+    index.machine.fill(threads=1, meter=None)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_mutations_are_refused_or_still_valid(name: str) -> None:
+    """Thousands of files with a few bytes changed, cut or repeated, checksum made right: never a crash."""
+    index = sg.compile(sg.Regex(PATTERNS[name]), VOCABULARY, eager=name != "lazy")
+    original = index.to_bytes()
+    random_source = random.Random(name)
+    refused = 0
+    for _ in range(1500):
+        data = bytearray(original)
+        for _ in range(random_source.choice((1, 1, 2, 4))):
+            at = random_source.randrange(32, len(data))
+            kind = random_source.random()
+            if kind < 0.5:
+                data[at] ^= 1 << random_source.randrange(8)
+            elif kind < 0.8:
+                data[at] = random_source.choice((0, 1, 0x7F, 0x80, 0xFF))
+            elif kind < 0.9:
+                del data[at : at + random_source.randrange(1, 40)]
+            else:
+                data[at:at] = data[at : at + random_source.randrange(1, 40)]
+        try:
+            damaged = sg.Index.from_buffer(resealed(data))
+        except (sg.errors.FormatError, sg.errors.VocabularyMismatchError):
+            refused += 1
+            continue
+        exercise(damaged, random_source)
+    assert 0 < refused < 1500
+
+
+def test_mutated_indexes_are_used_with_the_vocabulary_given() -> None:
+    """The same for the automaton's and rows' sections alone, where every mutation hits something that matters."""
+    index = sg.compile(sg.Regex(PATTERNS["counted"]), VOCABULARY)
+    original = index.to_bytes(with_vocabulary=False)
+    random_source = random.Random(0)
+    outcomes = set()
+    for _ in range(3000):
+        data = bytearray(original)
+        data[random_source.randrange(32, len(data))] ^= 1 << random_source.randrange(8)
+        try:
+            damaged = sg.Index.from_buffer(resealed(data), VOCABULARY)
+        except (sg.errors.FormatError, sg.errors.VocabularyMismatchError):
+            outcomes.add("refused")
+            continue
+        outcomes.add("valid")
+        exercise(damaged, random_source)
+    assert outcomes == {"refused", "valid"}
+
+
+def test_unsealed_mutations_never_pass() -> None:
+    """Without a new checksum any flipped bit is noticed."""
+    original = sg.compile(sg.Regex("a+b"), VOCABULARY).to_bytes()
+    random_source = random.Random(1)
+    for _ in range(500):
+        data = bytearray(original)
+        data[random_source.randrange(len(data))] ^= 1 << random_source.randrange(8)
+        with pytest.raises(sg.errors.FormatError):
+            sg.Index.from_buffer(bytes(data))
+
+
+def test_the_container_round_trips_and_aligns() -> None:
+    sections = {"a": np.arange(5, dtype=np.uint8), "b": np.ones((3, 4), np.int32), "empty": np.zeros(0, np.uint16)}
+    meta, found = container.unpack(container.pack({"x": ["é", 1]}, sections))
+    assert meta == {"x": ["é", 1]}
+    for name, array in sections.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+        assert not found[name].flags.writeable
+    with pytest.raises(ValueError, match="cannot be stored"):
+        container.pack({}, {"f": np.zeros(1, np.float64)})
+
+
+@pytest.mark.parametrize("ids", [[], [0], [5], [65534, 65535, 65536], [0, 131070, 131071, 262144], [196605]])
+def test_gaps(ids: list[int]) -> None:
+    array = np.array(ids, np.uint32)
+    np.testing.assert_array_equal(decode_gaps(encode_gaps(array)), array)
+
+
+def test_the_pool_stores_rows_once_and_small() -> None:
+    size = 70_000
+    pool = RowPool(size)
+    random_source = np.random.default_rng(0)
+    full = np.full(pool.words, 0xFFFFFFFF, np.uint32)
+    full[-1] = (1 << size % 32) - 1
+    rows = [full]
+    for flips in (1, 100, 600, 1200, 40_000):
+        row = full.copy()
+        for i in random_source.choice(size, flips, replace=False).tolist():
+            row[i >> 5] ^= np.uint32(1 << (i & 31))
+        rows.append(row)
+    rows += [full ^ row for row in rows]
+    numbers = [pool.add_dense(row) for row in rows]
+    assert numbers == [pool.add_dense(row) for row in rows]
+    for number, row in zip(numbers, rows, strict=True):
+        np.testing.assert_array_equal(pool.dense(number).view(np.uint32), row)
+    assert pool.nbytes < 5.5 * full.nbytes  # five rows of the twelve are stored whole
+    again = RowPool.from_sections(size, pool.to_sections(), "test")
+    for number, row in zip(numbers, rows, strict=True):
+        np.testing.assert_array_equal(again.dense(number).view(np.uint32), row)
+    again.index_known()
+    assert [again.add_dense(row) for row in rows] == numbers
