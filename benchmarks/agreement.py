@@ -112,7 +112,9 @@ def compare(
                 rightly = _can_finish(pattern, allowing, vocabulary, [*prefixes[state], token])
                 loser = denying if rightly else allowing
                 wrong[loser.name] += 1
-                examples.append(_example(vocabulary, prefixes[state], token, allowing, loser, len(ids_of(extra))))
+                examples.append(
+                    _example(vocabulary, prefixes[state], token, allowing, loser, len(ids_of(extra)))
+                )
     return Agreement(
         states=int(reached.sum()), differing=len(differing), refused=int((~reached).sum()),
         wrong=wrong, examples=examples,

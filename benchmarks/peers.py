@@ -167,7 +167,9 @@ class _TokenBytes:
         self.bos_token_id = None
         tokens = [vocabulary.token(i) for i in range(vocabulary.size)]
         self.special_token_ids = [i for i, token in enumerate(tokens) if token is None]
-        self.tokens = [f"<special {i}>".encode() if token is None else token for i, token in enumerate(tokens)]
+        self.tokens = [
+            f"<special {i}>".encode() if token is None else token for i, token in enumerate(tokens)
+        ]
         self._id_of = {token: i for i, token in enumerate(tokens) if token is not None}
 
     def __call__(self, text: bytes) -> list[int]:
@@ -184,7 +186,9 @@ class XGrammar:
         import xgrammar
 
         tokens = [vocabulary.token(i) or b"" for i in range(vocabulary.size)]
-        info = xgrammar.TokenizerInfo(tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids))
+        info = xgrammar.TokenizerInfo(
+            tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids)
+        )
         self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
         self._matcher = xgrammar.GrammarMatcher
 

@@ -24,9 +24,7 @@ def random_walks(index: sg.Index, count: int, length: int, seed: int) -> list[Wa
     return [_random_walk(index, length, first, rng) for _ in range(count)]
 
 
-def _random_walk(
-    index: sg.Index, length: int, first: NDArray[np.int16], rng: np.random.Generator
-) -> Walk:
+def _random_walk(index: sg.Index, length: int, first: NDArray[np.int16], rng: np.random.Generator) -> Walk:
     guide, walk = sg.Guide(index), Walk()
     while len(walk) < length:
         token = draw(ids_of(guide.bitmask()), first, rng)

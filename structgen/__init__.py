@@ -53,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__ + ["__version__", "errors"])
+    return sorted([*__all__, "__version__", "errors"])

@@ -18,14 +18,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.core import caching
 
 from .folders import cache_root
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _folder(source: str) -> str:
@@ -102,13 +100,13 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function lazily, without the GIL, and keep the machine code across processes."""
     compiled = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
     if hasattr(compiled, "_cache"):  # with NUMBA_DISABLE_JIT=1, njit hands the function back
         compiled._cache = _KernelCache(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 #: For helpers that only other kernels call: compiled into their callers, not kept on their own.
-inlined = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -168,7 +168,8 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
 
     A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
     its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one
-    of them out). Subsets whose count has reached the loop's minimum hold a last item ``len(owner)``. When a count is incremented the transition becomes a record with a target for each zone.
+    of them out). A subset whose count has reached the loop's minimum holds ``len(owner)`` as a last item. When a
+    count is incremented the transition becomes a record with a target for each zone.
 
     Returns (status, loop, other loop or -1, states, table, accepting, records, n_records); ``records`` is
     ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same).
@@ -308,7 +309,9 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                     if 2 * n_states > len(slots):
                         slots = np.full(2 * len(slots), -1, np.int32)
                         for s in range(n_states):
-                            slot = np.int64(_hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1))
+                            slot = np.int64(
+                                _hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1)
+                            )
                             while slots[slot] >= 0:
                                 slot = (slot + 1) & (len(slots) - 1)
                             slots[slot] = s
@@ -679,7 +682,6 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
     without transitions. Returns (tokens, first, last): token ``i`` is
     allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
     """
-    n_nodes = len(byte)
     at = np.empty(max_depth + 1, np.int32)
     # The start counts that are still possible, and what was added to them since.
     lo_at = np.empty(max_depth + 1, np.int64)

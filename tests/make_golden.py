@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+from naive import small_vocabulary
 
 import structgen as sg
-from naive import small_vocabulary
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from naive import small_vocabulary
 
 import structgen as sg
-from naive import small_vocabulary
 
 VOCABULARY = small_vocabulary()
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naive import small_vocabulary
 
 import structgen as sg
-from naive import small_vocabulary
 from structgen.api import cache_key
 
 VOCABULARY = small_vocabulary()
@@ -49,7 +49,7 @@ def test_lazy_rows_are_remembered_for_the_next_process(tmp_path: Path) -> None:
     rows = walk(lazy, b"aba1234")
     again = sg.compile(definition, VOCABULARY, cache=cache, eager=False)
     assert again.origin == "cache"
-    assert 0 < again.row_count
+    assert again.row_count > 0
     assert not again.complete
     assert walk(again, b"aba1234") == rows
     complete = sg.compile(definition, VOCABULARY, cache=cache)
@@ -80,7 +80,10 @@ def test_a_damaged_entry_is_a_miss_and_is_rebuilt(tmp_path: Path) -> None:
     definition = sg.Regex("a+b")
     sg.compile(definition, VOCABULARY, cache=cache)
     key = cache_key(definition, VOCABULARY)
-    for value in (b"garbage", sg.compile(definition, small_vocabulary((b"other",))).to_bytes(with_vocabulary=False)):
+    for value in (
+        b"garbage",
+        sg.compile(definition, small_vocabulary((b"other",))).to_bytes(with_vocabulary=False),
+    ):
         cache.put(key, value)
         assert sg.compile(definition, VOCABULARY, cache=cache).origin == "compiled"
         assert sg.compile(definition, VOCABULARY, cache=cache).origin == "cache"
@@ -94,7 +97,9 @@ def test_keys_tell_definitions_and_vocabularies_apart() -> None:
         for vocabulary in (VOCABULARY, other)
     }
     assert len(keys) == 8
-    assert cache_key(sg.Regex("a"), VOCABULARY) == cache_key(sg.Regex("a", flags=32), VOCABULARY)  # re.U is implied
+    assert cache_key(sg.Regex("a"), VOCABULARY) == cache_key(
+        sg.Regex("a", flags=32), VOCABULARY
+    )  # re.U is implied
 
 
 def test_an_unusable_cache_folder_means_uncached_with_a_warning(tmp_path: Path) -> None:
@@ -146,7 +151,10 @@ for round in range(int(sys.argv[2])):
 def warm(folder: Path, rounds: int) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(HERE)}
     return subprocess.Popen(
-        [sys.executable, "-c", WARM, str(folder), str(rounds)], env=environment, text=True, stdout=subprocess.PIPE
+        [sys.executable, "-c", WARM, str(folder), str(rounds)],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
     )
 
 

@@ -6,9 +6,9 @@ import gc
 
 import numpy as np
 import pytest
+from naive import allowed_tokens, small_vocabulary
 
 import structgen as sg
-from naive import allowed_tokens, small_vocabulary
 
 VOCABULARY = small_vocabulary()
 A, B = ord("a"), ord("b")
@@ -142,7 +142,9 @@ def test_token_ids_of_other_integer_types(guide: sg.Guide) -> None:
 
 def test_special_tokens_are_never_allowed() -> None:
     guide = sg.Guide(sg.compile(sg.Regex(r"(?s).*"), VOCABULARY))
-    special = [t for t in range(VOCABULARY.size) if VOCABULARY.token(t) is None and t not in VOCABULARY.eos_ids]
+    special = [
+        t for t in range(VOCABULARY.size) if VOCABULARY.token(t) is None and t not in VOCABULARY.eos_ids
+    ]
     assert special
     assert not any(guide.allows(t) or guide.advance(t) for t in special)
 

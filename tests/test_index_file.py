@@ -9,13 +9,14 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-
-import structgen as sg
 from make_golden import FOLDER, PATTERNS, TEXTS, masks_along
 from naive import small_vocabulary
+
+import structgen as sg
 from structgen.runtime import container
 from structgen.runtime.rows import RowPool, decode_gaps, encode_gaps
 
@@ -179,7 +180,11 @@ def test_unsealed_mutations_never_pass() -> None:
 
 
 def test_the_container_round_trips_and_aligns() -> None:
-    sections = {"a": np.arange(5, dtype=np.uint8), "b": np.ones((3, 4), np.int32), "empty": np.zeros(0, np.uint16)}
+    sections: dict[str, Any] = {
+        "a": np.arange(5, dtype=np.uint8),
+        "b": np.ones((3, 4), np.int32),
+        "empty": np.zeros(0, np.uint16),
+    }
     meta, found = container.unpack(container.pack({"x": ["é", 1]}, sections))
     assert meta == {"x": ["é", 1]}
     for name, array in sections.items():

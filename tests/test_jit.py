@@ -50,7 +50,7 @@ def test_damaged_files_mean_compiling_again(tmp_path: Path) -> None:
 
 def test_an_unusable_folder_means_another_one(tmp_path: Path) -> None:
     (tmp_path / "kernels").write_text("a file where the folder should be")
-    hits, misses, path = run(tmp_path, TMPDIR=str(tmp_path))
+    _, misses, path = run(tmp_path, TMPDIR=str(tmp_path))
     assert misses == 1
     assert path.is_dir()
 
@@ -64,6 +64,9 @@ def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
 
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     environment = os.environ | {"STRUCTGEN_CACHE_DIR": str(tmp_path)}
-    both = [subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL) for _ in "ab"]
+    both = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL)
+        for _ in "ab"
+    ]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert run(tmp_path)[:2] == (1, 0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from naive import small_vocabulary
+
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata import utf8
@@ -39,7 +39,9 @@ def random_nfa(seed: int) -> tuple[Nfa, list[tuple[int, int, int, int]], list[tu
     return builder.build(0, n - 1), builder.edges, builder.epsilons, n
 
 
-def simulate(edges: list[tuple[int, int, int, int]], epsilons: list[tuple[int, int, int]], n: int, word: bytes) -> bool:
+def simulate(
+    edges: list[tuple[int, int, int, int]], epsilons: list[tuple[int, int, int]], n: int, word: bytes
+) -> bool:
     """Textbook simulation of an NFA from state 0 to state n - 1."""
 
     def close(states: set[int]) -> set[int]:
@@ -98,7 +100,8 @@ def nerode_classes(dfa: Dfa) -> int:
     block = [int(a) for a in dfa.accepting]
     while True:
         signature = [
-            (block[s], tuple(block[t] if t >= 0 else -1 for t in dfa.table[s].tolist())) for s in range(dfa.states)
+            (block[s], tuple(block[t] if t >= 0 else -1 for t in dfa.table[s].tolist()))
+            for s in range(dfa.states)
         ]
         names = {key: i for i, key in enumerate(dict.fromkeys(signature))}
         refined = [names[key] for key in signature]
@@ -177,7 +180,9 @@ def test_bit_kernels(mode: str) -> None:
 def test_utf8_automata(ranges: tuple[tuple[int, int], ...]) -> None:
     edges = utf8.utf8_edges(ranges).tolist()
     borders = {x for low, high in ranges for x in (low - 1, low, high, high + 1)}
-    for code in borders | {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF} | set(range(0, 0x110000, 4099)):
+    for code in (
+        borders | {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF} | set(range(0, 0x110000, 4099))
+    ):
         if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
             continue
         states = {0}

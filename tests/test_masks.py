@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from naive import allowed_tokens, is_viable, small_vocabulary
 
 import structgen as sg
-from naive import allowed_tokens, is_viable, small_vocabulary
 
 VOCABULARY = small_vocabulary()
 
@@ -64,7 +64,9 @@ def test_exact_along_random_walks(pattern: str) -> None:
             text += VOCABULARY.token(token_id) or b""
 
 
-@pytest.mark.parametrize("pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"])
+@pytest.mark.parametrize(
+    "pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"]
+)
 def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
     """Whole walks by the longest tokens, so that every count near a bound is met."""
     index = sg.compile(sg.Regex(pattern), VOCABULARY)
@@ -80,7 +82,9 @@ def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
                 if near
                 else allowed_tokens(guide.bitmask(), VOCABULARY.size)
             )
-            going_on = sorted(allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b""))
+            going_on = sorted(
+                allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b"")
+            )
             if not going_on:
                 break
             token_id = random_source.choice(going_on[:3])

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from naive import small_vocabulary
 
 import structgen as sg
-from naive import small_vocabulary
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-CASES: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "cases" / "regexes.toml").read_text("utf-8"))[
-    "case"
-]
+CASES: list[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "cases" / "regexes.toml").read_text("utf-8")
+)["case"]
 VOCABULARY = small_vocabulary()
 
 
@@ -66,7 +66,10 @@ def spell(index: sg.Index, text: str) -> tuple[bool, bool]:
         data, at = text.encode(), 0
         while at < len(data):
             piece = next(
-                t for n in range(longest, 0, -1) for t in TOKENS.get(data[at : at + n], []) if at + n <= len(data)
+                t
+                for n in range(longest, 0, -1)
+                for t in TOKENS.get(data[at : at + n], [])
+                if at + n <= len(data)
             )
             assert guide.allows(piece) == guide.fork().advance(piece)
             if not guide.advance(piece):
@@ -98,7 +101,13 @@ def test_case(case: dict[str, Any], path: Callable[[str, Path], sg.Index], tmp_p
 
 def test_cases_without_jit() -> None:
     """The kernels as plain Python give the same answers (a few of the cheaper cases: it is slow)."""
-    names = ["date, ASCII", "e-mail", "password rules by look-ahead", "an exact large count", "anchors in the middle"]
+    names = [
+        "date, ASCII",
+        "e-mail",
+        "password rules by look-ahead",
+        "an exact large count",
+        "anchors in the middle",
+    ]
     program = """
 import json, sys
 import structgen as sg
@@ -115,7 +124,11 @@ for case in json.load(sys.stdin):
     assert len(cases) == len(names)
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
     run = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps(cases), capture_output=True, text=True, env=environment
+        [sys.executable, "-c", program],
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert run.returncode == 0, run.stderr
     for case, line in zip(cases, run.stdout.split(), strict=True):

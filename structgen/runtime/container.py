@@ -38,7 +38,7 @@ ALIGNMENT = 16
 
 _HEADER = struct.Struct("<8sIIQII")
 _ENTRY = struct.Struct("<16s4sIII")
-_DTYPES = {b"u1": np.dtype("<u1"), b"u2": np.dtype("<u2"), b"u4": np.dtype("<u4"), b"i4": np.dtype("<i4")}
+_DTYPES: dict[bytes, np.dtype[Any]] = {b"u1": np.dtype("<u1"), b"u2": np.dtype("<u2"), b"u4": np.dtype("<u4"), b"i4": np.dtype("<i4")}
 _META = "meta"
 _REBUILD = "Delete the file and compile it again."
 

@@ -117,7 +117,7 @@ class RowPool:
             bits = self._bases[base - 1].copy() if base else np.zeros(self.words, np.uint32)
             ids = decode_gaps(gaps)
             np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
-        dense = bits.view(np.int32)
+        dense: NDArray[np.int32] = bits.view(np.int32)
         dense.flags.writeable = False
         if len(self._decoded) * 4 * self.words > DECODED_BYTES:
             self._decoded.clear()
@@ -188,7 +188,8 @@ def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """The inverse of `encode_gaps`."""
-    return np.cumsum(gaps, dtype=np.uint32)[gaps != _LONG_GAP]
+    ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != _LONG_GAP]
+    return ids
 
 
 def _largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:

@@ -32,6 +32,9 @@ R = TypeVar("R")
 #: Trie nodes below which starting threads costs more than it saves (a node takes some 10 ns).
 _WORTH_THREADS = 500_000
 
+#: A walk rarely visits more nodes than this, however many lie below the bytes that a state takes.
+_NARROW_NODES = 20_000
+
 #: States walked between two looks at the clock.
 _CHUNK = 256
 
@@ -74,7 +77,8 @@ class TokenMapper:
 
         ``threads``: how many walk at once; None means one for each processor where there is enough to do.
         """
-        nodes = float(np.minimum(self._alive[np.asarray(states)] @ self._weights, 20_000).sum()) if len(states) else 0
+        alive = self.tables.table.reshape(self.tables.states, -1)[np.asarray(states, np.int64)] != DEAD
+        nodes = float(np.minimum(alive @ self._weights, _NARROW_NODES).sum())
         workers = _processors() if threads is None else max(1, threads)
         if nodes < _WORTH_THREADS and threads is None:
             workers = 1
@@ -86,10 +90,6 @@ class TokenMapper:
                 yield state, segments
                 if meter and report.done % _CHUNK == 0:
                     meter.check_memory(self.pool.nbytes, "token rows")
-
-    @property
-    def _alive(self) -> NDArray[np.bool_]:
-        return self.tables.table.reshape(self.tables.states, -1) != DEAD
 
     # -- automata without counters ---------------------------------------------------------------------
 
@@ -193,7 +193,8 @@ class TokenMapper:
         low, high = self._counts(state)
         cuts = np.unique(np.append(when[when <= high], low))
         bounds = np.searchsorted(when, np.append(cuts, high + 1))
-        begins, rows = [], []
+        begins: list[int] = []
+        rows: list[int] = []
         for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
             _flip(row, which[i:j])
             number = self.pool.add_dense(row)

@@ -179,4 +179,5 @@ def _useful(builder: NfaBuilder, edges: NDArray[np.int32], accept: int) -> NDArr
     goal[accept] = 1
     tails, heads = np.concatenate([edges[:, 0], epsilons[:, 0]]), np.concatenate([edges[:, 3], epsilons[:, 1]])
     alive: NDArray[np.uint8] = kernels.co_accessible(tails, heads, goal)
-    return alive[edges[:, 3]] != 0
+    useful: NDArray[np.bool_] = alive[edges[:, 3]] != 0
+    return useful
