@@ -1,12 +1,16 @@
 """Whether a peer's masks are structgen's, and who is right where they differ: Python's `re` is the judge.
 
 Whoever allows a token has to finish the text. If `re.fullmatch` accepts what comes out, the token was rightly
-allowed and the other one lacks it; if no attempt gives such a text, it was wrongly allowed.
+allowed and the other one lacks it; if no attempt gives such a text, it was wrongly allowed. `re` backtracks, so it
+gets a second for each text, and where that is not enough nobody is called wrong.
 """
 
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +28,11 @@ _JUDGED = 5
 #: Attempts to finish a text, and tokens in each.
 _ATTEMPTS, _LENGTH = 8, 1500
 
+#: Seconds that `re` may think about a text.
+_PATIENCE = 1.0
+
+_UNDECIDED = "undecided"
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -38,7 +47,8 @@ class Agreement:
     refused:
         States that were not reached, for the peer had refused a token before.
     wrong:
-        Of the differences that were judged, how many each one has wrong: ``{"peer": 5, "structgen": 0}``.
+        Of the differences that were judged, how many each one has wrong: ``{"peer": 5, "structgen": 0}``, or
+        ``"undecided"``.
     examples:
         One line for each difference that was judged.
     """
@@ -110,8 +120,8 @@ def compare(
             if extra.any():
                 token = int(ids_of(extra)[0])
                 rightly = _can_finish(pattern, allowing, vocabulary, [*prefixes[state], token])
-                loser = denying if rightly else allowing
-                wrong[loser.name] += 1
+                loser = _UNDECIDED if rightly is None else denying.name if rightly else allowing.name
+                wrong[loser] = wrong.get(loser, 0) + 1
                 examples.append(
                     _example(vocabulary, prefixes[state], token, allowing, loser, len(ids_of(extra)))
                 )
@@ -121,13 +131,36 @@ def compare(
     )  # fmt: skip
 
 
-def _can_finish(pattern: str, party: Party, vocabulary: sg.Vocabulary, tokens: walks.Walk) -> bool:
+def _can_finish(pattern: str, party: Party, vocabulary: sg.Vocabulary, tokens: walks.Walk) -> bool | None:
     """Whether some text that begins with these tokens, finished by their masks, is one that `re` matches."""
     for seed in range(_ATTEMPTS):
         text = _finish(party, vocabulary, tokens, np.random.default_rng(seed))
-        if text is not None and re.fullmatch(pattern, text):
-            return True
+        try:
+            with _time_limit():
+                if text is not None and re.fullmatch(pattern, text):
+                    return True
+        except TimeoutError:
+            return None
     return False
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise `TimeoutError` in the block after `_PATIENCE`, where the system has timers (`re` heeds signals)."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def expire(*_: object) -> None:
+        raise TimeoutError
+
+    earlier = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
 
 
 def _finish(
@@ -154,12 +187,12 @@ def _finish(
 
 
 def _example(
-    vocabulary: sg.Vocabulary, prefix: walks.Walk, token: int, allowing: Party, loser: Party, more: int
+    vocabulary: sg.Vocabulary, prefix: walks.Walk, token: int, allowing: Party, loser: str, more: int
 ) -> str:
     text = b"".join(vocabulary.token(i) or b"" for i in prefix)
     shown = repr(text if len(text) <= 60 else b"..." + text[-57:])
     spelled = vocabulary.token(token)
     return (
         f"after {shown} {allowing.name} allows {'EOS' if spelled is None else repr(spelled)} "
-        f"({more} such tokens), the other does not: {loser.name} is wrong"
+        f"({more} such tokens), the other does not: {loser if loser == _UNDECIDED else f'{loser} is wrong'}"
     )

@@ -673,128 +673,119 @@ def walk_difference(byte, depth, skip, first_token, token_ids, table, classes, n
 
 
 @kernel
-def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, final, state,
-                 low, high, max_depth):  # fmt: skip
+def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, live, state,
+                 low, high, max_depth, row):  # fmt: skip
     """The tokens that ``state`` allows for each count from ``low`` to ``high``.
 
-    The interval of counts is carried along and split where a record looks at the count, so that all counts
-    are settled by one walk plus the subtrees below the splits. ``final`` is ``uint8[states]``, 1 for a state
-    without transitions. Returns (tokens, first, last): token ``i`` is
-    allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
+    Every depth holds *pieces*: disjoint, ascending intervals of start counts, each with the state they have led
+    to and what was added to the count since. A record that looks at the count splits a piece; neighbours that
+    come to the same configuration are joined again. So one walk settles all counts.
+
+    Tokens allowed for every count are set in ``row``, ``uint32[words]``. The others are returned as (tokens,
+    first, last): token ``i`` is allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
     """
-    at = np.empty(max_depth + 1, np.int32)
-    # The start counts that are still possible, and what was added to them since.
-    lo_at = np.empty(max_depth + 1, np.int64)
-    hi_at = np.empty(max_depth + 1, np.int64)
-    add_at = np.empty(max_depth + 1, np.int64)
+    n_nodes = len(byte)
+    # The pieces of depth d are begin[d]..begin[d + 1] of these columns: state, lowest, highest, added.
+    begin = np.zeros(max_depth + 2, np.int64)
+    pieces = np.empty((256, 4), np.int64)
     tokens = np.empty(1024, np.int32)
     firsts = np.empty(1024, np.int32)
     lasts = np.empty(1024, np.int32)
     n_out = 0
-    # Subtrees put off at a split: node, target state, interval, offset (-1 in `fixed` means relative).
-    pending = np.empty((64, 5), np.int64)
-    pending[0, 0] = 0
-    pending[0, 1] = state
-    pending[0, 2] = low
-    pending[0, 3] = high
-    pending[0, 4] = 0
-    n_pending = 1
-    while n_pending:
-        n_pending -= 1
-        root = pending[n_pending, 0]
-        d = depth[root]
-        at[d] = pending[n_pending, 1]
-        lo_at[d] = pending[n_pending, 2]
-        hi_at[d] = pending[n_pending, 3]
-        add_at[d] = pending[n_pending, 4]
-        end = skip[root]
-        i = root
-        while i < end:
-            d = depth[i]
-            if i != root:
-                t = table[at[d - 1] * n_classes + classes[byte[i]]]
-                if t == DEAD:
-                    i = skip[i]
+    pieces[0, 0] = state
+    pieces[0, 1] = low
+    pieces[0, 2] = high
+    pieces[0, 3] = 0
+    begin[1] = 1
+    i = 1
+    while i < n_nodes:
+        d = depth[i]
+        c = classes[byte[i]]
+        base = begin[d]
+        n = base
+        for p in range(begin[d - 1], base):
+            entry = table[pieces[p, 0] * n_classes + c]
+            if entry == DEAD:
+                continue
+            if n + 3 > len(pieces):
+                wider = np.empty((2 * len(pieces), 4), np.int64)
+                wider[: len(pieces)] = pieces
+                pieces = wider
+            lo = pieces[p, 1]
+            hi = pieces[p, 2]
+            add = pieces[p, 3]
+            if entry >= 0:
+                n = _join(pieces, base, n, entry, lo, hi, add if live[entry] >= 0 else 0)
+                continue
+            r = -2 - entry
+            if records[r, 0] == SET:
+                # From here on the count is known: 1, whatever it was at the start.
+                n = _join(pieces, base, n, records[r, 2], lo, hi, _FIXED + 1)
+                continue
+            minimum = loops[records[r, 1], 0]
+            maximum = loops[records[r, 1], 1]
+            add += 1
+            if add > _FIXED:
+                target = records[r, 2 + _zone(add - _FIXED, minimum, maximum)]
+                if target >= 0:
+                    n = _join(pieces, base, n, target, lo, hi, add if live[target] >= 0 else 0)
+                continue
+            for zone in range(3):
+                target = records[r, 2 + zone]
+                if target < 0:
                     continue
-                lo = lo_at[d - 1]
-                hi = hi_at[d - 1]
-                add = add_at[d - 1]
-                if t < DEAD:
-                    r = -2 - t
-                    if records[r, 0] == SET:
-                        t = records[r, 2]
-                        # From here on the count is known: 1, whatever it was at the start.
-                        add = _FIXED + 1
-                    else:
-                        minimum = loops[records[r, 1], 0]
-                        maximum = loops[records[r, 1], 1]
-                        add += 1
-                        if add >= _FIXED // 2:
-                            t = records[r, 2 + _zone(add - _FIXED, minimum, maximum)]
-                        else:
-                            t = DEAD
-                            pushed = 0
-                            for zone in range(3):
-                                target = records[r, 2 + zone]
-                                if target < 0:
-                                    continue
-                                z_lo = lo
-                                z_hi = hi
-                                if zone == LOW:
-                                    z_hi = min(hi, minimum - 1 - add)
-                                elif zone == MID:
-                                    z_lo = max(lo, minimum - add)
-                                    z_hi = min(hi, maximum - 1 - add)
-                                else:
-                                    z_lo = max(lo, maximum - add)
-                                if z_lo > z_hi:
-                                    continue
-                                if final[target]:
-                                    # Nothing can follow, so there is no subtree to put off.
-                                    for k in range(first_token[i], first_token[i + 1]):
-                                        if n_out == len(tokens):
-                                            tokens = _grown(tokens, n_out + 1)
-                                            firsts = _grown(firsts, n_out + 1)
-                                            lasts = _grown(lasts, n_out + 1)
-                                        tokens[n_out] = token_ids[k]
-                                        firsts[n_out] = z_lo
-                                        lasts[n_out] = z_hi
-                                        n_out += 1
-                                    continue
-                                if n_pending == len(pending):
-                                    wider = np.empty((2 * n_pending, 5), np.int64)
-                                    wider[:n_pending] = pending
-                                    pending = wider
-                                pending[n_pending, 0] = i
-                                pending[n_pending, 1] = target
-                                pending[n_pending, 2] = z_lo
-                                pending[n_pending, 3] = z_hi
-                                pending[n_pending, 4] = add
-                                n_pending += 1
-                                pushed += 1
-                            if pushed == 1:  # only one zone is possible: no split, go on in place
-                                n_pending -= 1
-                                t = pending[n_pending, 1]
-                                lo = pending[n_pending, 2]
-                                hi = pending[n_pending, 3]
-                        if t < 0:
-                            i = skip[i]
-                            continue
-                at[d] = t
-                lo_at[d] = lo
-                hi_at[d] = hi
-                add_at[d] = add
-            for k in range(first_token[i], first_token[i + 1]):
-                if n_out == len(tokens):
-                    tokens = _grown(tokens, n_out + 1)
-                    firsts = _grown(firsts, n_out + 1)
-                    lasts = _grown(lasts, n_out + 1)
-                tokens[n_out] = token_ids[k]
-                firsts[n_out] = lo_at[d]
-                lasts[n_out] = hi_at[d]
-                n_out += 1
-            i += 1
+                z_lo = lo
+                z_hi = hi
+                if zone == LOW:
+                    z_hi = min(hi, minimum - 1 - add)
+                elif zone == MID:
+                    z_lo = max(lo, minimum - add)
+                    z_hi = min(hi, maximum - 1 - add)
+                else:
+                    z_lo = max(lo, maximum - add)
+                if z_lo <= z_hi:
+                    n = _join(pieces, base, n, target, z_lo, z_hi, add if live[target] >= 0 else 0)
+        if n == base:
+            i = skip[i]
+            continue
+        begin[d + 1] = n
+        if first_token[i] < first_token[i + 1]:
+            p = base
+            while p < n:
+                lo = pieces[p, 1]
+                hi = pieces[p, 2]
+                p += 1
+                while p < n and pieces[p, 1] == hi + 1:
+                    hi = pieces[p, 2]
+                    p += 1
+                for k in range(first_token[i], first_token[i + 1]):
+                    token = token_ids[k]
+                    if lo == low and hi == high:
+                        row[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+                        continue
+                    if n_out == len(tokens):
+                        tokens = _grown(tokens, n_out + 1)
+                        firsts = _grown(firsts, n_out + 1)
+                        lasts = _grown(lasts, n_out + 1)
+                    tokens[n_out] = token
+                    firsts[n_out] = lo
+                    lasts[n_out] = hi
+                    n_out += 1
+        i += 1
     return tokens[:n_out], firsts[:n_out], lasts[:n_out]
+
+
+@inlined
+def _join(pieces, base, n, state, lo, hi, add):
+    """Append a piece, or widen the last one where both have come to the same configuration."""
+    if n > base and pieces[n - 1, 0] == state and pieces[n - 1, 3] == add and pieces[n - 1, 2] + 1 == lo:
+        pieces[n - 1, 2] = hi
+        return n
+    pieces[n, 0] = state
+    pieces[n, 1] = lo
+    pieces[n, 2] = hi
+    pieces[n, 3] = add
+    return n + 1
 
 
 #: Added to an offset that is a known count rather than relative to the start; far above any count.

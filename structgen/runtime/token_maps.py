@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,9 +55,9 @@ class TokenMapper:
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
         self._automaton = (tables.table, tables.classes, tables.n_classes)
-        self._final = (np.diff(tables.edge_start.astype(np.int64)) == 0).astype(np.uint8)
         self._max_depth = trie.max_depth
         self._eos = np.array(vocabulary.eos_ids, np.int64)
+        self._counting = _reaches_a_count(tables)
         self._weights = _nodes_below_each_class(vocabulary, tables)
 
     def segments(self, state: int) -> Segments:
@@ -83,15 +83,17 @@ class TokenMapper:
         if nodes < _WORTH_THREADS and threads is None:
             workers = 1
         report = _Report(progress, len(states))
-        method = self._counted_segments if len(self.tables.loops) else self._plain_segments
+        plain = [state for state in states if not self._counting[state]]
+        counting = [state for state in states if self._counting[state]]
         with _Walkers(workers, meter) as walkers:
-            for state, segments in method(states, walkers):
+            found = chain(self._plain_segments(plain, walkers), self._counted_segments(counting, walkers))
+            for state, segments in found:
                 report.one()
                 yield state, segments
                 if meter and report.done % _CHUNK == 0:
                     meter.check_memory(self.pool.nbytes, "token rows")
 
-    # -- automata without counters ---------------------------------------------------------------------
+    # -- states from which no counter is reached -------------------------------------------------------
 
     def _plain_segments(self, states: Sequence[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         wide: list[int] = []
@@ -160,29 +162,38 @@ class TokenMapper:
             _flip(row, self._eos)
         return Segments((0,), (self.pool.add_dense(row),))
 
-    # -- automata with counters ------------------------------------------------------------------------
+    # -- states whose tokens may count -----------------------------------------------------------------
 
     def _counted_segments(self, states: Sequence[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
-        for state, (tokens, first, last) in walkers.map(self._walk_counted, list(states)):
-            yield state, self._cut(state, tokens, first, last)
+        for state, found in walkers.map(self._walk_counted, list(states)):
+            yield state, self._cut(state, *found)
 
     def _counts(self, state: int) -> tuple[int, int]:
         """The counts that a state can have."""
         loop = int(self.tables.live[state])
         return (0, 0) if loop < 0 else (1, int(self.tables.loops[loop, 1]))
 
-    def _walk_counted(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def _walk_counted(
+        self, state: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """The row that holds for every count, and the tokens that some counts allow, with their intervals."""
         tables = self.tables
-        return kernels.walk_counted(  # type: ignore[no-any-return]
-            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), self._final, state,
-            *self._counts(state), self._max_depth,
+        row = np.zeros(self.pool.words, np.uint32)
+        tokens, first, last = kernels.walk_counted(
+            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), np.array(tables.live),
+            state, *self._counts(state), self._max_depth, row,
         )  # fmt: skip
+        return row, tokens, first, last
 
     def _cut(
-        self, state: int, tokens: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+        self,
+        state: int,
+        row: NDArray[np.uint32],
+        tokens: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
     ) -> Segments:
         """Sweep over the counts: a row for each stretch in which no token comes or goes."""
-        row = np.zeros(self.pool.words, np.uint32)
         if self.tables.accepting[state]:
             _flip(row, self._eos)
         when = np.concatenate([first, last + 1])
@@ -216,6 +227,18 @@ def _nodes_below_each_class(vocabulary: Vocabulary, tables: Tables) -> NDArray[n
     weights = np.zeros(tables.n_classes)
     np.add.at(weights, tables.classes[trie.byte[tops]], trie.skip[tops] - tops)
     return weights
+
+
+def _reaches_a_count(tables: Tables) -> NDArray[np.uint8]:
+    """``uint8[states]``: 1 where some bytes lead to a transition that sets or increments a counter."""
+    counts = np.zeros(tables.states, np.uint8)
+    if len(tables.records):
+        target = tables.edge_target.astype(np.int64)
+        source = np.repeat(np.arange(tables.states), np.diff(tables.edge_start.astype(np.int64)))
+        plain = target < tables.states
+        counts[source[~plain]] = 1
+        counts = kernels.co_accessible(source[plain].astype(np.int32), target[plain].astype(np.int32), counts)
+    return counts
 
 
 def _processors() -> int:
