@@ -26,7 +26,7 @@ from . import peers, walks
 _JUDGED = 5
 
 #: Attempts to finish a text, and tokens in each.
-_ATTEMPTS, _LENGTH = 8, 1500
+_ATTEMPTS, _LENGTH = 4, 1000
 
 #: Seconds that `re` may think about a text.
 _PATIENCE = 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -128,18 +129,18 @@ class OutlinesCore:
 class LLGuidance:
     """llguidance: its regex grammar, and a copy of one `LLMatcher` for each sequence; copies share a warm lexer.
 
-    ``llguidance.numpy.fill_next_token_bitmask`` does the same after checks, which are left out.
+    ``llguidance.numpy.fill_next_token_bitmask`` does the same after checks, which are left out. Where only one text
+    can follow, its mask allows just the token that the tokenizer would choose, so it gets the real tokenizer.
     """
 
     precomputes = False
 
-    def __init__(self, vocabulary: sg.Vocabulary) -> None:
+    def __init__(self, vocabulary: sg.Vocabulary, tokenizer_json: Path | None) -> None:
         from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
+        tokenizer = TokenizerWrapper(_TokenBytes(vocabulary)) if tokenizer_json is None else str(tokenizer_json)
         self._matcher = LLMatcher
-        self._tokenizer = LLTokenizer(
-            TokenizerWrapper(_TokenBytes(vocabulary)), eos_token=list(vocabulary.eos_ids)
-        )
+        self._tokenizer = LLTokenizer(tokenizer, n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_ids))
 
     def compile(self, pattern: str) -> Any:
         """A matcher, which walks the vocabulary when asked for a mask."""
@@ -160,21 +161,27 @@ class LLGuidance:
 
 
 class _TokenBytes:
-    """What llguidance's `TokenizerWrapper` asks of a tokenizer. It only ever encodes to probe whether it can."""
+    """What llguidance's `TokenizerWrapper` asks of a tokenizer, for a vocabulary that comes without one."""
 
     def __init__(self, vocabulary: sg.Vocabulary) -> None:
         self.eos_token_id = vocabulary.eos_ids[0]
         self.bos_token_id = None
         tokens = [vocabulary.token(i) for i in range(vocabulary.size)]
         self.special_token_ids = [i for i, token in enumerate(tokens) if token is None]
-        self.tokens = [
-            f"<special {i}>".encode() if token is None else token for i, token in enumerate(tokens)
-        ]
+        self.tokens = [f"<special {i}>".encode() if token is None else token for i, token in enumerate(tokens)]
         self._id_of = {token: i for i, token in enumerate(tokens) if token is not None}
+        self._longest = max(map(len, self._id_of))
 
     def __call__(self, text: bytes) -> list[int]:
-        """One token for each byte: every vocabulary here has all 256."""
-        return [self._id_of[bytes([byte])] for byte in text]
+        """The longest token that fits, again and again; the vocabularies here have a token for every byte."""
+        ids, start = [], 0
+        while start < len(text):
+            end = min(len(text), start + self._longest)
+            while text[start:end] not in self._id_of:
+                end -= 1
+            ids.append(self._id_of[text[start:end]])
+            start = end
+        return ids
 
 
 class XGrammar:
@@ -210,13 +217,13 @@ class XGrammar:
 
 
 #: By name: the module that must be there, and how to make the engine.
-ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary], Engine]]] = {
-    "structgen": ("structgen", Structgen),
-    "structgen, 1 thread": ("structgen", lambda vocabulary: Structgen(vocabulary, threads=1)),
-    "structgen, lazy": ("structgen", lambda vocabulary: Structgen(vocabulary, eager=False)),
-    "outlines-core": ("outlines_core", OutlinesCore),
+ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Path | None], Engine]]] = {
+    "structgen": ("structgen", lambda vocabulary, _: Structgen(vocabulary)),
+    "structgen, 1 thread": ("structgen", lambda vocabulary, _: Structgen(vocabulary, threads=1)),
+    "structgen, lazy": ("structgen", lambda vocabulary, _: Structgen(vocabulary, eager=False)),
+    "outlines-core": ("outlines_core", lambda vocabulary, _: OutlinesCore(vocabulary)),
     "llguidance": ("llguidance", LLGuidance),
-    "xgrammar": ("xgrammar", XGrammar),
+    "xgrammar": ("xgrammar", lambda vocabulary, _: XGrammar(vocabulary)),
 }
 
 
@@ -225,6 +232,9 @@ def available() -> list[str]:
     return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
 
 
-def make(name: str, vocabulary: sg.Vocabulary) -> Engine:
-    """An engine with its tokenizer built, so that only regexes are left to compile."""
-    return ENGINES[name][1](vocabulary)
+def make(name: str, vocabulary: sg.Vocabulary, tokenizer_json: Path | None = None) -> Engine:
+    """An engine with its tokenizer built, so that only regexes are left to compile.
+
+    ``tokenizer_json`` is the tokenizer's own file, for an engine that also encodes.
+    """
+    return ENGINES[name][1](vocabulary, tokenizer_json)

@@ -38,6 +38,8 @@ class Task:
         The regex.
     vocabulary:
         The file that `vocabularies.load` wrote.
+    tokenizer_json:
+        The tokenizer's own file, or None.
     repeats:
         How often to compile, while ``seconds`` last.
     copies:
@@ -55,6 +57,7 @@ class Task:
     engine: str
     pattern: str
     vocabulary: str
+    tokenizer_json: str | None = None
     repeats: int = 5
     copies: int = 0
     seconds: float = 3.0
@@ -148,7 +151,7 @@ def main(answer: str) -> None:
 def measure(task: Task) -> Result:
     """Do what the task says. Raises `peers.RefusedError`."""
     vocabulary = vocabularies.read(Path(task.vocabulary))
-    engine = peers.make(task.engine, vocabulary)
+    engine = peers.make(task.engine, vocabulary, Path(task.tokenizer_json) if task.tokenizer_json else None)
     bitmask = np.zeros(vocabulary.words, np.int32)
     gc.disable()  # a collection in the middle of a step would be charged to whoever is measured
     with_size = task.copies > 0 and engine.precomputes and memory.is_measurable()

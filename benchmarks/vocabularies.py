@@ -30,11 +30,14 @@ class NamedVocabulary:
         Number of token ids.
     path:
         The vocabulary in structgen's container format (`Vocabulary.to_bytes`).
+    tokenizer_json:
+        The file of the Hugging Face tokenizer it came from, or None.
     """
 
     name: str
     size: int
     path: Path
+    tokenizer_json: Path | None
 
 
 def load(names: list[str], folder: Path) -> tuple[list[NamedVocabulary], list[str]]:
@@ -58,7 +61,7 @@ def _write(name: str, folder: Path) -> NamedVocabulary:
     vocabulary = sg.Vocabulary.from_tekken() if name == FALLBACK else sg.Vocabulary.from_pretrained(source)
     path = folder / f"{name}.vocabulary"
     path.write_bytes(vocabulary.to_bytes())
-    return NamedVocabulary(name, vocabulary.size, path)
+    return NamedVocabulary(name, vocabulary.size, path, None if name == FALLBACK else source / "tokenizer.json")
 
 
 def read(path: Path) -> sg.Vocabulary:

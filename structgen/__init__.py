@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Vocabulary": "vocabulary.vocabulary",
     "Regex": "definitions",
+    "Fsm": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -29,13 +30,13 @@ _HOMES = {
     "errors": "errors",
 }
 
-__all__ = ["Budget", "Cache", "Definition", "Error", "Guide", "Index", "Regex", "Vocabulary", "compile"]
+__all__ = ["Budget", "Cache", "Definition", "Error", "Fsm", "Guide", "Index", "Regex", "Vocabulary", "compile"]
 
 if TYPE_CHECKING:
     from .api import compile
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Regex
+    from .definitions import Definition, Fsm, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import __version__
 from .budget import Budget, Meter
-from .definitions import Definition, Regex
+from .definitions import Definition, Fsm, Regex
 from .errors import DefinitionError, FormatError, VocabularyMismatchError
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
@@ -90,12 +90,18 @@ def compile(
 
 
 def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
-    if not isinstance(definition, Regex):
-        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
-    from .compiler.regex.compiler import compile_regex
     from .compiler.stuck import check_never_stuck
 
-    tables = compile_regex(definition, meter)
+    if isinstance(definition, Regex):
+        from .compiler.regex.compiler import compile_regex
+
+        tables = compile_regex(definition, meter)
+    elif isinstance(definition, Fsm):
+        from .compiler.fsm import compile_fsm
+
+        tables = compile_fsm(definition, meter)
+    else:
+        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
     row_of = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), row_of, [])
     check_never_stuck(machine, meter)

@@ -1,4 +1,4 @@
-"""What a user writes, as small immutable values: today a `Regex`, later a schema or a grammar.
+"""What a user writes, as small immutable values: a `Regex` or an `Fsm`, later a schema or a grammar.
 
 A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
 lower it. It holds no automata and does no work beyond checking its own fields.
@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .errors import DefinitionError
 
@@ -24,7 +24,7 @@ class Definition(Protocol):
 
     @property
     def kind(self) -> str:
-        """``"regex"``, later ``"json_schema"`` and ``"grammar"``: which front end lowers it."""
+        """``"regex"`` or ``"fsm"``, later ``"json_schema"`` and ``"grammar"``: which front end lowers it."""
         ...
 
     def canonical(self) -> str:
@@ -73,3 +73,58 @@ class Regex:
     def canonical(self) -> str:
         """The kind, pattern and flags as compact JSON."""
         return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE)], ensure_ascii=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Fsm:
+    """The texts that an interegular FSM accepts: for algebra on regular languages before compiling.
+
+    interegular's machines can be united, intersected, subtracted and complemented
+    (``parse_pattern(a).to_fsm() - parse_pattern(b).to_fsm()``); the result compiles like a `Regex`. Its symbols are
+    single characters, or interegular's ``anything_else``, which stands for every character not named.
+
+    Parameters
+    ----------
+    fsm:
+        An `interegular.fsm.FSM`.
+    """
+
+    fsm: Any
+
+    kind = "fsm"
+
+    def __post_init__(self) -> None:
+        if not all(hasattr(self.fsm, name) for name in ("alphabet", "initial", "finals", "map")):
+            raise DefinitionError(
+                f"an interegular FSM was expected, got {type(self.fsm).__name__}",
+                remedy='Pass interegular.parse_pattern("...").to_fsm(), or combine such machines.',
+            )
+        for symbols in self.fsm.alphabet.by_transition.values():
+            for symbol in symbols:
+                if isinstance(symbol, str) and len(symbol) != 1:
+                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a single character")
+
+    def symbols(self) -> dict[int, list[str | None]]:
+        """The characters of each of the alphabet's transition keys; None is ``anything_else``."""
+        return {
+            key: sorted((s if isinstance(s, str) else None for s in symbols), key=lambda s: (s is not None, s))
+            for key, symbols in self.fsm.alphabet.by_transition.items()
+        }
+
+    def canonical(self) -> str:
+        """The machine with its states numbered as a breadth-first search meets them, as compact JSON."""
+        fsm, symbols = self.fsm, self.symbols()
+        keys = sorted(symbols, key=lambda key: [s or "" for s in symbols[key]])
+        number = {fsm.initial: 0}
+        moves = []
+        for state in (queue := [fsm.initial]):
+            for column, key in enumerate(keys):
+                target = fsm.map.get(state, {}).get(key)
+                if target is None:
+                    continue
+                if target not in number:
+                    number[target] = len(number)
+                    queue.append(target)
+                moves.append([number[state], column, number[target]])
+        finals = sorted(number[state] for state in fsm.finals if state in number)
+        return json.dumps(["fsm", [symbols[key] for key in keys], moves, finals])

@@ -17,7 +17,7 @@ from .automaton import AutomatonMachine, Match
 from .container import Buffer, pack, unpack
 
 #: Which machine reads the sections of which kind of index. Tables with a stack will be further entries.
-MACHINES = {"regex": AutomatonMachine}
+MACHINES = {"regex": AutomatonMachine, "fsm": AutomatonMachine}
 
 
 class Index:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...runtime.tables import Tables
 from .nfa import BYTES, Nfa, NfaBuilder
 
 #: Elementary steps of a kernel for each second of budget. Measured at 3 to 10 ns for the subset construction and
@@ -279,3 +280,38 @@ def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
     state, low, high, target = dfa.edges()
     builder.edge_blocks.append(np.stack([state + base, low, high, target + base], axis=1).astype(np.int32))
     return base + dfa.start, [base + int(s) for s in np.flatnonzero(dfa.accepting)]
+
+
+# -- the form that is stored and run ----------------------------------------------------------------------
+
+
+def to_tables(dfa: Dfa) -> Tables:
+    """The converter from the compiler's form of an automaton to the one that is stored and run."""
+    state, low, high, entry = dfa.edges()
+    return Tables(
+        edge_start=np.searchsorted(state, np.arange(dfa.states + 1)).astype(np.uint32),
+        edge_low=low.astype(np.uint8),
+        edge_high=high.astype(np.uint8),
+        edge_target=np.where(entry >= 0, entry, dfa.states - 2 - entry).astype(np.uint32),
+        accepting=dfa.accepting,
+        records=dfa.records.astype(np.int32),
+        loops=dfa.loops.astype(np.int32) if len(dfa.records) else np.zeros((0, 2), np.int32),
+        live=_live_loops(dfa),
+        start=dfa.start,
+    )
+
+
+def _live_loops(dfa: Dfa) -> NDArray[np.int32]:
+    """The loop whose count each state depends on: one that it increments before anything resets it."""
+    live = np.full(dfa.states, kernels.DEAD, np.int32)
+    if not len(dfa.records):
+        return live
+    tails, classes = np.nonzero(dfa.table >= 0)
+    heads = dfa.table[tails, classes]
+    increments = np.append(dfa.records[:, OPERATION] == kernels.INC, False)
+    for loop in range(len(dfa.loops)):
+        here = increments & np.append(dfa.records[:, LOOP] == loop, False)
+        counts = here[np.where(dfa.table < kernels.DEAD, -2 - dfa.table, -1)].any(axis=1)
+        reaches = kernels.co_accessible(tails.astype(np.int32), heads, counts.astype(np.uint8))
+        live[reaches.astype(bool)] = loop
+    return live
