@@ -122,9 +122,7 @@ def compare(
                 rightly = _can_finish(pattern, allowing, vocabulary, [*prefixes[state], token])
                 loser = _UNDECIDED if rightly is None else denying.name if rightly else allowing.name
                 wrong[loser] = wrong.get(loser, 0) + 1
-                examples.append(
-                    _example(vocabulary, prefixes[state], token, allowing, loser, len(ids_of(extra)))
-                )
+                examples.append(_example(vocabulary, prefixes[state], token, allowing, loser, len(ids_of(extra))))
     return Agreement(
         states=int(reached.sum()), differing=len(differing), refused=int((~reached).sum()),
         wrong=wrong, examples=examples,
@@ -163,9 +161,7 @@ def _time_limit() -> Iterator[None]:
         signal.signal(signal.SIGALRM, earlier)
 
 
-def _finish(
-    party: Party, vocabulary: sg.Vocabulary, tokens: walks.Walk, rng: np.random.Generator
-) -> str | None:
+def _finish(party: Party, vocabulary: sg.Vocabulary, tokens: walks.Walk, rng: np.random.Generator) -> str | None:
     """A complete text: random tokens, and an end at the first opportunity."""
     bitmask = np.zeros(vocabulary.words, np.int32)
     stepper = party.begin(bitmask, tokens)

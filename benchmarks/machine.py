@@ -15,9 +15,7 @@ def describe() -> dict[str, str | int | float]:
     facts: dict[str, str | int | float] = {
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
-        "usable cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1,
+        "usable cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",

@@ -61,9 +61,7 @@ def open_all(
     return {"times": times, "very_first": very_first}
 
 
-def _open(
-    pattern: str, vocabulary: sg.Vocabulary, cache: sg.Cache, bitmask: np.typing.NDArray[np.int32]
-) -> int:
+def _open(pattern: str, vocabulary: sg.Vocabulary, cache: sg.Cache, bitmask: np.typing.NDArray[np.int32]) -> int:
     begin = time.perf_counter_ns()
     index = sg.compile(sg.Regex(pattern), vocabulary, cache=cache)
     sg.Guide(index).fill_bitmask(bitmask)

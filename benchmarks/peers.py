@@ -193,9 +193,7 @@ class XGrammar:
         import xgrammar
 
         tokens = [vocabulary.token(i) or b"" for i in range(vocabulary.size)]
-        info = xgrammar.TokenizerInfo(
-            tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids)
-        )
+        info = xgrammar.TokenizerInfo(tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids))
         self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
         self._matcher = xgrammar.GrammarMatcher
 

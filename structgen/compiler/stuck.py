@@ -72,7 +72,7 @@ def _moves(machine: AutomatonMachine, config: int) -> dict[int, bytes]:
     while node < end:
         depth = int(trie.depth[node])
         target = machine.follow(at[depth - 1], bytes((int(trie.byte[node]),)))
-        if target is None:
+        if target < 0:
             node = int(trie.skip[node])
             continue
         del at[depth:]

@@ -90,10 +90,13 @@ class AutomatonMachine:
         self._row_of = row_of
         self._segmented = segmented
         self._n = tables.states
+        self._size = vocabulary.size
+        self._bytes = vocabulary.bytes
+        self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
         self._next: list[dict[int, int] | None] = [None] * self._n
-        self._targets: dict[int, int | None] = {}
+        self._targets: dict[int, int] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._starts = tables.edge_start.tolist() if self._n < 1 << 12 else tables.edge_start
         self._mapper: TokenMapper | None = None
@@ -108,22 +111,19 @@ class AutomatonMachine:
 
     def advance(self, config: Any, token_id: int) -> int | None:
         """Follow a token's bytes; ``None`` where they die or the token has none."""
-        key = config * self.vocabulary.size + token_id
-        try:
-            return self._targets[key]
-        except KeyError:
-            pass
-        vocabulary = self.vocabulary
-        data = vocabulary.bytes[vocabulary.offsets[token_id] : vocabulary.offsets[token_id + 1]]
-        target = self.follow(config, data) if data else None
-        if len(self._targets) >= MEMO_ENTRIES:
-            self._targets.clear()
-        self._targets[key] = target
-        return target
+        key = config * self._size + token_id
+        target = self._targets.get(key)
+        if target is None:
+            data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+            target = self.follow(config, data) if data else DEAD
+            if len(self._targets) >= MEMO_ENTRIES:
+                self._targets.clear()
+            self._targets[key] = target
+        return target if target >= 0 else None
 
-    def follow(self, config: int, data: bytes) -> int | None:
-        """Where some bytes lead, or ``None`` where they die."""
-        n, moves = self._n, self._next
+    def follow(self, config: int, data: bytes) -> int:
+        """Where some bytes lead, -1 where they die."""
+        moves = self._next
         if self._live is not None:
             return self._follow_counting(config, data)
         for byte in data:
@@ -131,16 +131,16 @@ class AutomatonMachine:
             if edges is None:
                 edges = self._edges(config)
             config = edges.get(byte, DEAD)
-            if config < 0 or config >= n:
-                return None
+            if config < 0:
+                return DEAD
         return config
 
-    def _follow_counting(self, config: int, data: bytes) -> int | None:
+    def _follow_counting(self, config: int, data: bytes) -> int:
         count, state = divmod(config, self._n)
         for byte in data:
             state, count = self._step(state, count, byte)
             if state < 0:
-                return None
+                return DEAD
         return state + self._n * count
 
     def _step(self, state: int, count: int, byte: int) -> tuple[int, int]:
