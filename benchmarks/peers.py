@@ -6,6 +6,7 @@ that stay the same (the buffer, its address, its size) are prepared outside the 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -52,6 +53,10 @@ class Engine(Protocol):
         """A new sequence whose masks go to ``bitmask``, ``int32[words]``."""
         ...
 
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """A further compiled object that shares nothing with this one, to measure the size of many."""
+        ...
+
     def nbytes(self, compiled: Any) -> int | None:
         """The size that the library itself reports, if it does."""
         ...
@@ -83,6 +88,10 @@ class Structgen:
         """A new guide."""
         guide = sg.Guide(compiled)
         return Stepper(guide.fill_bitmask, (bitmask,), guide.advance)
+
+    def another(self, pattern: str, compiled: sg.Index) -> sg.Index:
+        """Compiled afresh."""
+        return self.compile(pattern)
 
     def nbytes(self, compiled: sg.Index) -> int:
         """`Index.nbytes`."""
@@ -121,6 +130,10 @@ class OutlinesCore:
         address = (bitmask.ctypes.data, bitmask.size, bitmask.itemsize)
         return Stepper(guide.write_mask_into, address, guide.advance, (False,))
 
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """A deep copy, which keeps its tables as large as they were built and takes no seconds."""
+        return copy.deepcopy(compiled)
+
     def nbytes(self, compiled: Any) -> None:
         """It reports no size."""
         return
@@ -154,6 +167,10 @@ class LLGuidance:
         matcher = compiled.deep_copy()
         address = (bitmask.ctypes.data, bitmask.nbytes)
         return Stepper(matcher.unsafe_compute_mask_ptr, address, matcher.consume_token)
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """Compiled afresh."""
+        return self.compile(pattern)
 
     def nbytes(self, compiled: Any) -> None:
         """It reports no size."""
@@ -208,6 +225,10 @@ class XGrammar:
         """A new matcher."""
         matcher = self._matcher(compiled)
         return Stepper(matcher.fill_next_token_bitmask, (bitmask.reshape(1, -1),), matcher.accept_token)
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """Compiled afresh."""
+        return self.compile(pattern)
 
     def nbytes(self, compiled: Any) -> int:
         """`CompiledGrammar.memory_size_bytes`."""

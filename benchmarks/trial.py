@@ -25,6 +25,9 @@ from . import agreement, memory, peers, vocabularies, walks
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: Bytes of a compiled object of which no second one is made.
+_LARGE = 512 << 20
+
 
 @dataclass(frozen=True)
 class Task:
@@ -43,7 +46,7 @@ class Task:
     repeats:
         How often to compile, while ``seconds`` last.
     copies:
-        How many compiled objects to keep at once for their size, while ``seconds`` last; 0 for no size.
+        How many further compiled objects to keep at once for their size, while ``seconds`` last; 0 for no size.
     seconds:
         Time for repeats, and again for copies. One of each is made in any case.
     walks:
@@ -81,11 +84,11 @@ class Result:
     ready:
         Each compile together with the first mask.
     size:
-        Resident bytes of one compiled object, the mean over ``copies``; -1 where not measured.
+        Resident bytes of one compiled object, the mean over ``copies`` further ones; -1 where not measured.
     used_size:
         The same after its guides replayed the walks once.
     copies:
-        How many there were.
+        How many there were; 0 where one was too large to make another.
     nbytes:
         What the library says, or None.
     walks:
@@ -157,22 +160,16 @@ def measure(task: Task) -> Result:
     with_size = task.copies > 0 and engine.precomputes and memory.is_measurable()
     before = memory.resident() if with_size else 0
     times, ready, compiled = _compile(task, engine, bitmask)
-    kept = [compiled]
-    if with_size and sum(times) < task.seconds * 1e9:
-        kept = []
-        del compiled
-        before = memory.resident()
-        kept = _copies(task, engine)
-    size = (memory.resident() - before) / len(kept) if with_size else -1
+    size, others = _size(task, engine, compiled, before) if with_size else (-1.0, [])
     sequences = _draw(task, engine) if task.walks is None else task.walks
-    first = replay(engine, kept[0], bitmask, sequences)
-    warm = replay(engine, kept[0], bitmask, sequences)
-    used_size = size + _growth_in_use(task, engine, kept[1:], bitmask, sequences) if size >= 0 else -1
+    first = replay(engine, compiled, bitmask, sequences)
+    warm = replay(engine, compiled, bitmask, sequences)
+    used_size = size + _growth_in_use(task, engine, others, bitmask, sequences) if with_size else -1.0
     compared = sequences[: task.compared_walks]
     return Result(
-        compile=times, ready=ready, size=size, used_size=used_size, copies=len(kept),
-        nbytes=engine.nbytes(kept[0]), walks=sequences, first=first, warm=warm,
-        agreement=_compare(task, engine, kept[0], vocabulary, compared) if compared else None,
+        compile=times, ready=ready, size=size, used_size=used_size, copies=len(others),
+        nbytes=engine.nbytes(compiled), walks=sequences, first=first, warm=warm,
+        agreement=_compare(task, engine, compiled, vocabulary, compared) if compared else None,
     )  # fmt: skip
 
 
@@ -192,12 +189,19 @@ def _compile(task: Task, engine: peers.Engine, bitmask: peers.Bitmask) -> tuple[
     return times, ready, compiled
 
 
-def _copies(task: Task, engine: peers.Engine) -> list[Any]:
-    begin = time.perf_counter()
-    kept = [engine.compile(task.pattern)]
+def _size(task: Task, engine: peers.Engine, compiled: Any, before: int) -> tuple[float, list[Any]]:
+    """Resident bytes of a compiled object, the mean over further ones, and these.
+
+    One so large that the process visibly grew since ``before`` is measured by that growth alone.
+    """
+    grown = memory.resident() - before
+    if grown > _LARGE:
+        return float(grown), []
+    before, begin = memory.resident(), time.perf_counter()
+    kept = [engine.another(task.pattern, compiled)]
     while len(kept) < task.copies and time.perf_counter() - begin < task.seconds:
-        kept.append(engine.compile(task.pattern))
-    return kept
+        kept.append(engine.another(task.pattern, compiled))
+    return (memory.resident() - before) / len(kept), kept
 
 
 def _growth_in_use(

@@ -121,6 +121,16 @@ def _grown(array, size):
 
 
 @inlined
+def _grown_rows(array):
+    """Twice as many rows. (Element by element: a slice assignment takes Numba seconds to compile.)"""
+    bigger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            bigger[i, j] = array[i, j]
+    return bigger
+
+
+@inlined
 def _hash_of(items, first, last):
     h = np.uint64(last - first)
     for i in range(first, last):
@@ -245,9 +255,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 # The count decides: build the target for each zone it can be in.
                 variant = _next_zone(-1, past_minimum, loops[incremented, 0], loops[incremented, 1])
                 if n_records == len(records):
-                    wider = np.empty((2 * n_records, 5), np.int32)
-                    wider[:n_records] = records
-                    records = wider
+                    records = _grown_rows(records)
                 record = n_records
                 n_records += 1
                 records[record, 0] = INC
@@ -319,9 +327,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 entry = target
                 if inside >= 0 and how == _AT_ONE:
                     if n_records == len(records):
-                        wider = np.empty((2 * n_records, 5), np.int32)
-                        wider[:n_records] = records
-                        records = wider
+                        records = _grown_rows(records)
                     records[n_records, 0] = SET
                     records[n_records, 1] = inside
                     records[n_records, 2] = target
@@ -708,9 +714,7 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
             if entry == DEAD:
                 continue
             if n + 3 > len(pieces):
-                wider = np.empty((2 * len(pieces), 4), np.int64)
-                wider[: len(pieces)] = pieces
-                pieces = wider
+                pieces = _grown_rows(pieces)
             lo = pieces[p, 1]
             hi = pieces[p, 2]
             add = pieces[p, 3]
