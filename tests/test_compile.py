@@ -59,6 +59,15 @@ def test_lazy_rows_are_remembered_for_the_next_process(tmp_path: Path) -> None:
     assert sg.compile(definition, VOCABULARY, cache=cache).origin == "cache"
 
 
+def test_asking_for_single_tokens_walks_nothing() -> None:
+    index = sg.compile(sg.Regex("[a-z]{2,9}"), VOCABULARY, eager=False)
+    guide = sg.Guide(index)
+    assert guide.allows(ord("a"))
+    assert not guide.allows(ord("1"))
+    assert guide.advance(ord("a"))
+    assert index.row_count == 0
+
+
 def test_lazy_and_eager_agree_row_for_row() -> None:
     definition = sg.Regex(r'"(?:[^"\\]|\\.){0,50}"|[a-z]+')
     lazy, eager = (sg.compile(definition, VOCABULARY, eager=e) for e in (False, True))

@@ -94,9 +94,11 @@ class Guide:
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
     def allows(self, token_id: int) -> bool:
-        """Whether `advance` would accept this token. Raises `TokenIdError` for an id out of range."""
-        token_id = self._checked(token_id)
-        return bool(self.bitmask()[token_id >> 5] >> (token_id & 31) & 1)
+        """Whether `advance` would accept this token; no mask is worked out for the answer.
+
+        Raises `TokenIdError` for an id out of range.
+        """
+        return self._target(self._checked(token_id)) is not None
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -107,19 +109,22 @@ class Guide:
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = self._checked(token_id)
-        config = self._config
-        target: Config | None
-        if config is _END:
-            target = _END if token_id in self._index.vocabulary.eos_ids else None
-        else:
-            target = self._machine.advance(config, token_id)
-            if target is None and token_id in self._index.vocabulary.eos_ids and self._machine.is_accepting(config):
-                target = _END
+        target = self._target(token_id)
         if target is None:
             return False
-        self._past = (self._past, config)
+        self._past = (self._past, self._config)
         self._config = target
         return True
+
+    def _target(self, token_id: int) -> Config | None:
+        """Where a token leads, or ``None`` where it is not allowed."""
+        config = self._config
+        if config is _END:
+            return _END if token_id in self._index.vocabulary.eos_ids else None
+        target = self._machine.advance(config, token_id)
+        if target is None and token_id in self._index.vocabulary.eos_ids and self._machine.is_accepting(config):
+            return _END
+        return target
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens that `advance` accepted. Raises `RollbackError` past the beginning."""
