@@ -109,7 +109,8 @@ class TokenMapper:
 
     def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         limit = self.pool.longest_list - len(self._eos)
-        return kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), limit)  # type: ignore[no-any-return]
+        counts, ids = kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), limit)
+        return counts, ids
 
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
         if self.tables.accepting[state]:
@@ -123,6 +124,7 @@ class TokenMapper:
         for number, wave in enumerate(waves):
             jobs = [(state, base, rows.get(base)) for state, base in wave]
             needed = {base for later in waves[number + 1 :] for _, base in later}
+            rows = {state: row for state, row in rows.items() if state in needed}
             for (state, _, _), row in walkers.map(self._walk_wide, jobs):
                 if state in needed:
                     rows[state] = row.copy()
