@@ -21,14 +21,14 @@ VARIANTS = ("structgen, 1 thread", "structgen, lazy")
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure against its target.
+    """One measured figure against its target, if it has one.
 
     Parameters
     ----------
     name:
         What it says.
     measured, target:
-        The values, in ``unit``.
+        The values, in ``unit``; no target is None.
     at_least:
         Whether more is better.
     unit:
@@ -39,14 +39,16 @@ class Figure:
 
     name: str
     measured: float
-    target: float
+    target: float | None
     at_least: bool
     unit: str
     cases: int
 
     @property
-    def met(self) -> bool:
+    def met(self) -> bool | None:
         """Whether the target is reached."""
+        if self.target is None:
+            return None
         return self.measured >= self.target if self.at_least else self.measured <= self.target
 
 
@@ -78,7 +80,7 @@ def common_steps(by_engine: dict[str, Result], peer: str, which: str) -> tuple[l
     ``which`` is ``"first"`` or ``"warm"``.
     """
     ours, theirs = by_engine.get("structgen"), by_engine.get(peer)
-    if ours is None or theirs is None or ours.error or theirs.error:
+    if ours is None or theirs is None or not getattr(ours, which) or not getattr(theirs, which):
         return [], []
     pairs = [
         (a, b) for a, b in zip(getattr(ours, which), getattr(theirs, which), strict=True)
@@ -128,7 +130,8 @@ def trial_figures(vocabulary: str, results: Results, measures: Iterable[str], ov
                 for statistic in ("mean", "p99"):
                     if ratio:
                         name = f"{vocabulary}: mask + advance, {which} replay, {statistic}, {peer} over structgen"
-                        figures.append(Figure(name, ratio[statistic], target, True, "x", int(ratio["steps"])))
+                        headline = target if which == "warm" else None
+                        figures.append(Figure(name, ratio[statistic], headline, True, "x", int(ratio["steps"])))
     return figures
 
 
@@ -219,11 +222,9 @@ def show_figures(console: Console, figures: list[Figure]) -> None:
     _columns(table, ["measured", "target", "cases", ""], first="figure")
     for figure in figures:
         bound = "at least" if figure.at_least else "at most"
-        verdict = "[green]met[/]" if figure.met else "[red]missed[/]"
-        table.add_row(
-            figure.name, f"{figure.measured:,.2f} {figure.unit}", f"{bound} {figure.target:g} {figure.unit}",
-            str(figure.cases), verdict,
-        )  # fmt: skip
+        target = "" if figure.target is None else f"{bound} {figure.target:g} {figure.unit}"
+        verdict = {True: "[green]met[/]", False: "[red]missed[/]", None: ""}[figure.met]
+        table.add_row(figure.name, f"{figure.measured:,.2f} {figure.unit}", target, str(figure.cases), verdict)
     console.print(table)
 
 
@@ -256,9 +257,8 @@ def _columns(table: Table, names: list[str], first: str = "regex") -> None:
 def _cell(result: Result | None, show: Callable[[Result], str]) -> str:
     if result is None:
         return ""
-    if result.error:
-        return f"[dim]{result.error.split(':')[0][:24]}[/]"
-    return show(result)
+    text = show(result) if not result.error else ""
+    return text or f"[dim]{(result.error or result.stopped or '-').split(':')[0][:24]}[/]"
 
 
 def _compile_cell(result: Result) -> str:
@@ -266,7 +266,7 @@ def _compile_cell(result: Result) -> str:
 
 
 def _size_cell(result: Result) -> str:
-    return "-" if result.size < 0 else f"{_kb(result.size)} ({_kb(result.used_size)})"
+    return "" if result.size < 0 else f"{_kb(result.size)} ({_kb(result.used_size)})"
 
 
 def _step_cell(result: Result, which: str, overhead: float) -> str:
@@ -274,14 +274,18 @@ def _step_cell(result: Result, which: str, overhead: float) -> str:
     steps = [t - overhead for walk in walks if walk for t in walk]
     refused = sum(walk is None for walk in walks)
     mark = f" [dim]({refused} refused)[/]" if refused else ""
-    return f"{np.mean(steps) / 1e3:,.2f} / {np.percentile(steps, 99) / 1e3:,.2f}{mark}" if steps else f"-{mark}"
+    return f"{np.mean(steps) / 1e3:,.2f} / {np.percentile(steps, 99) / 1e3:,.2f}{mark}" if steps else mark
 
 
 def _agreement_cell(result: Result) -> str:
     agreement = result.agreement
     if agreement is None:
-        return "-"
-    wrong = ", ".join(f"{name} wrong {count}" for name, count in agreement["wrong"].items() if count)
+        return ""
+    wrong = ", ".join(
+        f"{count} undecided" if name == "undecided" else f"{name} wrong {count}"
+        for name, count in agreement["wrong"].items()
+        if count
+    )
     return f"{agreement['differing']} / {agreement['states']}{': ' + wrong if wrong else ''}"
 
 

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ class Result:
     ----------
     error:
         Why there is nothing else, or an empty string.
+    stopped:
+        Why there is nothing but times of compiling, or an empty string.
     compile:
         Each compile, the first one first.
     ready:
@@ -101,6 +104,7 @@ class Result:
     """
 
     error: str = ""
+    stopped: str = ""
     compile: list[int] = field(default_factory=list)
     ready: list[int] = field(default_factory=list)
     size: float = -1
@@ -114,20 +118,23 @@ class Result:
 
 
 def run(task: Task, timeout: float) -> Result:
-    """Run a trial in a new process. A process that dies or takes too long is a result with an error."""
+    """Run a trial in a new process. One that dies or takes too long still has what it wrote until then."""
     with tempfile.TemporaryDirectory(prefix="structgen-bench-") as folder:
         answer = Path(folder, "result.json")
         command = [sys.executable, "-m", __name__, str(answer)]
+        reason = ""
         try:
             done = subprocess.run(
                 command, input=json.dumps(asdict(task)), text=True, timeout=timeout, cwd=ROOT,
                 capture_output=True, check=False,
             )  # fmt: skip
+            if done.returncode:
+                reason = _cause_of_death(done)
         except subprocess.TimeoutExpired:
-            return Result(error=f"over {timeout:.0f} s")
+            reason = f"over {timeout:.0f} s"
         if not answer.is_file():
-            return Result(error=_cause_of_death(done))
-        return Result(**json.loads(answer.read_text()))
+            return Result(error=reason)
+        return replace(Result(**json.loads(answer.read_text())), stopped=reason)
 
 
 def _cause_of_death(done: subprocess.CompletedProcess[str]) -> str:
@@ -142,17 +149,26 @@ def main(answer: str) -> None:
     memory.limit_to_available()
     task = Task(**json.load(sys.stdin))
     try:
-        result = measure(task)
+        for result in measure(task):
+            _write(Path(answer), result)
     except peers.RefusedError as error:
-        result = Result(error=f"refused: {str(error)[:300]}")
-    Path(answer).write_text(json.dumps(asdict(result)))
+        _write(Path(answer), Result(error=f"refused: {str(error)[:300]}"))
+
+
+def _write(path: Path, result: Result) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(asdict(result)))
+    draft.replace(path)  # whoever ends this process meanwhile finds the earlier one
 
 
 # -- in the process of its own -------------------------------------------------------------------------
 
 
-def measure(task: Task) -> Result:
-    """Do what the task says. Raises `peers.RefusedError`."""
+def measure(task: Task) -> Iterator[Result]:
+    """Do what the task says: a result with the times of compiling, then a whole one.
+
+    Raises `peers.RefusedError`.
+    """
     vocabulary = vocabularies.read(Path(task.vocabulary))
     engine = peers.make(task.engine, vocabulary, Path(task.tokenizer_json) if task.tokenizer_json else None)
     bitmask = np.zeros(vocabulary.words, np.int32)
@@ -160,15 +176,16 @@ def measure(task: Task) -> Result:
     with_size = task.copies > 0 and engine.precomputes and memory.is_measurable()
     before = memory.resident() if with_size else 0
     times, ready, compiled = _compile(task, engine, bitmask)
+    partial = Result(compile=times, ready=ready, nbytes=engine.nbytes(compiled))
+    yield partial
     size, others = _size(task, engine, compiled, before) if with_size else (-1.0, [])
     sequences = _draw(task, engine) if task.walks is None else task.walks
     first = replay(engine, compiled, bitmask, sequences)
     warm = replay(engine, compiled, bitmask, sequences)
     used_size = size + _growth_in_use(task, engine, others, bitmask, sequences) if with_size else -1.0
     compared = sequences[: task.compared_walks]
-    return Result(
-        compile=times, ready=ready, size=size, used_size=used_size, copies=len(others),
-        nbytes=engine.nbytes(compiled), walks=sequences, first=first, warm=warm,
+    yield replace(
+        partial, size=size, used_size=used_size, copies=len(others), walks=sequences, first=first, warm=warm,
         agreement=_compare(task, engine, compiled, vocabulary, compared) if compared else None,
     )  # fmt: skip
 
