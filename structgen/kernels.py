@@ -578,18 +578,18 @@ def co_accessible(tails, heads, goals):
 # -- token walks ----------------------------------------------------------------------------------------
 #
 # docs/walks.md derives these loops. A walk visits the trie in preorder with one automaton state for each depth;
-# a dead byte skips the subtree. Nodes cost 10-19 ns, two thirds of it the dependent load from the table.
+# a dead byte skips the subtree. A node costs some nanoseconds, most of it for the loads that depend on one another.
 
 
 @kernel
-def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_classes, states, limit):
+def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_classes, states, max_depth, limit):
     """The allowed tokens of many states, as lists, as long as they stay short.
 
     Returns (counts, ids): ``counts[i]`` is the number of tokens that state ``states[i]`` allows, their ids
     stand one list after another in ``ids``; -1 means more than ``limit``, with no ids.
     """
     n_nodes = len(byte)
-    at = np.empty(_deepest(depth) + 1, np.int32)
+    at = np.empty(max_depth + 1, np.int32)
     counts = np.empty(len(states), np.int32)
     ids = np.empty(1024, np.int32)
     n_ids = 0
@@ -621,17 +621,14 @@ def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_cla
     return counts, ids[:n_ids]
 
 
-@inlined
-def _deepest(depth):
-    deepest = 0
-    for i in range(len(depth)):
-        deepest = max(deepest, depth[i])
-    return deepest
-
-
 @kernel
-def walk_row(byte, depth, skip, first_token, token_ids, table, classes, n_classes, state, max_depth, row):
-    """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words]``."""
+def walk_row(byte, depth, skip, token, twins, table, classes, n_classes, state, max_depth, row):
+    """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words + 1]``.
+
+    ``token`` is ``int32[nodes]``: the id that ends at a node, or ``32 * words``, a spare bit, where none does, so
+    that the loop has no branch for it. Further ids with the same bytes are set at the end: ``twins`` is
+    ``int32[*, 2]``, such an id and the one at the node.
+    """
     n_nodes = len(byte)
     at = np.empty(max_depth + 1, np.int32)
     at[0] = state
@@ -643,16 +640,29 @@ def walk_row(byte, depth, skip, first_token, token_ids, table, classes, n_classe
             i = skip[i]
             continue
         at[d] = s
-        for t in range(first_token[i], first_token[i + 1]):
-            token = token_ids[t]
-            row[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        t = token[i]
+        row[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
         i += 1
+    _copy_twins(twins, row)
+
+
+@inlined
+def _copy_twins(twins, row):
+    """Give each twin the bit of the id that has the same bytes."""
+    for i in range(len(twins)):
+        twin = twins[i, 0]
+        t = twins[i, 1]
+        bit = (row[t >> 5] >> np.uint32(t & 31)) & np.uint32(1)
+        mask = np.uint32(1) << np.uint32(twin & 31)
+        row[twin >> 5] = (row[twin >> 5] & ~mask) | (mask if bit else np.uint32(0))
 
 
 @kernel
-def walk_difference(byte, depth, skip, first_token, token_ids, table, classes, n_classes, state, base, max_depth,
-                    row):  # fmt: skip
-    """Turn ``row``, the row of state ``base``, into the row of ``state``, walking only where the two differ."""
+def walk_difference(byte, depth, skip, token, twins, table, classes, n_classes, state, base, max_depth, row):
+    """Turn ``row``, the row of state ``base``, into the row of ``state``, walking only where the two differ.
+
+    For ``token``, ``twins`` and ``row`` see `walk_row`.
+    """
     n_nodes = len(byte)
     at = np.empty(max_depth + 1, np.int32)
     other = np.empty(max_depth + 1, np.int32)
@@ -670,33 +680,32 @@ def walk_difference(byte, depth, skip, first_token, token_ids, table, classes, n
             i = skip[i]
             continue
         if (s < 0) != (p < 0):
-            for t in range(first_token[i], first_token[i + 1]):
-                token = token_ids[t]
-                row[token >> 5] ^= np.uint32(1) << np.uint32(token & 31)
+            t = token[i]
+            row[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
         at[d] = s
         other[d] = p
         i += 1
+    _copy_twins(twins, row)
 
 
 @kernel
 def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_classes, records, loops, live, state,
-                 low, high, max_depth, row):  # fmt: skip
+                 low, high, max_depth, row, tokens, firsts, lasts):  # fmt: skip
     """The tokens that ``state`` allows for each count from ``low`` to ``high``.
 
     Every depth holds *pieces*: disjoint, ascending intervals of start counts, each with the state they have led
     to and what was added to the count since. A record that looks at the count splits a piece; neighbours that
     come to the same configuration are joined again. So one walk settles all counts.
 
-    Tokens allowed for every count are set in ``row``, ``uint32[words]``. The others are returned as (tokens,
-    first, last): token ``i`` is allowed for the counts ``first[i]..last[i]``; a token's intervals are disjoint.
+    Tokens allowed for every count are set in ``row``, ``uint32[words]``. The others are written to ``tokens``,
+    ``firsts`` and ``lasts``, ``int32`` each: such a token is allowed for the counts ``first..last``, and its
+    intervals are disjoint. Returns how many were written, or -1 where the arrays are too short. (They do not grow
+    here: an array that a loop may replace costs it a reference count for each access.)
     """
     n_nodes = len(byte)
     # The pieces of depth d are begin[d]..begin[d + 1] of these columns: state, lowest, highest, added.
     begin = np.zeros(max_depth + 2, np.int64)
     pieces = np.empty((256, 4), np.int64)
-    tokens = np.empty(1024, np.int32)
-    firsts = np.empty(1024, np.int32)
-    lasts = np.empty(1024, np.int32)
     n_out = 0
     pieces[0, 0] = state
     pieces[0, 1] = low
@@ -768,15 +777,13 @@ def walk_counted(byte, depth, skip, first_token, token_ids, table, classes, n_cl
                         row[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
                         continue
                     if n_out == len(tokens):
-                        tokens = _grown(tokens, n_out + 1)
-                        firsts = _grown(firsts, n_out + 1)
-                        lasts = _grown(lasts, n_out + 1)
+                        return -1
                     tokens[n_out] = token
                     firsts[n_out] = lo
                     lasts[n_out] = hi
                     n_out += 1
         i += 1
-    return tokens[:n_out], firsts[:n_out], lasts[:n_out]
+    return n_out
 
 
 @inlined

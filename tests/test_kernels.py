@@ -130,6 +130,7 @@ def test_walks_against_following_each_token(mode: str, seed: int) -> None:
     if not dfa.states:
         pytest.skip("this random automaton accepts nothing")
     arrays = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
+    nodes = (trie.byte, trie.depth, trie.skip, trie.token, trie.twins)
     automaton = (dfa.table.reshape(-1), dfa.classes.astype(np.uint8), dfa.n_classes)
 
     def allowed(state: int) -> set[int]:
@@ -143,21 +144,22 @@ def test_walks_against_following_each_token(mode: str, seed: int) -> None:
         return found
 
     states = np.arange(dfa.states, dtype=np.int32)
-    counts, ids = kernels.walk_narrow(*arrays, *automaton, states, 10_000)
+    counts, ids = kernels.walk_narrow(*arrays, *automaton, states, trie.max_depth, 10_000)
     lists = np.split(ids, np.cumsum(counts)[:-1])
     rows = []
     for state in range(dfa.states):
-        row = np.zeros(vocabulary.words, np.uint32)
-        kernels.walk_row(*arrays, *automaton, state, trie.max_depth, row)
+        row = np.zeros(vocabulary.words + 1, np.uint32)
+        kernels.walk_row(*nodes, *automaton, state, trie.max_depth, row)
+        row[-1] = 0  # the spare bit
         rows.append(row)
         expected = allowed(state)
         assert set(lists[state].tolist()) == expected
         assert set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()) == expected
     for state, base in itertools.product(range(dfa.states), repeat=2):
         row = rows[base].copy()
-        kernels.walk_difference(*arrays, *automaton, state, base, trie.max_depth, row)
-        np.testing.assert_array_equal(row, rows[state])
-    short, none = kernels.walk_narrow(*arrays, *automaton, states, -1)
+        kernels.walk_difference(*nodes, *automaton, state, base, trie.max_depth, row)
+        np.testing.assert_array_equal(row[:-1], rows[state][:-1])
+    short, none = kernels.walk_narrow(*arrays, *automaton, states, trie.max_depth, -1)
     assert all(c == (-1 if len(one) else 0) for c, one in zip(short.tolist(), lists, strict=True))
     assert not len(none)
 

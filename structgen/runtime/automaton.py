@@ -95,10 +95,10 @@ class AutomatonMachine:
         self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
-        self._next: list[dict[int, int] | None] = [None] * self._n
+        self._next: dict[int, dict[int, int]] = {}
         self._targets: dict[int, int] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
-        self._starts = tables.edge_start.tolist() if self._n < 1 << 12 else tables.edge_start
+        self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
         self._lock = threading.RLock()
 
@@ -127,7 +127,7 @@ class AutomatonMachine:
         if self._live is not None:
             return self._follow_counting(config, data)
         for byte in data:
-            edges = moves[config]
+            edges = moves.get(config)
             if edges is None:
                 edges = self._edges(config)
             config = edges.get(byte, DEAD)
@@ -145,7 +145,7 @@ class AutomatonMachine:
 
     def _step(self, state: int, count: int, byte: int) -> tuple[int, int]:
         """One byte of an automaton that counts: the next state (or -1) and the next count."""
-        edges = self._next[state] or self._edges(state)
+        edges = self._next.get(state) or self._edges(state)
         target = edges.get(byte, DEAD)
         if target >= self._n:
             operation, loop, low, mid, high = self.tables.records[target - self._n].tolist()
@@ -162,7 +162,7 @@ class AutomatonMachine:
     def _edges(self, state: int) -> dict[int, int]:
         """A state's transitions by byte, spelled out when first needed."""
         tables = self.tables
-        begin, end = int(self._starts[state]), int(self._starts[state + 1])
+        begin, end = self._starts[state], self._starts[state + 1]
         edges: dict[int, int] = {}
         lows, highs = tables.edge_low[begin:end].tolist(), tables.edge_high[begin:end].tolist()
         for low, high, target in zip(lows, highs, tables.edge_target[begin:end].tolist(), strict=True):
@@ -188,7 +188,7 @@ class AutomatonMachine:
 
     def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
         ranges: list[tuple[int, int]] = []
-        for byte in sorted(self._next[state] or self._edges(state)):
+        for byte in sorted(self._next.get(state) or self._edges(state)):
             if self._step(state, count, byte)[0] < 0:
                 continue
             if ranges and ranges[-1][1] == byte - 1:
@@ -245,13 +245,13 @@ class AutomatonMachine:
             pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
             for state, segments in pairs:
                 self.put(state, segments)
+            self._mapper = None  # a complete index needs neither the kernels' form of its tables
+            self.pool.compact()  # nor room to grow
 
     def _map(self) -> TokenMapper:
         if self._mapper is None:
             from .token_maps import TokenMapper
 
-            if len(self.pool):
-                self.pool.index_known()
             self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool)
         return self._mapper
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .index import Index
 
 
+_INT32 = np.dtype(np.int32)
+
+
 class _End:
     """The configuration after an end-of-sequence token."""
 
@@ -36,12 +39,13 @@ class Guide:
     while the index behind it is.
     """
 
-    __slots__ = ("_config", "_index", "_machine", "_past", "_size")
+    __slots__ = ("_config", "_index", "_machine", "_past", "_size", "_words")
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self._machine = index.machine
         self._size = index.vocabulary.size
+        self._words = index.vocabulary.words
         self._config: Config = self._machine.start
         # A persistent linked list of (earlier list, earlier configuration): forks share it.
         self._past: tuple[Any, Config] | None = None
@@ -79,17 +83,18 @@ class Guide:
         row = self._index.eos_row if config is _END else self._machine.row(config)
         if type(bitmask) is not np.ndarray:
             bitmask = _as_array(bitmask)
-        if bitmask.dtype != np.int32 or bitmask.ndim != 1 or len(bitmask) < len(row):
+        width, words = len(bitmask) if bitmask.ndim == 1 else 0, self._words
+        if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
             raise BitmaskError(
-                f"a bitmask is int32[{len(row)}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
+                f"a bitmask is int32[{words}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
                 remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
             )
         try:
-            if len(bitmask) == len(row):
+            if width == words:
                 bitmask[:] = row
             else:
-                bitmask[: len(row)] = row
-                bitmask[len(row) :] = 0
+                bitmask[:words] = row
+                bitmask[words:] = 0
         except ValueError as error:
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
@@ -109,10 +114,13 @@ class Guide:
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
             token_id = self._checked(token_id)
-        target = self._target(token_id)
+        config = self._config
+        target: Config | None = self._machine.advance(config, token_id) if config is not _END else None
         if target is None:
-            return False
-        self._past = (self._past, self._config)
+            target = self._target(token_id)  # the end, or a refusal
+            if target is None:
+                return False
+        self._past = (self._past, config)
         self._config = target
         return True
 
@@ -141,7 +149,7 @@ class Guide:
         """An independent guide at the same place, in constant time."""
         twin = Guide.__new__(Guide)
         twin._index, twin._machine, twin._size = self._index, self._machine, self._size
-        twin._config, twin._past = self._config, self._past
+        twin._words, twin._config, twin._past = self._words, self._config, self._past
         return twin
 
     def reset(self) -> None:

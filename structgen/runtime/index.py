@@ -58,9 +58,13 @@ class Index:
         #: What a lenient compile approximated; always empty for a regex.
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
-        self.eos_row = _row_of(self.vocabulary.eos_ids, self.vocabulary.words)
 
     # -- questions -------------------------------------------------------------------------------------
+
+    @property
+    def eos_row(self) -> NDArray[np.int32]:
+        """The bitmask row of a finished text: the EOS ids alone; read-only ``int32[words]``."""
+        return self.vocabulary.eos_row
 
     @property
     def vocabulary_fingerprint(self) -> str:
@@ -200,11 +204,3 @@ def _vocabulary_for(
         if vocabulary.fingerprint != fingerprint:
             raise FormatError("the stored vocabulary is not the one the index was compiled for", where=where)
     return vocabulary
-
-
-def _row_of(ids: tuple[int, ...], words: int) -> NDArray[np.int32]:
-    row = np.zeros(words, np.uint32)
-    for i in ids:
-        row[i >> 5] |= np.uint32(1 << (i & 31))
-    row.flags.writeable = False
-    return row.view(np.int32)

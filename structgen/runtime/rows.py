@@ -2,11 +2,12 @@
 
 A row is a *base* with some bits flipped. Base 0 is the empty row, so that a row of a few tokens is a short list
 of ids; further bases are whole rows, and a row that nearly equals one is a short list of differences. A row is
-stored whole, as a new base, when no list shorter than half of it would do.
+stored whole, as a new base, when no list of at most half as many ids as it has words would do.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +46,14 @@ class RowPool:
     def __init__(self, size: int) -> None:
         self.size = size
         self.words = -(-size // 32)
-        self._rows: list[tuple[int, NDArray[np.uint16]]] = []
+        # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
+        self._base: NDArray[Any] = np.zeros(0, np.uint8)
+        self._start: NDArray[Any] = np.zeros(1, np.uint8)
+        self._gaps = np.zeros(0, np.uint16)
+        self._added: list[tuple[int, NDArray[np.uint16]]] = []
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
         self._n_bases = 0
-        self._known: dict[bytes, int] = {}
+        self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
         self._decoded: dict[int, NDArray[np.int32]] = {}
 
     @property
@@ -57,12 +62,13 @@ class RowPool:
         return self.words // 2
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._base) + len(self._added)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows as stored, without what was decoded for use."""
-        return 4 * self.words * self._n_bases + sum(4 + gaps.nbytes for _, gaps in self._rows)
+        flat = self._base.nbytes + self._start.nbytes + self._gaps.nbytes
+        return 4 * self.words * self._n_bases + flat + sum(4 + gaps.nbytes for _, gaps in self._added)
 
     # -- adding ----------------------------------------------------------------------------------------
 
@@ -75,8 +81,8 @@ class RowPool:
         """The number of this row, ``uint32[words]``; the array may be reused by the caller."""
         from .. import kernels
 
-        key = row.tobytes()
-        known = self._known.get(key)
+        key = _digest(row)
+        known = self._numbers().get(key)
         if known is not None:
             return known
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
@@ -96,12 +102,30 @@ class RowPool:
         return self._n_bases
 
     def _add(self, key: bytes, base: int, gaps: NDArray[np.uint16]) -> int:
-        known = self._known.get(key)
-        if known is not None:
-            return known
-        self._rows.append((base, gaps))
-        self._known[key] = len(self._rows) - 1
-        return len(self._rows) - 1
+        numbers = self._numbers()
+        number = numbers.setdefault(key, len(self))
+        if number == len(self):
+            self._added.append((base, gaps))
+        return number
+
+    def _numbers(self) -> dict[bytes, int]:
+        """The rows' numbers by content; read from the rows when adding begins again after `compact`."""
+        if self._known is None:
+            self._bases = self._bases.copy()  # what was mapped read-only is another type to the kernels
+            self._known = {}
+            for number in range(len(self)):
+                base, gaps = self._row(number)
+                self._known.setdefault(gaps.tobytes() if base == 0 else _digest(self.dense(number)), number)
+        return self._known
+
+    def compact(self) -> None:
+        """Move all rows to flat arrays of just their size. More can still be added."""
+        sections = self.to_sections()
+        self._base, self._start, self._gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
+        self._bases = sections["bases"].copy()
+        self._added = []
+        self._known = None
+        self._decoded.clear()
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -110,7 +134,7 @@ class RowPool:
         found = self._decoded.get(row)
         if found is not None:
             return found
-        base, gaps = self._rows[row]
+        base, gaps = self._row(row)
         if base and not len(gaps):
             bits = self._bases[base - 1]
         else:
@@ -124,16 +148,22 @@ class RowPool:
         self._decoded[row] = dense
         return dense
 
+    def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
+        flat = len(self._base)
+        if number >= flat:
+            return self._added[number - flat]
+        return int(self._base[number]), self._gaps[int(self._start[number]) : int(self._start[number + 1])]
+
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/format.md)."""
-        lengths = np.array([0] + [len(gaps) for _, gaps in self._rows], np.int64)
+        ends = int(self._start[-1]) + np.cumsum([len(gaps) for _, gaps in self._added], dtype=np.int64)
         return {
             "bases": self._bases[: self._n_bases],
-            "row_base": smallest(np.array([base for base, _ in self._rows], np.int64)),
-            "row_start": smallest(np.cumsum(lengths)),
-            "row_gaps": np.concatenate([np.zeros(0, np.uint16), *(gaps for _, gaps in self._rows)]),
+            "row_base": smallest(np.append(self._base, np.array([b for b, _ in self._added], np.int64))),
+            "row_start": smallest(np.append(self._start, ends)),
+            "row_gaps": np.concatenate([self._gaps, *(gaps for _, gaps in self._added)]),
         }
 
     @classmethod
@@ -158,17 +188,15 @@ class RowPool:
         )  # fmt: skip
         if not sound:
             raise FormatError("the rows point outside the vocabulary or the pool", where=where)
-        bounds = starts.tolist()
+        pool._base, pool._start, pool._gaps = row_base, row_start, gaps
         pool._bases, pool._n_bases = bases, len(bases)
-        pool._rows = [(base, gaps[bounds[i] : bounds[i + 1]]) for i, base in enumerate(row_base.tolist())]
+        pool._known = None
         return pool
 
-    def index_known(self) -> None:
-        """Prepare to add to rows that were loaded, so that none is stored twice."""
-        self._bases = self._bases.copy()  # what was mapped read-only is another type to the kernels
-        for number, (base, gaps) in enumerate(self._rows):
-            key = gaps if base == 0 else self.dense(number)
-            self._known.setdefault(key.tobytes(), number)
+
+def _digest(row: NDArray[Any]) -> bytes:
+    """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
+    return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
 #: Stands for a step of this many ids without a token at its end.

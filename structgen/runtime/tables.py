@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,34 +61,27 @@ class Tables:
         """Number of states."""
         return len(self.accepting)
 
-    @cached_property
     def classes(self) -> NDArray[np.uint8]:
-        """``uint8[256]``: bytes that no transition tells apart have the same class."""
+        """``uint8[256]``: bytes that no transition tells apart have the same class, numbered in their order."""
         cuts = np.zeros(257, np.bool_)
         cuts[self.edge_low] = True
         cuts[self.edge_high.astype(np.int64) + 1] = True
         cuts[0] = False
         return np.cumsum(cuts[:256]).astype(np.uint8)
 
-    @property
-    def n_classes(self) -> int:
-        """Number of byte classes."""
-        return int(self.classes[-1]) + 1
-
-    @cached_property
-    def table(self) -> NDArray[np.int32]:
-        """The form for kernels: ``int32[states * classes]``, -1 dead, ``-2 - r`` for record ``r``."""
+    def dense(self, classes: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """The form for kernels: ``int32[states, classes]``, -1 dead, ``-2 - r`` for record ``r``."""
         counts = np.diff(self.edge_start.astype(np.int64))
         source = np.repeat(np.arange(self.states), counts)
-        low = self.classes[self.edge_low].astype(np.int64)
-        width = self.classes[self.edge_high].astype(np.int64) - low + 1
+        low = classes[self.edge_low].astype(np.int64)
+        width = classes[self.edge_high].astype(np.int64) - low + 1
         edge = np.repeat(np.arange(len(source)), width)
         column = low[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(width) - width, width)
         target = self.edge_target.astype(np.int64)
         target = np.where(target >= self.states, self.states - 2 - target, target)
-        table = np.full((self.states, self.n_classes), DEAD, np.int32)
+        table = np.full((self.states, int(classes[-1]) + 1), DEAD, np.int32)
         table[source[edge], column] = target[edge]
-        return table.reshape(-1)
+        return table
 
     @property
     def nbytes(self) -> int:

@@ -54,11 +54,15 @@ class TokenMapper:
         self.vocabulary = vocabulary
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
-        self._automaton = (tables.table, tables.classes, tables.n_classes)
+        self._trie_of_nodes = (trie.byte, trie.depth, trie.skip, trie.token, trie.twins)
         self._max_depth = trie.max_depth
+        classes = tables.classes()
+        self._table = tables.dense(classes)
+        self._automaton = (self._table.reshape(-1), classes, self._table.shape[1])
+        self._counters = tuple(np.array(a) for a in (tables.records, tables.loops, tables.live))
         self._eos = np.array(vocabulary.eos_ids, np.int64)
         self._counting = _reaches_a_count(tables)
-        self._weights = _nodes_below_each_class(vocabulary, tables)
+        self._weights = _nodes_below_each_class(vocabulary, classes)
 
     def segments(self, state: int) -> Segments:
         """The rows of one state."""
@@ -77,7 +81,7 @@ class TokenMapper:
 
         ``threads``: how many walk at once; None means one for each processor where there is enough to do.
         """
-        alive = self.tables.table.reshape(self.tables.states, -1)[np.asarray(states, np.int64)] != DEAD
+        alive = self._table[np.asarray(states, np.int64)] != DEAD
         nodes = float(np.minimum(alive @ self._weights, _NARROW_NODES).sum())
         workers = _processors() if threads is None else max(1, threads)
         if nodes < _WORTH_THREADS and threads is None:
@@ -109,7 +113,7 @@ class TokenMapper:
 
     def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         limit = self.pool.longest_list - len(self._eos)
-        counts, ids = kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), limit)
+        counts, ids = kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), self._max_depth, limit)
         return counts, ids
 
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
@@ -132,7 +136,7 @@ class TokenMapper:
 
     def _plan(self, states: list[int]) -> list[list[tuple[int, int]]]:
         """Waves of ``(state, base)``; base -1 is a full walk, others were walked in an earlier wave."""
-        table = self.tables.table.reshape(self.tables.states, -1)
+        table = self._table
         waves: list[list[tuple[int, int]]] = []
         wave_of: dict[int, int] = {}
         for state in states:
@@ -151,13 +155,13 @@ class TokenMapper:
 
     def _walk_wide(self, job: tuple[int, int, NDArray[np.uint32] | None]) -> NDArray[np.uint32]:
         state, base, base_row = job
+        row = np.zeros(self.pool.words + 1, np.uint32)  # the last word takes the spare bit
         if base_row is None:
-            row = np.zeros(self.pool.words, np.uint32)
-            kernels.walk_row(*self._trie, *self._automaton, state, self._max_depth, row)
+            kernels.walk_row(*self._trie_of_nodes, *self._automaton, state, self._max_depth, row)
         else:
-            row = base_row.copy()
-            kernels.walk_difference(*self._trie, *self._automaton, state, base, self._max_depth, row)
-        return row
+            row[:-1] = base_row
+            kernels.walk_difference(*self._trie_of_nodes, *self._automaton, state, base, self._max_depth, row)
+        return row[:-1]
 
     def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
         if self.tables.accepting[state]:
@@ -179,13 +183,17 @@ class TokenMapper:
         self, state: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """The row that holds for every count, and the tokens that some counts allow, with their intervals."""
-        tables = self.tables
-        row = np.zeros(self.pool.words, np.uint32)
-        tokens, first, last = kernels.walk_counted(
-            *self._trie, *self._automaton, np.array(tables.records), np.array(tables.loops), np.array(tables.live),
-            state, *self._counts(state), self._max_depth, row,
-        )  # fmt: skip
-        return row, tokens, first, last
+        size = 2 * len(self.vocabulary.trie.token_ids)
+        while True:
+            row = np.zeros(self.pool.words, np.uint32)
+            tokens, first, last = np.empty((3, size), np.int32)
+            written = kernels.walk_counted(
+                *self._trie, *self._automaton, *self._counters, state, *self._counts(state), self._max_depth, row,
+                tokens, first, last,
+            )  # fmt: skip
+            if written >= 0:
+                return row, tokens[:written], first[:written], last[:written]
+            size *= 2
 
     def _cut(
         self,
@@ -222,12 +230,12 @@ def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
     np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & 31))
 
 
-def _nodes_below_each_class(vocabulary: Vocabulary, tables: Tables) -> NDArray[np.float64]:
+def _nodes_below_each_class(vocabulary: Vocabulary, classes: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Trie nodes whose first byte is in each class: what a live transition may cost."""
     trie = vocabulary.trie
     tops = np.flatnonzero(trie.depth == 1)
-    weights = np.zeros(tables.n_classes)
-    np.add.at(weights, tables.classes[trie.byte[tops]], trie.skip[tops] - tops)
+    weights = np.zeros(int(classes[-1]) + 1)
+    np.add.at(weights, classes[trie.byte[tops]], trie.skip[tops] - tops)
     return weights
 
 

@@ -41,6 +41,11 @@ class Trie:
         ``int32[nodes + 1]``, where the tokens ending at a node begin in ``token_ids``.
     token_ids:
         ``int32[tokens]``, ids in lexicographic order of their bytes; equal bytes in order of id.
+    token:
+        ``int32[nodes]``, the first id that ends at a node, or where none does the number of the first bit after a
+        bitmask row: for loops without a branch.
+    twins:
+        ``int32[*, 2]``, every further id that ends at a node, and the first one there.
     """
 
     byte: NDArray[np.uint8]
@@ -48,6 +53,8 @@ class Trie:
     skip: NDArray[np.int32]
     first_token: NDArray[np.int32]
     token_ids: NDArray[np.int32]
+    token: NDArray[np.int32]
+    twins: NDArray[np.int32]
 
     @property
     def max_depth(self) -> int:
@@ -72,8 +79,14 @@ class Trie:
         byte = np.concatenate([[0], vocabulary.blob[starts[owner] + depth[1:] - 1]]).astype(np.uint8)
         depth = depth.astype(np.uint16)
         # Tokens before `owner` end at earlier nodes; `owner` itself, and later equals, at its deepest node.
-        first_token = np.concatenate([[0], owner, [len(token_ids)]])
-        return cls(byte, depth, _skips(depth), first_token.astype(np.int32), token_ids)
+        first_token = np.concatenate([[0], owner, [len(token_ids)]]).astype(np.int32)
+        ends = first_token[:-1] < first_token[1:]
+        token = np.full(len(byte), 32 * vocabulary.words, np.int32)
+        token[ends] = token_ids[first_token[:-1][ends]]
+        again = np.flatnonzero(added == 0)  # a token that adds no node has the bytes of the one before it
+        first = np.searchsorted(first_token, again, side="right") - 1
+        twins = np.stack([token_ids[again], token[first]], axis=1)
+        return cls(byte, depth, _skips(depth), first_token, token_ids, token, twins)
 
 
 def _sorted(

@@ -202,6 +202,15 @@ class Vocabulary:
         return digest.hexdigest()
 
     @cached_property
+    def eos_row(self) -> NDArray[np.int32]:
+        """The bitmask with the EOS ids alone: read-only ``int32[words]``."""
+        row = np.zeros(self.words, np.uint32)
+        for i in self.eos_ids:
+            row[i >> 5] |= np.uint32(1 << (i & 31))
+        row.flags.writeable = False
+        return row.view(np.int32)
+
+    @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
         from .trie import Trie

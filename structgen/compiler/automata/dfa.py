@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...runtime.container import smallest
 from ...runtime.tables import Tables
 from .nfa import BYTES, Nfa, NfaBuilder
 
@@ -289,11 +290,11 @@ def to_tables(dfa: Dfa) -> Tables:
     """The converter from the compiler's form of an automaton to the one that is stored and run."""
     state, low, high, entry = dfa.edges()
     return Tables(
-        edge_start=np.searchsorted(state, np.arange(dfa.states + 1)).astype(np.uint32),
+        edge_start=smallest(np.searchsorted(state, np.arange(dfa.states + 1))),
         edge_low=low.astype(np.uint8),
         edge_high=high.astype(np.uint8),
-        edge_target=np.where(entry >= 0, entry, dfa.states - 2 - entry).astype(np.uint32),
-        accepting=dfa.accepting,
+        edge_target=smallest(np.where(entry >= 0, entry, dfa.states - 2 - entry)),
+        accepting=dfa.accepting.copy(),
         records=dfa.records.astype(np.int32),
         loops=dfa.loops.astype(np.int32) if len(dfa.records) else np.zeros((0, 2), np.int32),
         live=_live_loops(dfa),

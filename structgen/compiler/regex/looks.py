@@ -10,17 +10,19 @@ it so that ``M`` accepts and every marker tells the truth about its place. Truth
   ``BΣ*``, a nondeterministic automaton; determinise and complement it.
 
 Intersect ``M`` with each condition, erase the markers, determinise. No approximation anywhere; the budget bounds
-the products. (Deciding this with interegular's FSM class was measured too: its `crawl` looks every new state
-up in a list, so 4,000 states take about a minute, where the kernels take milliseconds.)
+the products. (interegular's FSM class was measured too: its `crawl` looks every new state up in
+a list, so that time grows with the square of the states. A product of 4,000 states takes it 0.3 to 4 s, and 0.6
+to 19 s with `reduce`, where the kernels take 3 to 36 ms for both; docs/design.md has the table.)
 
 A look-around inside another one is resolved within that one's language. It must not see further than that
-language's own text: a look-behind in a look-ahead may only look at what the look-ahead has read. Otherwise it is
-refused.
+language's own text: a look-behind in a look-ahead may only look at what the look-ahead has read (or the
+look-ahead stands at the start, where there is nothing else). Otherwise it is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ...budget import Meter
 from ...errors import UnsupportedError
@@ -32,10 +34,20 @@ from .syntax import Alternate, Concat, Look, Node, Repeat
 MAX_NESTING = 12
 
 
-def resolve_looks(dfa: Dfa, looks: list[Look], language: Callable[..., Dfa], meter: Meter) -> Dfa:
+class AnchoredLook(NamedTuple):
+    """A look-around in a pattern, and whether it stands at the edge of the text that it looks away from.
+
+    A look-ahead at the very start sees the whole text, so that what looks behind inside it misses nothing.
+    """
+
+    look: Look
+    at_edge: bool
+
+
+def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., Dfa], meter: Meter) -> Dfa:
     """Replace the markers in ``dfa`` (symbol ``256 + k`` for ``looks[k]``) by what they assert."""
-    for k, look in enumerate(looks):
-        _check_nesting(look)
+    for k, (look, at_edge) in enumerate(looks):
+        _check_nesting(look, at_edge)
         item = language(look.item, meter, edges=False, suffix=not (look.behind or look.whole),
                         prefix=look.behind and not look.whole)  # fmt: skip
         side = _behind if look.behind else _ahead
@@ -85,7 +97,7 @@ def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) ->
     return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead"), meter))
 
 
-def _check_nesting(look: Look) -> None:
+def _check_nesting(look: Look, at_edge: bool) -> None:
     """Refuse look-around inside ``look`` that sees beyond what ``look`` itself reads."""
     from .lower import measure
 
@@ -99,7 +111,9 @@ def _check_nesting(look: Look) -> None:
                     f"look-around is nested more than {MAX_NESTING} deep", where=f"column {node.column}"
                 )
             widest, room = facts[id(node.item)].max_width, before if node.behind else after
-            if node.behind != look.behind and (widest is None or room < widest + node.whole):
+            # What is nested deeper is checked against its own parent, when that one is resolved.
+            sees_beyond = widest is None or room < widest + node.whole
+            if level == 1 and node.behind != look.behind and sees_beyond and not at_edge:
                 raise UnsupportedError(
                     f"a look-{'behind' if node.behind else 'ahead'} inside a look-"
                     f"{'behind' if look.behind else 'ahead'} may only look at what that one reads",

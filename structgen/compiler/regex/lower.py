@@ -23,7 +23,7 @@ from ...errors import BudgetExceededError, EmptyLanguageError
 from ..automata.dfa import CounterConflictError, Dfa, determinize, minimize
 from ..automata.nfa import BYTES, Loop, NfaBuilder
 from ..automata.utf8 import utf8_edges
-from .looks import resolve_looks
+from .looks import AnchoredLook, resolve_looks
 from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 #: A repeat is worth counting when spelling it out would take more turns than this.
@@ -185,9 +185,9 @@ class _Construction:
         self.counted = counted
         self.edges = edges
         self.builder = NfaBuilder()
-        self.looks: list[Look] = []
+        self.looks: list[AnchoredLook] = []
         self.loop_nodes: list[Repeat] = []
-        self._marker_of: dict[tuple[object, bool, bool, bool], int] = {}
+        self._marker_of: dict[tuple[object, ...], int] = {}
         # Work to do: node, from, to, loop it is inside of, whether it begins and ends the text.
         self._todo: list[tuple[Node, int, int, int, bool, bool]] = []
 
@@ -295,7 +295,9 @@ class _Construction:
                 return
         # Anchors and word boundaries repeat a few assertions many times: one marker serves them all.
         item = node.item.ranges if isinstance(node.item, Chars) else () if node.item is EMPTY else id(node.item)
-        marker = self._marker_of.setdefault((item, node.behind, node.negate, node.whole), len(self.looks))
+        at_edge = last if node.behind else first
+        key = (item, node.behind, node.negate, node.whole, at_edge)
+        marker = self._marker_of.setdefault(key, len(self.looks))
         if marker == len(self.looks):
-            self.looks.append(node)
+            self.looks.append(AnchoredLook(node, at_edge))
         self.builder.edge(source, BYTES + marker, BYTES + marker, target)
