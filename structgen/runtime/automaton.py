@@ -166,8 +166,10 @@ class AutomatonMachine:
         edges: dict[int, int] = {}
         lows, highs = tables.edge_low[begin:end].tolist(), tables.edge_high[begin:end].tolist()
         for low, high, target in zip(lows, highs, tables.edge_target[begin:end].tolist(), strict=True):
-            for byte in range(low, high + 1):
-                edges[byte] = target
+            if low == high:
+                edges[low] = target
+            else:
+                edges.update(dict.fromkeys(range(low, high + 1), target))
         self._next[state] = edges
         return edges
 

@@ -139,8 +139,7 @@ class RowPool:
             bits = self._bases[base - 1]
         else:
             bits = self._bases[base - 1].copy() if base else np.zeros(self.words, np.uint32)
-            ids = decode_gaps(gaps)
-            np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
+            _flip_gaps(bits, gaps)
         dense: NDArray[np.int32] = bits.view(np.int32)
         dense.flags.writeable = False
         if len(self._decoded) * 4 * self.words > DECODED_BYTES:
@@ -218,6 +217,23 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """The inverse of `encode_gaps`."""
     ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != _LONG_GAP]
     return ids
+
+
+def _flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
+    """Flip the bits of a list of ids in a row. A short list costs less in Python than NumPy's calls do."""
+    if len(gaps) > _SHORT:
+        ids = decode_gaps(gaps)
+        np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
+        return
+    words, position = bits.data, 0
+    for gap in gaps.tolist():
+        position += gap
+        if gap != _LONG_GAP:
+            words[position >> 5] ^= 1 << (position & 31)
+
+
+#: Where the two ways take equally long, about 8 µs.
+_SHORT = 40
 
 
 def _largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:
