@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
 import threading
 import time
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -137,16 +140,39 @@ def _to_cache(cache: Cache, key: str, index: Index) -> None:
 
 
 class _WriteBack:
-    """Keeps what a lazy index learns: writes it back when its rows have doubled, and when it is complete."""
+    """Keeps what a lazy index learns: written when it has doubled, and at the end of the index or the process."""
+
+    _alive: ClassVar[weakref.WeakSet[_WriteBack]] = weakref.WeakSet()
 
     def __init__(self, cache: Cache, key: str, index: Index) -> None:
         self._cache, self._key, self._index = cache, key, index
-        self._next = 2 * index.row_count + 1
+        self._written = index.states - len(index.machine.missing())
+        self._learned = 0  # states whose rows were worked out since
+        self._alive.add(self)
 
     def __call__(self) -> None:
-        if self._index.row_count >= self._next or self._index.complete:
-            self._next = 2 * self._index.row_count
+        self._learned += 1
+        if self._learned > self._written or self._index.complete:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was not written yet."""
+        if self._learned:
+            self._written, self._learned = self._written + self._learned, 0
             _to_cache(self._cache, self._key, self._index)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # at the very end of a process modules may be gone
+            self.flush()
+
+    @classmethod
+    def flush_all(cls) -> None:
+        """At exit, while everything still works."""
+        for each in list(cls._alive):
+            each.flush()
+
+
+atexit.register(_WriteBack.flush_all)
 
 
 def compile_kernels(progress: Progress | None = None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -57,6 +58,33 @@ def test_lazy_rows_are_remembered_for_the_next_process(tmp_path: Path) -> None:
     assert complete.origin == "compiled"
     assert walk(complete, b"aba1234") == rows
     assert sg.compile(definition, VOCABULARY, cache=cache).origin == "cache"
+
+
+def test_rows_learned_last_are_remembered_too(tmp_path: Path) -> None:
+    program = """
+import sys, structgen as sg
+from naive import small_vocabulary
+index = sg.compile(sg.Regex("[a-z]{9}x"), small_vocabulary(), cache=sg.Cache(sys.argv[1]), eager=False)
+guide = sg.Guide(index)
+for byte in b"abcdefg":
+    guide.bitmask()
+    guide.advance(byte)
+print(len(index.machine.missing()))
+"""
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], env=environment, capture_output=True, text=True, check=True
+    )
+    again = sg.compile(sg.Regex("[a-z]{9}x"), VOCABULARY, cache=sg.Cache(tmp_path), eager=False)
+    assert len(again.machine.missing()) == int(run.stdout) == again.states - 7
+    again = sg.compile(sg.Regex("[a-z]{8}x"), VOCABULARY, cache=sg.Cache(tmp_path), eager=False)
+    walk(again, b"abc")
+    missing = again.machine.missing()
+    del again
+    gc.collect()
+    once_more = sg.compile(sg.Regex("[a-z]{8}x"), VOCABULARY, cache=sg.Cache(tmp_path), eager=False)
+    assert once_more.machine.missing() == missing
+    assert 0 < len(missing) < once_more.states
 
 
 def test_asking_for_single_tokens_walks_nothing() -> None:

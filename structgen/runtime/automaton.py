@@ -240,6 +240,10 @@ class AutomatonMachine:
         found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
         return found
 
+    def is_complete(self) -> bool:
+        """Whether every state's rows have been worked out."""
+        return not (self._row_of == _MISSING).any()
+
     def fill(self, **options: Any) -> None:
         """Work out every missing row; ``options`` are those of `TokenMapper.all_segments`."""
         states = self.missing()

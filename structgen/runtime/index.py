@@ -89,7 +89,7 @@ class Index:
     @property
     def complete(self) -> bool:
         """Whether every row is there, so that no step will ever walk the vocabulary."""
-        return not self.machine.missing()
+        return self.machine.is_complete()
 
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
