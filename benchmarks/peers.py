@@ -202,16 +202,16 @@ class _TokenBytes:
 
 
 class XGrammar:
-    """XGrammar: `GrammarCompiler` without its cache, so that compiling again is compiling."""
+    """XGrammar: `GrammarCompiler` without its cache, so that compiling again is compiling; 8 threads by default."""
 
     precomputes = True
 
-    def __init__(self, vocabulary: sg.Vocabulary) -> None:
+    def __init__(self, vocabulary: sg.Vocabulary, *, threads: int = 8) -> None:
         import xgrammar
 
         tokens = [vocabulary.token(i) or b"" for i in range(vocabulary.size)]
         info = xgrammar.TokenizerInfo(tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids))
-        self._compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=threads, cache_enabled=False)
         self._matcher = xgrammar.GrammarMatcher
 
     def compile(self, pattern: str) -> Any:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -273,9 +273,8 @@ def _compare(
     return asdict(agreement.compare(task.pattern, ours, theirs, vocabulary, sequences))
 
 
-def clock_overhead() -> float:
+def clock_overhead(clock: Callable[[], int] = time.perf_counter_ns) -> float:
     """Nanoseconds that a step's two clock readings take by themselves, the median of many."""
-    clock = time.perf_counter_ns
     return float(np.median([-clock() + clock() for _ in range(100_001)]))
 
 

@@ -1,37 +1,44 @@
-"""`make demo`: compile a folder of definitions, generate text under each, and open it all again.
+"""`make demo`: compile definitions and some Python types, generate text under each, and open it all again.
 
 Needs no model hub and no network: the vocabulary is the tekken one that mistral-common ships (131,072 ids),
 and the model is a tiny Llama with random weights. The weights don't matter: whatever the model prefers, the
-mask leaves only what the definition allows, and Python's `re` judges the result.
+mask leaves only what the definition allows, and Python's `re` and `jsonschema` judge the result.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from jsonschema import Draft202012Validator
 
 import structgen as sg
 from structgen.cli.options import load_vocabulary
 from structgen.loading import NamedDefinition, load_definitions
 
 EXAMPLES = Path(__file__).resolve().parent
+DEFINITIONS = ["examples/definitions", "examples.models:Recipe", "examples.models:book_table"]
 TOKENIZER = "tekken"
 MAX_NEW_TOKENS = 400
 
 
 def main() -> int:
     """Run the three steps. Returns 0 when every text is complete and matches."""
+    os.chdir(EXAMPLES.parent)
     with tempfile.TemporaryDirectory(prefix="structgen-demo-") as cache:
-        heading("1. Compile every definition in examples/definitions, with an empty cache")
+        heading("1. Compile every definition in examples/, with an empty cache")
         cold = warm(cache)
 
         heading("2. Generate with a random model, one definition for each row of the batch")
-        all_match = generate_all(load_definitions([EXAMPLES / "definitions"]), cache)
+        all_match = generate_all(load_definitions(DEFINITIONS), cache)
 
         heading("3. The same command again, in a new process, with the cache that step 1 filled")
         cached = warm(cache)
@@ -46,10 +53,10 @@ def heading(text: str) -> None:
 
 def warm(cache: str) -> float:
     """Run ``structgen warm`` as a build step would. Returns the seconds of the whole process."""
-    arguments = ["warm", "examples/definitions", "--tokenizer", TOKENIZER, "--cache", cache]
+    arguments = ["warm", *DEFINITIONS, "--tokenizer", TOKENIZER, "--cache", cache]
     print(f"$ structgen {' '.join(arguments)}", flush=True)
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "structgen.cli", *arguments], check=True, cwd=EXAMPLES.parent)
+    subprocess.run([sys.executable, "-m", "structgen.cli", *arguments], check=True)
     return time.perf_counter() - start
 
 
@@ -68,7 +75,9 @@ def generate_all(named: list[NamedDefinition], cache: str) -> bool:
             + f"  ({verdict})" * (verdict != "matches")
         )
     matching = results.count("matches")
-    print(f"\n{matching} of {len(results)} texts match under Python's re, generated in {seconds:.1f} s")
+    print(
+        f"\n{matching} of {len(results)} texts match under Python's re and jsonschema, generated in {seconds:.1f} s"
+    )
     return matching == len(results)
 
 
@@ -76,9 +85,17 @@ def judge(item: NamedDefinition, text: str | None) -> str:
     """``"matches"``, or what is wrong. ``None`` is a text that met no end-of-sequence token."""
     if text is None:
         return f"cut off after {MAX_NEW_TOKENS} tokens"
-    definition = item.definition
+    return "matches" if matches(item.definition, text) else "does not match"
+
+
+def matches(definition: sg.Definition, text: str) -> bool:
+    """What Python's own tools say. Decimals, because 19.99 as a binary fraction is no multiple of 0.01."""
+    if isinstance(definition, sg.JsonSchema):
+        schema, value = (json.loads(each, parse_float=Decimal) for each in (definition.text, text))
+        checker = Draft202012Validator.FORMAT_CHECKER
+        return bool(Draft202012Validator(schema, format_checker=checker).is_valid(value))
     assert isinstance(definition, sg.Regex)
-    return "matches" if re.fullmatch(definition.pattern, text, definition.flags) else "does not match"
+    return re.fullmatch(definition.pattern, text, definition.flags) is not None
 
 
 def generate(indexes: list[sg.Index], vocabulary: sg.Vocabulary) -> list[str | None]:

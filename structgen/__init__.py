@@ -20,6 +20,7 @@ _HOMES = {
     "Vocabulary": "vocabulary.vocabulary",
     "Regex": "definitions",
     "Fsm": "definitions",
+    "JsonSchema": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -30,13 +31,25 @@ _HOMES = {
     "errors": "errors",
 }
 
-__all__ = ["Budget", "Cache", "Definition", "Error", "Fsm", "Guide", "Index", "Regex", "Vocabulary", "compile"]
+__all__ = [
+    "Budget",
+    "Cache",
+    "Definition",
+    "Error",
+    "Fsm",
+    "Guide",
+    "Index",
+    "JsonSchema",
+    "Regex",
+    "Vocabulary",
+    "compile",
+]
 
 if TYPE_CHECKING:
     from .api import compile
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Fsm, Regex
+    from .definitions import Definition, Fsm, JsonSchema, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index

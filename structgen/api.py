@@ -8,19 +8,21 @@ import hashlib
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import __version__
 from .budget import Budget, Meter
-from .definitions import Definition, Fsm, Regex
+from .definitions import Definition, Fsm, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, FormatError, VocabularyMismatchError
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
-from .runtime.index import Index
+from .runtime.index import AnyMachine, Index
+from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
+from .runtime.stack_rows import Shared
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def compile(
-    definition: Definition,
+    definition: Definition | Any,
     vocabulary: Vocabulary,
     *,
     cache: Cache | None = None,
@@ -42,7 +44,7 @@ def compile(
     Parameters
     ----------
     definition:
-        Such as ``Regex(r"\\d+")``.
+        Such as ``Regex(r"\\d+")``. A dict, a type or a function stands for ``JsonSchema`` of it.
     vocabulary:
         The tokens of the model that will generate.
     cache:
@@ -66,10 +68,7 @@ def compile(
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
     """
-    if not isinstance(definition, Definition):
-        raise DefinitionError(
-            f"cannot compile a {type(definition).__name__}", remedy='Pass a definition such as Regex("...").'
-        )
+    definition = as_definition(definition)
     report = progress or silent
     key = cache_key(definition, vocabulary)
     index = _from_cache(cache, key, vocabulary) if cache is not None else None
@@ -79,7 +78,9 @@ def compile(
         began = time.perf_counter()
         if index is None:
             report("automaton", 0, 1)
-            index = Index(definition.kind, definition.canonical(), _build(definition, vocabulary, meter))
+            machine, relaxations = _build(definition, vocabulary, meter)
+            index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
+            _share(cache, index)
             report("automaton", 1, 1)
         if eager:
             index.machine.fill(threads=threads, meter=meter, progress=report)
@@ -92,7 +93,10 @@ def compile(
     return index
 
 
-def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
+def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tuple[AnyMachine, tuple[str, ...]]:
+    """The machine of a definition, without rows, and what was relaxed."""
+    if isinstance(definition, JsonSchema):
+        return _build_pushdown(definition, vocabulary, meter)
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -108,7 +112,20 @@ def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> Auto
     row_of = np.full(tables.states, -1, np.int32)
     machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), row_of, [])
     check_never_stuck(machine, meter)
-    return machine
+    return machine, ()
+
+
+def _build_pushdown(
+    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
+) -> tuple[PushdownMachine, tuple[str, ...]]:
+    from .compiler.json_schema.compiler import compile_json_schema
+    from .compiler.pushdown_tables import to_tables
+    from .compiler.stuck import check_stack_never_stuck
+
+    program, relaxations = compile_json_schema(definition, meter)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    check_stack_never_stuck(machine, meter)
+    return machine, relaxations
 
 
 # -- the cache -----------------------------------------------------------------------------------------------
@@ -129,7 +146,9 @@ def _from_cache(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
     if buffer is None:
         return None
     try:
-        return Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
+        index = Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
+        _share(cache, index)
+        return index
     except (FormatError, VocabularyMismatchError):
         cache.discard(key)
         return None
@@ -139,6 +158,30 @@ def _to_cache(cache: Cache, key: str, index: Index) -> None:
     cache.put(key, index.to_bytes(with_vocabulary=False), label=index.definition[:200], kind=index.kind)
 
 
+def _share(cache: Cache | None, index: Index) -> None:
+    """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
+    machine = index.machine
+    if cache is None or not isinstance(machine, PushdownMachine):
+        return
+    fingerprint = machine.vocabulary.fingerprint
+
+    def fetch(name: bytes) -> Shared | None:
+        buffer = cache.get(_shared_key(fingerprint, name))
+        return None if buffer is None else Shared.from_buffer(buffer, machine.vocabulary, "a shared row in the cache")
+
+    def keep(name: bytes, place: Shared) -> None:
+        cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
+
+    machine.rows.fetch_shared, machine.rows.on_shared = fetch, keep
+
+
+def _shared_key(fingerprint: str, name: bytes) -> str:
+    digest = hashlib.blake2b(digest_size=20, person=b"structgen-shared")
+    for part in (fingerprint.encode(), name, str(FORMAT_VERSION).encode(), __version__.encode()):
+        digest.update(part + b"\0")
+    return digest.hexdigest()
+
+
 class _WriteBack:
     """Keeps what a lazy index learns: written when it has doubled, and at the end of the index or the process."""
 
@@ -146,7 +189,7 @@ class _WriteBack:
 
     def __init__(self, cache: Cache, key: str, index: Index) -> None:
         self._cache, self._key, self._index = cache, key, index
-        self._written = index.states - len(index.machine.missing())
+        self._written = index.machine.known_rows
         self._learned = 0  # states whose rows were worked out since
         self._alive.add(self)
 
@@ -187,7 +230,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     for done, pattern in enumerate(_KERNEL_SAMPLES):
         report("compiling kernels", done, len(_KERNEL_SAMPLES))
         meter = Meter(Budget(seconds=3600))
-        _build(Regex(pattern), vocabulary, meter).fill(meter=meter)
+        _build(Regex(pattern), vocabulary, meter)[0].fill(meter=meter)
     report("compiling kernels", len(_KERNEL_SAMPLES), len(_KERNEL_SAMPLES))
     return time.perf_counter() - began
 

@@ -1,4 +1,4 @@
-"""What a user writes, as small immutable values: a `Regex` or an `Fsm`, later a schema or a grammar.
+"""What a user writes, as small immutable values: a `Regex`, an `Fsm` or a `JsonSchema`, later a grammar.
 
 A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
 lower it. It holds no automata and does no work beyond checking its own fields.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from os import PathLike
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from .errors import DefinitionError
+from .json_text import dumps
+from .schemas import read_schema
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -24,7 +27,7 @@ class Definition(Protocol):
 
     @property
     def kind(self) -> str:
-        """``"regex"`` or ``"fsm"``, later ``"json_schema"`` and ``"grammar"``: which front end lowers it."""
+        """``"regex"``, ``"fsm"`` or ``"json_schema"``, later ``"grammar"``: which front end lowers it."""
         ...
 
     def canonical(self) -> str:
@@ -128,3 +131,135 @@ class Fsm:
                 moves.append([number[state], column, number[target]])
         finals = sorted(number[state] for state in fsm.finals if state in number)
         return json.dumps(["fsm", [symbols[key] for key in keys], moves, finals])
+
+
+#: What the words of `JsonSchema.whitespace` mean, as the pattern of a gap; ``"any"`` is still without its bound.
+WHITESPACE = {"compact": "", "single": " ?", "any": r"[ \t\n\r]"}
+
+#: Widest indentation that `JsonSchema` writes.
+MAX_INDENT = 16
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    r"""The JSON texts that are valid under a schema, written in a canonical layout.
+
+    ``JsonSchema(Person)`` keeps the schema as ``text``; what the argument holds later makes no difference. The text
+    is checked to be JSON here, and to be a schema when it is compiled.
+
+    Parameters
+    ----------
+    schema:
+        A dict or bool; a str with JSON text; a `pathlib.Path` of a file that holds it; or what Pydantic knows how to
+        describe (which has to be installed for these): a model, dataclass, TypedDict, NamedTuple, Enum, a type
+        annotation such as ``list[int]``, or a function, which stands for the object of its parameters. A str is
+        never taken for a path, so that a stranger's text opens no file.
+    whitespace:
+        What may stand where JSON allows whitespace inside the document. ``"compact"``: nothing. ``"single"``: one
+        space or none. ``"any"``: JSON's own whitespace, at most ``max_whitespace`` characters in a row. An int:
+        line breaks and indentation by so many spaces, exactly as ``json.dumps(indent=...)`` writes. Any other str
+        is a pattern (as of `Regex`) that matches nothing but JSON's whitespace, such as ``r"\n? *"``.
+    max_whitespace:
+        The bound of ``whitespace="any"``, so that a model can't pad for ever; None takes it off. Has no meaning
+        otherwise.
+    property_order:
+        ``"schema"``: an object's declared members in the schema's order, then others. ``"any"``: as they come.
+    escapes:
+        ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
+        ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows.
+    additional_properties:
+        Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
+        has it that they may.
+    lenient:
+        Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
+
+    Raises
+    ------
+    DefinitionError
+        For what is no schema, a type that Pydantic cannot describe, an option without meaning.
+    BudgetExceededError
+        For JSON nested too deeply to be read.
+    """
+
+    schema: InitVar[Any]
+    _: KW_ONLY
+    whitespace: str | int = "single"
+    max_whitespace: int | None = 20
+    property_order: str = "schema"
+    escapes: str = "minimal"
+    additional_properties: bool = True
+    lenient: bool = False
+    text: str = field(init=False)
+
+    kind = "json_schema"
+
+    def __post_init__(self, schema: Any) -> None:
+        object.__setattr__(self, "text", dumps(read_schema(schema)))
+        _check_whitespace(self.whitespace, self.max_whitespace)
+        _check_choice("property_order", self.property_order, ("schema", "any"))
+        _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
+        _check_choice("additional_properties", self.additional_properties, (True, False))
+        _check_choice("lenient", self.lenient, (True, False))
+
+    def __repr__(self) -> str:
+        options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
+        given = [f"{f.name}={value!r}" for f, value in options if value != f.default]
+        return f"JsonSchema({', '.join([repr(self.text), *given])})"
+
+    @property
+    def gap(self) -> str | None:
+        """The pattern of what may stand in a gap, or None where the layout is an indentation."""
+        if isinstance(self.whitespace, int):
+            return None
+        pattern = WHITESPACE.get(self.whitespace, self.whitespace)
+        if self.whitespace == "any":
+            pattern += "*" if self.max_whitespace is None else f"{{0,{self.max_whitespace}}}"
+        return pattern
+
+    @property
+    def indent(self) -> int | None:
+        """Spaces for each level of nesting, or None where the layout is a pattern."""
+        return self.whitespace if isinstance(self.whitespace, int) else None
+
+    def canonical(self) -> str:
+        """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
+        options = [self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient]
+        return f'["json_schema",{json.dumps(options, separators=(",", ":"))},{self.text}]'
+
+
+def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+
+
+def _check_whitespace(whitespace: object, bound: object) -> None:
+    """That these are options at all; whether a pattern keeps to JSON's whitespace is seen when it is compiled."""
+    if not (bound is None or (_is_int(bound) and bound >= 0)):
+        raise DefinitionError(f"max_whitespace is {bound!r}", remedy="Use a number of characters, or None.")
+    if isinstance(whitespace, str):
+        if whitespace.isalpha():
+            _check_choice("whitespace", whitespace, tuple(WHITESPACE))
+    elif not (_is_int(whitespace) and 0 <= whitespace <= MAX_INDENT):
+        raise DefinitionError(
+            f"whitespace is {whitespace!r}",
+            remedy=f"Use {', '.join(map(repr, WHITESPACE))}, a pattern, or an indentation of 0 to {MAX_INDENT}.",
+        )
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def as_definition(value: Any) -> Definition:
+    """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
+
+    Raises `DefinitionError` for a str and others that could mean more than one thing.
+    """
+    if isinstance(value, Definition) and not isinstance(value, type):
+        return value
+    if value is None or isinstance(value, str | bytes | int | float | PathLike):
+        raise DefinitionError(
+            f"cannot compile a {type(value).__name__}",
+            remedy="Say what it is: Regex(...) for a pattern, JsonSchema(...) for a schema.",
+        )
+    return JsonSchema(value)

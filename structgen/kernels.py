@@ -803,6 +803,460 @@ def _join(pieces, base, n, state, lo, hi, add):
 _FIXED = 1 << 40
 
 
+# -- token walks with a stack ----------------------------------------------------------------------------
+#
+# A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown_tables`): a call with
+# one array costs a third of one with twelve. The first words say where the parts begin.
+
+A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES, A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS = range(11)
+ARENA_HEADER = 11
+
+#: Threads and stack cells of a walk; more than any sound definition needs inside one token.
+_THREADS, _CELLS = 1 << 12, 1 << 13
+
+#: What a walk returns in place of a count where it gave up.
+OVERFLOW = -1
+
+
+@inlined
+def _same_stack(cells, a, b):
+    """Whether two chains of cells hold the same states and counts down to the unknown bottom."""
+    while a != b:
+        if a < 0 or b < 0 or cells[a, 0] != cells[b, 0] or cells[a, 1] != cells[b, 1]:
+            return False
+        a = cells[a, 2]
+        b = cells[b, 2]
+    return True
+
+
+@inlined
+def _add_thread(threads, cells, begin, n, state, count, cell):
+    """Append a thread unless it is there already. Returns the new number of threads, or `OVERFLOW`."""
+    for i in range(begin, n):
+        if threads[i, 0] == state and threads[i, 1] == count and _same_stack(cells, threads[i, 2], cell):
+            return n
+    if n >= _THREADS:
+        return OVERFLOW
+    threads[n, 0] = state
+    threads[n, 1] = count
+    threads[n, 2] = cell
+    return n + 1
+
+
+@inlined
+def _follow(arena, c, threads, begin, end, cells, top):
+    """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
+
+    Returns (end of the next threads or `OVERFLOW`, first free cell, whether some thread popped below the bottom).
+    """
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    n = end
+    escaped = False
+    for i in range(begin, end):
+        state = threads[i, 0]
+        count = threads[i, 1]
+        cell = threads[i, 2]
+        while True:
+            entry = arena[arena[A_TABLE] + state * n_classes + c]
+            if entry >= n_states:
+                group = arena[A_GROUPS] + entry - n_states
+                for m in range(arena[group], arena[group + 1]):
+                    move = arena[A_MOVES] + 2 * m
+                    first = arena[move + 1]
+                    last = arena[move + 3]
+                    record = arena[move]
+                    here = cell
+                    state_now = -1
+                    count_now = 0
+                    if record >= 0:
+                        r = arena[A_RECORDS] + 5 * record
+                        if arena[r] == SET:
+                            state_now = arena[r + 2]
+                            count_now = 1
+                        else:
+                            count_now = count + 1
+                            loop = arena[A_LOOPS] + 2 * arena[r + 1]
+                            state_now = arena[r + 2 + _zone(count_now, arena[loop], arena[loop + 1])]
+                            if state_now < 0:
+                                continue
+                    elif first < last:
+                        state_now = arena[arena[A_SEQUENCE] + first]
+                        count_now = count
+                        first += 1
+                    elif here < 0:
+                        escaped = True
+                        continue
+                    else:
+                        n = _add_thread(threads, cells, end, n, cells[here, 0], cells[here, 1], cells[here, 2])
+                        if n < 0:
+                            return n, top, escaped
+                        continue
+                    if arena[arena[A_LIVE] + state_now] < 0:
+                        count_now = 0
+                    for k in range(first, last):
+                        if top >= _CELLS:
+                            return OVERFLOW, top, escaped
+                        cells[top, 0] = state_now
+                        cells[top, 1] = count_now
+                        cells[top, 2] = here
+                        here = top
+                        top += 1
+                        state_now = arena[arena[A_SEQUENCE] + k]
+                        count_now = 0
+                    n = _add_thread(threads, cells, end, n, state_now, count_now, here)
+                    if n < 0:
+                        return n, top, escaped
+            elif entry >= 0:
+                n = _add_thread(threads, cells, end, n, entry, count if arena[arena[A_LIVE] + entry] >= 0 else 0, cell)
+                if n < 0:
+                    return n, top, escaped
+            if cell < 0 or arena[arena[A_RETURNS] + state] == 0:
+                break
+            state = cells[cell, 0]
+            count = cells[cell, 1]
+            cell = cells[cell, 2]
+    return n, top, escaped
+
+
+@inlined
+def _may_return(arena, threads, begin, end, cells):
+    """Whether some thread could hand the next byte to what lies below the bottom."""
+    for i in range(begin, end):
+        state = threads[i, 0]
+        cell = threads[i, 2]
+        while arena[arena[A_RETURNS] + state]:
+            if cell < 0:
+                return True
+            state = cells[cell, 0]
+            cell = cells[cell, 2]
+    return False
+
+
+@inlined
+def _start_stack(config, cells, top):
+    """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
+
+    Returns (first free cell, state, count, cell below the state or -1).
+    """
+    cell = -1
+    for i in range(len(config) // 2 - 1, 0, -1):
+        cells[top, 0] = config[2 * i]
+        cells[top, 1] = config[2 * i + 1]
+        cells[top, 2] = cell
+        cell = top
+        top += 1
+    return top, config[0], config[1], cell
+
+
+@kernel
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, ids, below):
+    """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
+
+    Parameters
+    ----------
+    resume:
+        ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
+    config:
+        ``int32[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
+    ids:
+        ``int32[tokens]``, out: allowed token ids, in the trie's order.
+    below:
+        ``int32[nodes]``, out: ascending nodes at which the rest of the token is up to the state below the bottom.
+
+    Returns
+    -------
+    (number of ids, number of nodes below), or ``(OVERFLOW, 0)``.
+
+    Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
+    """
+    threads = np.empty((_THREADS, 3), np.int32)
+    cells = np.empty((_CELLS, 3), np.int32)
+    first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
+    tops = np.zeros(max_depth + 3, np.int32)  # first free cell, likewise
+    base_top, state, count, cell = _start_stack(config, cells, 0)
+    n_ids = 0
+    n_below = 0
+    entered = 0  # nodes of resume so far
+    end = 0
+    i = 0
+    while True:
+        if i >= end:
+            if entered == len(resume):
+                break
+            i = resume[entered]
+            end = skip[i]
+            first[depth[i]] = 0
+            first[depth[i] + 1] = 0
+            tops[depth[i]] = base_top
+        d = depth[i]
+        begin = first[d + 1]
+        n = begin
+        top = tops[d]
+        escaped = False
+        if first[d] < begin:
+            c = arena[arena[A_CLASS_OF] + byte[i]]
+            n, top, escaped = _follow(arena, c, threads, first[d], begin, cells, top)
+            if n < 0:
+                return OVERFLOW, 0
+            if n > begin or escaped:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+        if entered < len(resume) and resume[entered] == i:
+            entered += 1
+            n = _add_thread(threads, cells, begin, n, state, count, cell)
+            if n < 0:
+                return OVERFLOW, 0
+        after = skip[i]
+        if i + 1 < after:
+            if escaped or _may_return(arena, threads, begin, n, cells):
+                below[n_below] = i
+                n_below += 1
+            if n > begin:
+                first[d + 2] = n
+                tops[d + 1] = top
+                i += 1
+                continue
+            if entered < len(resume) and resume[entered] < after:
+                # Nothing is alive between here and the next place to enter.
+                i = resume[entered]
+                for e in range(d, depth[i]):
+                    first[e + 2] = begin
+                    tops[e + 1] = top
+                continue
+        i = after
+    return n_ids, n_below
+
+
+@kernel
+def walk_closed(byte, depth, skip, token, twins, max_depth, arena, state, row, below):
+    """`walk_stack` from the root for a state whose automaton only moves and pops, three times as fast.
+
+    ``token``, ``twins`` and ``row`` are those of `walk_row`. Returns the number of nodes written to ``below``.
+    """
+    n_nodes = len(byte)
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    class_of = arena[A_CLASS_OF]
+    table = arena[A_TABLE]
+    at = np.empty(max_depth + 1, np.int32)
+    at[0] = state
+    n_below = 0
+    i = 1
+    while i < n_nodes:
+        d = depth[i]
+        entry = arena[table + at[d - 1] * n_classes + arena[class_of + byte[i]]]
+        if entry < 0:
+            i = skip[i]
+            continue
+        t = token[i]
+        row[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
+        if entry >= n_states:
+            if i + 1 < skip[i]:
+                below[n_below] = i
+                n_below += 1
+            i = skip[i]
+            continue
+        at[d] = entry
+        i += 1
+    _copy_twins(twins, row)
+    return n_below
+
+
+@kernel
+def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, ids, below):
+    """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
+
+    Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
+    A subtree is left out as soon as both have come to the same threads.
+    """
+    threads = np.empty((_THREADS, 3), np.int32)
+    others = np.empty((_THREADS, 3), np.int32)
+    cells = np.empty((_CELLS, 3), np.int32)  # of both
+    first = np.zeros(max_depth + 2, np.int32)
+    second = np.zeros(max_depth + 2, np.int32)
+    tops = np.zeros(max_depth + 2, np.int32)
+    top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(base, cells, 0)
+    top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(config, cells, top)
+    tops[0] = top
+    first[1] = 1
+    second[1] = 1
+    n_ids = 0
+    n_below = 0
+    if _may_return(arena, threads, 0, 1, cells) != _may_return(arena, others, 0, 1, cells):
+        below[0] = 0
+        n_below = 1
+    i = 1
+    n_nodes = len(byte)
+    while i < n_nodes:
+        d = depth[i]
+        begin = first[d]
+        other = second[d]
+        c = arena[arena[A_CLASS_OF] + byte[i]]
+        n, top, escaped = _follow(arena, c, threads, first[d - 1], begin, cells, tops[d - 1])
+        m, top, leapt = _follow(arena, c, others, second[d - 1], other, cells, top)
+        if n < 0 or m < 0:
+            return OVERFLOW, 0
+        if escaped == leapt and n - begin == m - other:
+            same = True
+            for k in range(n - begin):
+                if (
+                    threads[begin + k, 0] != others[other + k, 0]
+                    or threads[begin + k, 1] != others[other + k, 1]
+                    or not _same_stack(cells, threads[begin + k, 2], others[other + k, 2])
+                ):
+                    same = False
+                    break
+            if same:
+                i = skip[i]
+                continue
+        if (n > begin or escaped) != (m > other or leapt):
+            for t in range(first_token[i], first_token[i + 1]):
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
+        deeper = i + 1 < skip[i]
+        if deeper:
+            here = escaped or _may_return(arena, threads, begin, n, cells)
+            there = leapt or _may_return(arena, others, other, m, cells)
+            if here != there:
+                below[n_below] = i
+                n_below += 1
+        if not deeper or (n == begin and m == other):
+            i = skip[i]
+            continue
+        first[d + 1] = n
+        second[d + 1] = m
+        tops[d] = top
+        i += 1
+    return n_ids, n_below
+
+
+@kernel
+def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, low, high, ids, tokens,
+                       token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
+    """The tokens that a state which counts, the stack below unknown, allows for each count from ``low`` to ``high``.
+
+    For automata that move, count and pop, but never call, such as the inside of a string; pieces are those of
+    `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in `walk_stack`. The rest goes to
+    ``tokens`` or ``nodes`` with its first and last count, disjoint intervals each.
+
+    Returns the numbers of ``ids``, ``tokens``, ``below`` and ``nodes``; `OVERFLOW` first where an array is too short
+    or the automaton calls.
+    """
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    popped = n_states
+    begin = np.zeros(max_depth + 2, np.int64)
+    pieces = np.empty((256, 4), np.int64)
+    n_ids = 0
+    n_tokens = 0
+    n_below = 0
+    n_nodes = 0
+    pieces[0, 0] = state
+    pieces[0, 1] = low
+    pieces[0, 2] = high
+    pieces[0, 3] = 0
+    begin[1] = 1
+    i = 1
+    while i < len(byte):
+        d = depth[i]
+        c = arena[arena[A_CLASS_OF] + byte[i]]
+        base = begin[d]
+        n = base
+        for p in range(begin[d - 1], base):
+            if pieces[p, 0] == popped:
+                continue
+            entry = arena[arena[A_TABLE] + pieces[p, 0] * n_classes + c]
+            if entry == DEAD:
+                continue
+            if n + 3 > len(pieces):
+                pieces = _grown_rows(pieces)
+            lo = pieces[p, 1]
+            hi = pieces[p, 2]
+            add = pieces[p, 3]
+            if entry < n_states:
+                n = _join(pieces, base, n, entry, lo, hi, add if arena[arena[A_LIVE] + entry] >= 0 else 0)
+                continue
+            m = arena[arena[A_GROUPS] + entry - n_states]
+            if arena[arena[A_GROUPS] + entry - n_states + 1] != m + 1:
+                return OVERFLOW, 0, 0, 0
+            move = arena[A_MOVES] + 2 * m
+            if arena[move] < 0:
+                if arena[move + 1] < arena[move + 3]:
+                    return OVERFLOW, 0, 0, 0
+                n = _join(pieces, base, n, popped, lo, hi, 0)
+                continue
+            if arena[move + 1] < arena[move + 3]:
+                return OVERFLOW, 0, 0, 0
+            r = arena[A_RECORDS] + 5 * arena[move]
+            if arena[r] == SET:
+                n = _join(pieces, base, n, arena[r + 2], lo, hi, _FIXED + 1)
+                continue
+            minimum = arena[arena[A_LOOPS] + 2 * arena[r + 1]]
+            maximum = arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1]
+            add += 1
+            if add > _FIXED:
+                target = arena[r + 2 + _zone(add - _FIXED, minimum, maximum)]
+                if target >= 0:
+                    n = _join(pieces, base, n, target, lo, hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
+                continue
+            for zone in range(3):
+                target = arena[r + 2 + zone]
+                if target < 0:
+                    continue
+                z_lo = lo
+                z_hi = hi
+                if zone == LOW:
+                    z_hi = min(hi, minimum - 1 - add)
+                elif zone == MID:
+                    z_lo = max(lo, minimum - add)
+                    z_hi = min(hi, maximum - 1 - add)
+                else:
+                    z_lo = max(lo, maximum - add)
+                if z_lo <= z_hi:
+                    n = _join(pieces, base, n, target, z_lo, z_hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
+        if n == base:
+            i = skip[i]
+            continue
+        begin[d + 1] = n
+        p = base
+        while p < n and first_token[i] < first_token[i + 1]:
+            lo = pieces[p, 1]
+            hi = pieces[p, 2]
+            p += 1
+            while p < n and pieces[p, 1] == hi + 1:
+                hi = pieces[p, 2]
+                p += 1
+            for k in range(first_token[i], first_token[i + 1]):
+                if lo == low and hi == high:
+                    ids[n_ids] = token_ids[k]
+                    n_ids += 1
+                    continue
+                if n_tokens == len(tokens):
+                    return OVERFLOW, 0, 0, 0
+                tokens[n_tokens] = token_ids[k]
+                token_first[n_tokens] = lo
+                token_last[n_tokens] = hi
+                n_tokens += 1
+        if i + 1 < skip[i]:
+            for p in range(base, n):
+                if pieces[p, 0] != popped:
+                    continue
+                if pieces[p, 1] == low and pieces[p, 2] == high:
+                    below[n_below] = i
+                    n_below += 1
+                    continue
+                if n_nodes == len(nodes):
+                    return OVERFLOW, 0, 0, 0
+                nodes[n_nodes] = i
+                node_first[n_nodes] = pieces[p, 1]
+                node_last[n_nodes] = pieces[p, 2]
+                n_nodes += 1
+        i += 1
+    return n_ids, n_tokens, n_below, n_nodes
+
+
 # -- rows -----------------------------------------------------------------------------------------------
 
 
@@ -829,6 +1283,14 @@ def nearest_base(row, bases, n_bases, good_enough):
             fewest = bits
             best = b + 1
     return best, fewest
+
+
+@kernel
+def flip_ids(row, ids):
+    """Flip the bits of token ids in ``row``, ``uint32[words]``."""
+    for i in range(len(ids)):
+        t = ids[i]
+        row[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
 
 
 @kernel

@@ -1,11 +1,16 @@
-"""Definition files: from paths on disk to named definitions.
+"""Definitions by name: from paths on disk, and from objects in Python modules.
 
 ====================  ===================================================================================
 ``NAME.regex``        one pattern, UTF-8, as it stands; one line break at the end of the file is dropped
 ``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
+``NAME.json``         a JSON Schema
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
-                      ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``, or
-                      ``file = "..."``, a path relative to the manifest
+                      ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
+                      ``json_schema = '...'`` (JSON text, or a table), ``python = "MODULE:NAME"``, or
+                      ``file = "..."``, a path relative to the manifest; schemas take the options of
+                      `JsonSchema` as further keys
+``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
+                      are looked for in the current folder first. Importing one runs it.
 ====================  ===================================================================================
 
 Another kind of file is one more entry in `READERS`.
@@ -17,12 +22,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .definitions import Definition, Regex
-from .errors import DefinitionError
+from .definitions import Definition, JsonSchema, Regex, as_definition
+from .errors import DefinitionError, StructgenError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,6 +38,13 @@ else:
 
 #: The letters that a manifest's ``flags`` may hold, as in an inline ``(?ims)``.
 FLAG_LETTERS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+
+#: The keys of a manifest that say what a definition is, and those that a JSON Schema takes besides.
+SOURCES = ("regex", "words", "json_schema", "python", "file")
+SCHEMA_OPTIONS = tuple(field.name for field in fields(JsonSchema) if field.init)
+
+#: An object in a module, as in packaging's entry points.
+_OBJECT = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 PathLike = str | os.PathLike[str]
 
@@ -42,13 +56,13 @@ class NamedDefinition:
     Parameters
     ----------
     name:
-        The file's name without its suffix, or the definition's name in a manifest.
+        The file's name without its suffix, the definition's name in a manifest, or the object's in its module.
     definition:
         What to compile.
     path:
-        The file that holds it, spelled as the caller spelled it.
+        The file that holds it (or ``MODULE:NAME``), spelled as the caller spelled it.
     line:
-        The line it begins on, counted from 1.
+        The line it begins on, counted from 1; 0 for an object in a module.
     """
 
     name: str
@@ -59,7 +73,7 @@ class NamedDefinition:
     @property
     def where(self) -> str:
         """``path:line``, for messages."""
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.line}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True)
@@ -77,18 +91,20 @@ class Reading:
     """
 
     definitions: tuple[NamedDefinition, ...]
-    failures: tuple[DefinitionError, ...]
+    failures: tuple[StructgenError, ...]
     ignored: tuple[Path, ...]
 
 
 def load_definitions(paths: Iterable[PathLike]) -> list[NamedDefinition]:
-    """Read every definition under ``paths`` (files, manifests, folders); raises the first failure.
+    """Read every definition under ``paths`` (files, manifests, folders, objects); raises the first failure.
 
     Raises
     ------
     DefinitionError
-        For a missing path, an unknown suffix, a file that is not UTF-8 or a malformed manifest. ``where`` is
-        the path and, where there is one, the line.
+        For a missing path, an unknown suffix, a file that is not UTF-8 or a malformed manifest, a module that
+        cannot be imported. ``where`` is the path and, where there is one, the line.
+    BudgetExceededError
+        For a schema that is nested too deeply to be read.
     """
     reading = read_definitions(paths)
     if reading.failures:
@@ -99,7 +115,7 @@ def load_definitions(paths: Iterable[PathLike]) -> list[NamedDefinition]:
 def read_definitions(paths: Iterable[PathLike]) -> Reading:
     """Read every definition under ``paths`` and go on past those that fail. Raises nothing of its own."""
     definitions: list[NamedDefinition] = []
-    failures: list[DefinitionError] = []
+    failures: list[StructgenError] = []
     ignored: list[Path] = []
     for path in map(Path, paths):
         for file in _walk(path, failures) if path.is_dir() else [path]:
@@ -114,7 +130,7 @@ def read_definitions(paths: Iterable[PathLike]) -> Reading:
     return Reading(tuple(definitions), tuple(failures), tuple(ignored))
 
 
-def _walk(folder: Path, failures: list[DefinitionError]) -> Iterator[Path]:
+def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
     """The files below a folder, sorted, without hidden ones and without following linked folders."""
 
     def cannot_list(error: OSError) -> None:
@@ -128,10 +144,13 @@ def _walk(folder: Path, failures: list[DefinitionError]) -> Iterator[Path]:
 
 
 #: A reader yields a failure instead of raising it, so that its neighbours in the same file still load.
-Items = Iterator[NamedDefinition | DefinitionError]
+Items = Iterator[NamedDefinition | StructgenError]
 
 
 def _read_file(path: Path) -> Items:
+    if _OBJECT.fullmatch(str(path)) and not path.exists():
+        yield from _read_object(path)
+        return
     try:
         text = _decode(path)
         reader = _reader_for(path)
@@ -147,7 +166,7 @@ def _reader_for(path: Path) -> Callable[[Path, str], Items]:
         raise DefinitionError(
             f"no kind of definition goes by the suffix {path.suffix!r}",
             where=str(path),
-            remedy=f"Use one of {', '.join(READERS)}.",
+            remedy=f"Use one of {', '.join(READERS)}, or MODULE:NAME.",
         )
     return reader
 
@@ -187,6 +206,25 @@ def _read_words(path: Path, text: str) -> Items:
         )
 
 
+def _read_schema(path: Path, text: str) -> Items:
+    try:
+        yield NamedDefinition(path.stem, JsonSchema(text), path)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
+def _read_object(path: Path) -> Items:
+    try:
+        yield NamedDefinition(str(path).rpartition(":")[2], _import_object(str(path)), path, 0)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
+def _located(error: StructgenError, what: str, place: str) -> StructgenError:
+    """The same error, with the place of its definition before the place in it."""
+    return type(error)(what, where=", ".join(filter(None, (place, error.where))), remedy=error.remedy)
+
+
 def _read_manifest(path: Path, text: str) -> Items:
     try:
         entries = tomllib.loads(text).get("definitions")
@@ -204,33 +242,49 @@ def _read_manifest(path: Path, text: str) -> Items:
         line_number = _line_of_entry(text, name)
         try:
             yield NamedDefinition(name, _parse_entry(path, entry), path, line_number)
-        except DefinitionError as error:
-            yield type(error)(
-                f"definition {name!r}: {error.what}", where=f"{path}:{line_number}", remedy=error.remedy
-            )
+        except StructgenError as error:
+            yield _located(error, f"definition {name!r}: {error.what}", f"{path}:{line_number}")
 
 
 def _parse_entry(manifest: Path, entry: Any) -> Definition:
-    """One table of a manifest. Raises `DefinitionError` without a place; the caller knows it."""
+    """One table of a manifest. Raises errors whose place, if any, is inside the definition."""
     if not isinstance(entry, dict):
         raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
-    sources = [key for key in ("regex", "words", "file") if key in entry]
-    unknown = set(entry) - set(sources) - ({"flags"} if sources == ["regex"] else set())
+    sources = [key for key in SOURCES if key in entry]
+    options = {key: value for key, value in entry.items() if key in SCHEMA_OPTIONS}
+    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set())
     if unknown:
         raise DefinitionError(
-            f"unknown key {min(unknown)!r}", remedy="Use regex (with flags), words or file."
+            f"unknown key {min(unknown)!r}",
+            remedy=f"Use one of {', '.join(SOURCES)}; flags goes with regex, and {', '.join(SCHEMA_OPTIONS)} "
+            "with a JSON Schema.",
         )
     if len(sources) != 1:
-        raise DefinitionError("expected exactly one of regex, words and file")
-    value = entry[sources[0]]
-    if sources == ["words"]:
+        raise DefinitionError(f"expected exactly one of {', '.join(SOURCES)}")
+    definition = _parse_source(manifest, sources[0], entry)
+    if not options:
+        return definition
+    if not isinstance(definition, JsonSchema):
+        raise DefinitionError(f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}")
+    return replace(definition, schema=definition.text, **options)
+
+
+def _parse_source(manifest: Path, source: str, entry: dict[str, Any]) -> Definition:
+    value = entry[source]
+    if source == "words":
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
             raise DefinitionError("words is not a list of at least one string")
         return Regex.choice(value)
+    if source == "json_schema":
+        if not isinstance(value, str | dict | bool):
+            raise DefinitionError("json_schema is neither a string of JSON nor a table")
+        return JsonSchema(value)
     if not isinstance(value, str):
-        raise DefinitionError(f"{sources[0]} is not a string")
-    if sources == ["regex"]:
+        raise DefinitionError(f"{source} is not a string")
+    if source == "regex":
         return Regex(value, _parse_flags(entry.get("flags", "")))
+    if source == "python":
+        return _import_object(value)
     return _load_referenced(manifest.parent / value)
 
 
@@ -248,9 +302,39 @@ def _load_referenced(path: Path) -> Definition:
     if READERS.get(path.suffix) is _read_manifest:
         raise DefinitionError(f"file names another manifest, {path}", remedy="Pass both manifests instead.")
     (item,) = _read_file(path)
-    if isinstance(item, DefinitionError):
-        raise DefinitionError(f"{item.what} ({item.where})", remedy=item.remedy)
+    if isinstance(item, StructgenError):
+        raise type(item)(f"{item.what} ({item.where})", remedy=item.remedy)
     return item.definition
+
+
+def _import_object(name: str) -> Definition:
+    """The definition that ``MODULE:NAME`` stands for; whatever goes wrong in the module is the caller's to read."""
+    parts = _OBJECT.fullmatch(name)
+    if parts is None:
+        raise DefinitionError(f"{name!r} is not MODULE:NAME", remedy='Write "package.module:Name".')
+    try:
+        with _current_folder_first():
+            value: Any = import_module(parts[1])
+    except Exception as error:
+        raise DefinitionError(f"cannot import {parts[1]}: {type(error).__name__}: {error}") from error
+    for attribute in parts[2].split("."):
+        try:
+            value = getattr(value, attribute)
+        except AttributeError as error:
+            raise DefinitionError(f"{parts[1]} has no {parts[2]}") from error
+    return as_definition(value)
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """What ``python -m`` does and an installed script does not."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module may have removed it
+            sys.path.remove(folder)
 
 
 def _line_of_entry(text: str, name: str) -> int:
@@ -265,5 +349,6 @@ def _line_of_entry(text: str, name: str) -> int:
 READERS: dict[str, Callable[[Path, str], Items]] = {
     ".regex": _read_regex,
     ".words": _read_words,
+    ".json": _read_schema,
     ".toml": _read_manifest,
 }

@@ -30,15 +30,37 @@ def masks_along(index: sg.Index, text: bytes) -> list[str]:
     return rows
 
 
-TEXTS = {"date": b"2024-02-30", "counted": b'"a\xc3\xa9bc"', "choice": b"foo", "lazy": b"aab"}
+#: Counting strings, an object that is open, alternatives that overlap, an array with a long maximum.
+SCHEMAS = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "minLength": 2, "maxLength": 40},
+            "n": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 50}]},
+        },
+        "required": ["id"],
+        "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "object", "required": ["x"]}]},
+    }
+}
+
+TEXTS = {
+    "schema": b'{"id": "ab\xc3\xa9", "n": [1,"a", 1], "idx": {"id": "ab", "x": {"y": [true]}}}',
+    "date": b"2024-02-30", "counted": b'"a\xc3\xa9bc"', "choice": b"foo", "lazy": b"aab",
+}
+
+
+DEFINITIONS: dict[str, sg.Definition] = {
+    **{name: sg.Regex(pattern) for name, pattern in PATTERNS.items()},
+    **{name: sg.JsonSchema(schema) for name, schema in SCHEMAS.items()},
+}
 
 
 def main() -> None:
     vocabulary = small_vocabulary()
     FOLDER.mkdir(exist_ok=True)
     expected = {}
-    for name, pattern in PATTERNS.items():
-        index = sg.compile(sg.Regex(pattern), vocabulary, eager=name != "lazy")
+    for name, definition in DEFINITIONS.items():
+        index = sg.compile(definition, vocabulary, eager=name != "lazy")
         index.compile_seconds = 0.0
         expected[name] = masks_along(index, TEXTS[name])
         index.save(FOLDER / f"{name}.sgx")

@@ -228,6 +228,64 @@ class TestInspect:
         assert result.stderr.startswith("error: ")
 
 
+class TestJsonSchema:
+    @pytest.fixture(autouse=True)
+    def files(self, run: Run) -> None:  # after `run` has changed into the test's folder
+        Path("point.json").write_text(json.dumps({"properties": {"x": {"type": "integer"}}, "required": ["x"]}))
+        Path("some.toml").write_text(
+            "[definitions.point]\nfile = 'point.json'\nwhitespace = 'compact'\nadditional_properties = false\n"
+            "[definitions.set]\njson_schema = '{\"type\": \"array\", \"uniqueItems\": true}'\nlenient = true\n"
+        )
+        Path("loose.toml").write_text(
+            "[definitions.set]\njson_schema = '{\"type\": \"array\", \"uniqueItems\": true}'\nlenient = true\n"
+        )
+        Path("cli_models.py").write_text("class Model:\n    schema = {'enum': ['a', 'b']}\n")
+
+    def test_a_file_is_compiled_and_checked(self, run: Run, tokenizer: Path) -> None:
+        compiled = run("compile", "point.json", "-o", "point.sgx", "-t", tokenizer, "--json")
+        assert compiled.exit_code == 0, compiled.output
+        assert json.loads(compiled.stdout)["relaxations"] == []
+        assert run("check", "point.sgx", '{"x": 1, "y": [true]}').exit_code == 0
+        result = run("check", "point.sgx", '{"x": tru')
+        assert result.exit_code == 1
+        assert result.stdout.splitlines()[0] == "not accepted: 't' does not fit (byte 6, line 1, column 7)"
+        assert json.loads(run("inspect", "point.sgx", "--json").stdout)["kind"] == "json_schema"
+
+    def test_an_object_of_a_module(self, run: Run, tokenizer: Path) -> None:
+        result = run("compile", "cli_models:Model.schema", "-o", "model.sgx", "-t", tokenizer)
+        assert result.exit_code == 0, result.output
+        assert run("check", "model.sgx", '"b"').exit_code == 0
+
+    def test_what_was_relaxed_is_said(self, run: Run, tokenizer: Path) -> None:
+        result = run("compile", "loose.toml", "-o", "set.sgx", "-t", tokenizer)
+        assert result.exit_code == 0, result.output
+        assert "relaxed: " in result.stderr
+        assert "uniqueItems" in result.stderr
+        assert "uniqueItems" in run("inspect", "set.sgx").stdout
+        assert len(json.loads(run("inspect", "set.sgx", "--json").stdout)["relaxations"]) == 1
+
+    def test_warm_takes_files_manifests_and_modules(self, run: Run, tokenizer: Path) -> None:
+        Path("broken.json").write_text('{"type": "objec"}')
+        result = run("warm", ".", "cli_models:Model.schema", "-t", tokenizer, "--cache", "../kept", "--json")
+        assert result.exit_code == 1
+        report = json.loads(result.stdout)
+        assert [entry["name"] for entry in report["warmed"]] == ["set", "point", "point", "set", "Model.schema"]
+        (failed,) = report["failed"]
+        assert (failed["name"], failed["where"]) == ("broken", "broken.json:1, /type")
+
+    @pytest.mark.parametrize(
+        ("file", "message"),
+        [("absent.json", "No such file"), ("bad.json", "line 1, column 2"), ("cli_models:Absent", "has no Absent")],
+    )
+    def test_mistakes_are_one_line(self, run: Run, tokenizer: Path, file: str, message: str) -> None:
+        Path("bad.json").write_text("{")
+        result = run("compile", file, "-o", "x.sgx", "-t", tokenizer)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("error: ")
+        assert message in line
+
+
 class TestCheck:
     def test_accepted(self, run: Run, month: Path) -> None:
         result = run("check", month, "2024-05")

@@ -44,7 +44,7 @@ BLOCKS = blocks()
 
 @pytest.mark.parametrize(("place", "runs", "source"), BLOCKS, ids=[place for place, _, _ in BLOCKS])
 def test_python_blocks_run(place: str, runs: bool, source: str) -> None:
-    code = compile(source, place, "exec")
+    code = compile(source, place, "exec", dont_inherit=True)  # a reader has no annotations of the future
     if runs:
         exec(code, {"__name__": "example"})
 

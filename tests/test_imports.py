@@ -21,9 +21,11 @@ SHARED = (
     "definitions",
     "errors",
     "folders",
+    "json_text",
     "kernels",
     "progress",
     "runtime.container",
+    "schemas",
     "vocabulary",
 )
 
@@ -51,6 +53,7 @@ THIRD_PARTY = {
         "numpy",
         "numba",
         "platformdirs",
+        "pydantic",  # the source of schemas that are types
         # the sources of vocabularies
         "transformers",
         "tokenizers",
@@ -61,7 +64,7 @@ THIRD_PARTY = {
 }
 
 #: Heavy packages that `import structgen` must leave alone.
-LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich")
+LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic")
 
 
 class Import(NamedTuple):
@@ -150,7 +153,7 @@ def test_third_party_packages_stay_in_their_part() -> None:
 
 def test_import_is_cheap() -> None:
     script = (
-        "import sys, structgen; structgen.Regex, structgen.Budget, structgen.Error;"
+        "import sys, structgen; structgen.Regex, structgen.JsonSchema({}), structgen.Budget, structgen.Error;"
         f"print([name for name in {LOADED_LATER!r} if name in sys.modules])"
     )
     assert python(script) == "[]"

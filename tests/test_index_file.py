@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from make_golden import FOLDER, PATTERNS, TEXTS, masks_along
+from make_golden import DEFINITIONS, FOLDER, PATTERNS, TEXTS, masks_along
 from naive import small_vocabulary
 
 import structgen as sg
@@ -23,13 +23,13 @@ from structgen.runtime.rows import RowPool, decode_gaps, encode_gaps
 VOCABULARY = small_vocabulary()
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", DEFINITIONS)
 def test_golden_files(name: str) -> None:
     index = sg.Index.load(FOLDER / f"{name}.sgx")
     expected = json.loads((FOLDER / "masks.json").read_text())[name]
     assert masks_along(index, TEXTS[name]) == expected
-    assert index.definition == sg.Regex(PATTERNS[name]).canonical()
-    assert masks_along(sg.compile(sg.Regex(PATTERNS[name]), VOCABULARY), TEXTS[name]) == expected
+    assert index.definition == DEFINITIONS[name].canonical()
+    assert masks_along(sg.compile(DEFINITIONS[name], VOCABULARY), TEXTS[name]) == expected
 
 
 def test_save_and_load_in_another_process(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def exercise(index: sg.Index, random_source: random.Random) -> None:
     index.machine.fill(threads=1, meter=None)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", DEFINITIONS)
 def test_mutations_are_refused_or_still_valid(name: str) -> None:
     """Thousands of files with a few bytes changed, cut or repeated, checksum made right: never a crash."""
-    index = sg.compile(sg.Regex(PATTERNS[name]), VOCABULARY, eager=name != "lazy")
+    index = sg.compile(DEFINITIONS[name], VOCABULARY, eager=name != "lazy")
     original = index.to_bytes()
     random_source = random.Random(name)
     refused = 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from structgen.definitions import Regex
-from structgen.errors import DefinitionError
+from structgen.definitions import JsonSchema, Regex
+from structgen.errors import BudgetExceededError, DefinitionError, StructgenError
 from structgen.loading import load_definitions, read_definitions
 
 
@@ -111,6 +112,15 @@ id = { file = "sub/uuid.regex" }
             ("regex = 'a'\nflags = 'q'", "flags is 'q'"),
             ("regex = 'a'\nflags = 2", "flags is 2"),
             ("regex = 'a'\nmax_tokens = 2", "unknown key 'max_tokens'"),
+            ("regex = 'a'\nlenient = true", "lenient is an option of JSON Schemas"),
+            ("json_schema = 3", "json_schema is neither"),
+            ("json_schema = '[1]'", "a schema is an object or a boolean, got list"),
+            ("json_schema = true\nescapes = 'none'", "escapes is 'none'"),
+            ("json_schema = true\nflags = 'i'", "unknown key 'flags'"),
+            ("python = 'absent_module'", "not MODULE:NAME"),
+            ("python = 'absent_module:Name'", "cannot import absent_module"),
+            ("python = 'string:Absent'", "string has no Absent"),
+            ("python = 'string:digits'", "cannot compile a str"),
             ("words = ['a']\nflags = 'i'", "unknown key 'flags'"),
             ("words = []", "words is not"),
             ("words = ['a', 1]", "words is not"),
@@ -149,6 +159,106 @@ id = { file = "sub/uuid.regex" }
             assert caught.value.where == f"{path}{line}"
 
 
+class TestSchemas:
+    def test_a_file_is_one_schema(self, tmp_path: Path) -> None:
+        path = write(tmp_path, "point.json", b'\xef\xbb\xbf{\n  "type": "number",\n  "minimum": 0.10\n}\n')
+        (named,) = load_definitions([path])
+        assert named.definition == JsonSchema('{"type": "number", "minimum": 0.10}')
+        assert (named.name, named.path, named.line) == ("point", path, 1)
+
+    @pytest.mark.parametrize(
+        ("content", "kind", "place"),
+        [
+            ('{"type": "number",\n}', DefinitionError, ", line 2, column 1"),
+            ("", DefinitionError, ", line 1, column 1"),
+            ("[]", DefinitionError, ""),
+            ('{"minimum": Infinity}', DefinitionError, ""),
+            ('{"not": ' * 20_000, BudgetExceededError, ""),
+        ],
+    )
+    def test_mistakes_name_the_file(
+        self, tmp_path: Path, content: str, kind: type[StructgenError], place: str
+    ) -> None:
+        path = write(tmp_path, "odd.json", content)
+        (failure,) = read_definitions([path]).failures
+        assert type(failure) is kind
+        assert failure.where == f"{path}{place}"
+
+    def test_manifests_take_options(self, tmp_path: Path) -> None:
+        write(tmp_path, "point.json", '{"type": "number"}')
+        path = write(
+            tmp_path,
+            "all.toml",
+            """\
+[definitions]
+file = { file = "point.json", whitespace = "any", max_whitespace = 3, escapes = "ascii" }
+text = { json_schema = '{"type": "object"}', property_order = "any", additional_properties = false }
+
+[definitions.table.json_schema]
+type = "object"
+required = ["a"]
+""",
+        )
+        found = {named.name: named.definition for named in load_definitions([path])}
+        assert found["file"] == JsonSchema({"type": "number"}, whitespace="any", max_whitespace=3, escapes="ascii")
+        assert found["text"] == JsonSchema({"type": "object"}, property_order="any", additional_properties=False)
+        assert found["table"] == JsonSchema({"type": "object", "required": ["a"]})
+
+
+class TestObjects:
+    @pytest.fixture(autouse=True)
+    def module(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.chdir(tmp_path)
+        write(
+            tmp_path,
+            "shop/items.py",
+            "from structgen import Regex\n"
+            "class Item:\n    schema = {'type': 'object'}\n    code = Regex('[A-Z]{3}')\n"
+            "name = 'a str'\n",
+        )
+        write(tmp_path, "shop/broken.py", "1 / 0\n")
+        yield
+        for name in [name for name in sys.modules if name.split(".")[0] == "shop"]:
+            del sys.modules[name]
+
+    def test_definitions_and_schemas_of_a_module(self, tmp_path: Path) -> None:
+        schema, code = load_definitions(["shop.items:Item.schema", "shop.items:Item.code"])
+        assert schema.definition == JsonSchema({"type": "object"})
+        assert (schema.name, schema.line, schema.where) == ("Item.schema", 0, "shop.items:Item.schema")
+        assert code.definition == Regex("[A-Z]{3}")
+        assert str(tmp_path) not in sys.path
+
+    def test_options_are_for_schemas(self, tmp_path: Path) -> None:
+        path = write(
+            tmp_path,
+            "m.toml",
+            "[definitions]\na = { python = 'shop.items:Item.schema', whitespace = 2 }\n"
+            "b = { python = 'shop.items:Item.code', whitespace = 2 }\n",
+        )
+        reading = read_definitions([path])
+        assert [named.definition for named in reading.definitions] == [JsonSchema({"type": "object"}, whitespace=2)]
+        assert [failure.where for failure in reading.failures] == [f"{path}:3"]
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("shop.items:Absent", "shop.items has no Absent"),
+            ("shop.items:name", "cannot compile a str"),
+            ("shop.absent:name", "No module named"),
+            ("shop.broken:name", "ZeroDivisionError"),
+        ],
+    )
+    def test_mistakes_name_the_object(self, name: str, message: str) -> None:
+        (failure,) = read_definitions([name]).failures
+        assert message in failure.what
+        assert failure.where == name
+
+    def test_a_file_of_that_name_comes_first(self, tmp_path: Path) -> None:
+        write(tmp_path, "shop:items", "")
+        with pytest.raises(DefinitionError, match="suffix"):
+            load_definitions(["shop:items"])
+
+
 class TestFolders:
     def test_are_walked_in_order_without_hidden_files(self, tmp_path: Path) -> None:
         for name in ("b.regex", "a.regex", "sub/c.words", ".hidden.regex", ".git/d.regex", "README.md"):
@@ -183,11 +293,11 @@ class TestFolders:
 
 
 class TestNamedDirectly:
-    @pytest.mark.parametrize("name", ["README.md", "schema.json", "noext"])
+    @pytest.mark.parametrize("name", ["README.md", "schema.yaml", "noext"])
     def test_an_unknown_suffix_is_an_error(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DefinitionError, match="suffix") as caught:
             load_definitions([write(tmp_path, name, "{}")])
-        assert ".regex, .words, .toml" in caught.value.remedy
+        assert ".regex, .words, .json, .toml" in caught.value.remedy
 
     @pytest.mark.parametrize("name", ["absent", "absent.regex"])
     def test_a_missing_path_is_an_error(self, tmp_path: Path, name: str) -> None:

@@ -19,7 +19,9 @@ def compile(
     tokenizer: options.Tokenizer,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", show_default=False, help="A file that holds one definition."),
+        typer.Argument(
+            metavar="FILE", show_default=False, help="A file that holds one definition, or MODULE:NAME."
+        ),
     ] = None,
     regex: Annotated[str | None, typer.Option(metavar="PATTERN", help="A pattern, instead of FILE.")] = None,
     lazy: Annotated[
@@ -35,6 +37,8 @@ def compile(
     \b
     [bold]Examples[/]
       structgen compile date.regex -o date.sgx -t ./llama-3
+      structgen compile person.json -o person.sgx -t ./llama-3
+      structgen compile app.models:Person -o person.sgx -t ./llama-3
       structgen compile --regex '[0-9]{4}-[0-9]{2}' -o month.sgx -t tekken
     """
     from ..api import compile as compile_definition
@@ -53,6 +57,8 @@ def compile(
                 threads=core_count(),
             )
     index.save(output)
+    for relaxed in index.relaxations:
+        typer.echo(f"relaxed: {relaxed}", err=True)
     if as_json:
         options.print_json(
             {
@@ -61,6 +67,7 @@ def compile(
                 "rows": index.row_count,
                 "bytes": index.nbytes,
                 "seconds": index.compile_seconds,
+                "relaxations": list(index.relaxations),
             }
         )
     else:

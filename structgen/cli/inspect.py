@@ -10,6 +10,9 @@ import typer
 from . import options
 from .console import format_bytes
 
+#: Characters of a definition that a terminal gets to see; ``--json`` has all.
+_SHOWN = 300
+
 
 def inspect(
     index_file: Annotated[Path, typer.Argument(metavar="INDEX", show_default=False, help="An index file.")],
@@ -31,6 +34,7 @@ def inspect(
     facts = {
         "kind": index.kind,
         "definition": index.definition,
+        "relaxations": list(index.relaxations),
         "states": index.states,
         "rows": index.row_count,
         "complete": index.complete,
@@ -45,9 +49,10 @@ def inspect(
         options.print_json(facts)
         return
     missing = "" if index.complete else ", the others are worked out when needed"
+    definition = index.definition
     lines = {
         "kind": index.kind,
-        "definition": index.definition,
+        "definition": definition if len(definition) <= _SHOWN else f"{definition[:_SHOWN]}…",
         "states": f"{index.states:,}",
         "rows": f"{index.row_count:,}{missing}",
         "size": f"{format_bytes(index.nbytes)} in memory, {format_bytes(index_file.stat().st_size)} on disk",
@@ -55,5 +60,5 @@ def inspect(
         "vocabulary": f"{vocabulary.size:,} ids, EOS {list(vocabulary.eos_ids)}",
         "fingerprint": index.vocabulary_fingerprint,
     }
-    for name, value in lines.items():
+    for name, value in [*lines.items(), *(("relaxed", each) for each in index.relaxations)]:
         typer.echo(f"{name:<12} {value}")

@@ -69,7 +69,7 @@ def warm(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Definition files (.regex, .words), manifests (.toml), or folders of them.",
+            help="Definition files (.regex, .words, .json), manifests (.toml), folders of them, or MODULE:NAME.",
         ),
     ],
     tokenizer: options.Tokenizer,
@@ -95,7 +95,8 @@ def warm(
     \b
     [bold]Examples[/]
       structgen warm schemas/ --tokenizer ./llama-3
-      structgen warm date.regex cities.words -t tekken --cache /srv/structgen
+      structgen warm date.regex person.json -t tekken --cache /srv/structgen
+      structgen warm app.models:Person app.tools:search -t ./llama-3
       structgen warm definitions.toml -t ./llama-3 --json > warmed.json
     """
     reading = _read(paths)
@@ -142,8 +143,8 @@ def _read(paths: Sequence[Path]) -> Reading:
     return reading
 
 
-def _unreadable(error: DefinitionError) -> Failed:
-    return Failed(Path(error.where).stem, error.what, error.where, error.remedy)
+def _unreadable(error: StructgenError) -> Failed:
+    return Failed(Path(error.where.split(", ")[0]).stem, error.what, error.where, error.remedy)
 
 
 class _Cancelled(Exception):

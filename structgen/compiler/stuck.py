@@ -7,16 +7,21 @@ configurations that tokens reach are enumerated, and each must reach a complete 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..errors import VocabularyError
 from ..runtime.automaton import AutomatonMachine
+from ..runtime.pushdown import PushdownMachine
+from ..runtime.pushdown_tables import PushdownTables
 
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
     """Raise `VocabularyError`, with an example, where some configuration cannot be finished."""
-    missing = _bytes_read(machine) & ~_single_bytes(machine)
+    missing = _bytes_in(machine.tables.edge_low, machine.tables.edge_high) & ~machine.vocabulary.single_bytes
     if not missing.any():
         return
     texts: dict[int, bytes] = {machine.tables.start: b""}
@@ -48,21 +53,6 @@ def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
         )
 
 
-def _bytes_read(machine: AutomatonMachine) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    read = np.zeros(257, np.int64)
-    np.add.at(read, machine.tables.edge_low, 1)
-    np.add.at(read, machine.tables.edge_high.astype(np.int64) + 1, -1)
-    return np.cumsum(read)[:256] > 0
-
-
-def _single_bytes(machine: AutomatonMachine) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    vocabulary = machine.vocabulary
-    single = np.flatnonzero(np.diff(vocabulary.offsets.astype(np.int64)) == 1)
-    have = np.zeros(256, np.bool_)
-    have[vocabulary.blob[vocabulary.offsets[single]]] = True
-    return have
-
-
 def _moves(machine: AutomatonMachine, config: int) -> dict[int, bytes]:
     """The configurations that one token leads to, each with the bytes of such a token."""
     trie, vocabulary = machine.vocabulary.trie, machine.vocabulary
@@ -82,3 +72,96 @@ def _moves(machine: AutomatonMachine, config: int) -> dict[int, bytes]:
             moves.setdefault(target, token or b"")
         node += 1
     return moves
+
+
+# -- automata with a stack ----------------------------------------------------------------------------------
+
+
+def check_stack_never_stuck(machine: PushdownMachine, meter: Meter) -> None:
+    """Raise `VocabularyError`, with an example, where some configuration cannot be finished.
+
+    Enough, whatever lies on a stack: every state that the vocabulary's bytes lead to can finish by single-byte
+    tokens alone. Where that fails, configurations are enumerated as far as the budget goes.
+    """
+    tables = machine.tables
+    single = machine.vocabulary.single_bytes
+    if single[_bytes_in(tables.edge_low, tables.edge_high)].all():
+        return
+    spelt = np.zeros(256, np.bool_)
+    spelt[machine.vocabulary.blob] = True
+    if not _unfinished(tables, single, spelt):
+        return
+    _check_configurations(machine, meter)
+
+
+def _bytes_in(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """``bool[256]``: the bytes that some range holds."""
+    read = np.zeros(257, np.int64)
+    np.add.at(read, low, 1)
+    np.add.at(read, high.astype(np.int64) + 1, -1)
+    found: NDArray[np.bool_] = np.cumsum(read)[:256] > 0
+    return found
+
+
+def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArray[np.bool_]) -> set[int]:
+    """States that bytes of tokens lead to, and that single-byte tokens alone do not finish."""
+    moves: dict[int, list[tuple[bool, bool, tuple[int, ...]]]] = {}
+    for state in range(tables.states):
+        by_target: dict[int, list[int]] = {}
+        for byte, target in tables.edges(state).items():
+            by_target.setdefault(target, []).append(byte)
+        moves[state] = []
+        for target, bytes_of in by_target.items():
+            by_single, by_any = bool(single[bytes_of].any()), bool(spelt[bytes_of].any())
+            if target < tables.states:
+                moves[state].append((by_single, by_any, (target,)))
+                continue
+            for record, sequence in tables.moves[target - tables.states]:
+                firsts = [()] if record is None else [(s,) for s in record[2:] if s >= 0]
+                moves[state] += [(by_single, by_any, (*first, *sequence)) for first in firsts]
+    reached = {tables.start}
+    for state in (queue := [tables.start]):
+        for _, by_any, sequence in moves[state]:
+            new = set(sequence) - reached if by_any else set()
+            reached |= new
+            queue += new
+    finished = {state for state in reached if tables.returns[state]}
+    growing = True
+    while growing:
+        growing = False
+        for state in reached - finished:
+            if any(by_single and finished.issuperset(sequence) for by_single, _, sequence in moves[state]):
+                finished.add(state)
+                growing = True
+    return reached - finished
+
+
+def _check_configurations(machine: PushdownMachine, meter: Meter) -> None:
+    """Every configuration that tokens reach must reach a complete text."""
+    doing = "checking that the vocabulary can finish every text"
+    texts: dict[Any, bytes] = {machine.start: b""}
+    into: dict[Any, set[Any]] = {}
+    for config in (queue := [machine.start]):
+        meter.check_time(doing)
+        meter.check_states(len(texts), doing)
+        row = machine.row(config).view(np.uint32)
+        for token in np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist():
+            target = machine.advance(config, token)
+            if target is None:
+                continue  # an EOS id
+            into.setdefault(target, set()).add(config)
+            if target not in texts:
+                texts[target] = texts[config] + (machine.vocabulary.token(token) or b"")
+                queue.append(target)
+    finishing = [config for config in texts if machine.is_accepting(config)]
+    finished = set(finishing)
+    while finishing:
+        new = into.get(finishing.pop(), set()) - finished
+        finished |= new
+        finishing += new
+    stuck = min((text for config, text in texts.items() if config not in finished), key=len, default=None)
+    if stuck is not None:
+        raise VocabularyError(
+            f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
+            remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
+        )

@@ -240,6 +240,11 @@ class AutomatonMachine:
         found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
         return found
 
+    @property
+    def known_rows(self) -> int:
+        """How many states' rows have been worked out so far."""
+        return self._n - len(self.missing())
+
     def is_complete(self) -> bool:
         """Whether every state's rows have been worked out."""
         return not (self._row_of == _MISSING).any()
@@ -269,8 +274,12 @@ class AutomatonMachine:
         segments = sum(8 * len(s.rows) for s in self._segmented)
         return self.tables.nbytes + self.pool.nbytes + 2 * self._n + segments
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
-        """The sections of the file format (see docs/format.md)."""
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section, beyond what every index has."""
+        return {}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md); always self-contained."""
         with self._lock:
             sections = self.tables.to_sections() | self.pool.to_sections()
             # 0: missing; 1 + r: row r; 1 + rows + k: the k-th state whose row depends on a count.

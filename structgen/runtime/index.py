@@ -15,9 +15,17 @@ from ..errors import FormatError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import AutomatonMachine, Match
 from .container import Buffer, pack, unpack
+from .pushdown import PushdownMachine
 
-#: Which machine reads the sections of which kind of index. Tables with a stack will be further entries.
-MACHINES = {"regex": AutomatonMachine, "fsm": AutomatonMachine}
+#: The machines behind indexes; what guides need of them is `structgen.runtime.machine.Machine`.
+AnyMachine = AutomatonMachine | PushdownMachine
+
+#: Which machine reads the sections of which kind of index.
+MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine]] = {
+    "regex": AutomatonMachine,
+    "fsm": AutomatonMachine,
+    "json_schema": PushdownMachine,
+}
 
 
 class Index:
@@ -44,7 +52,7 @@ class Index:
         self,
         kind: str,
         definition: str,
-        machine: AutomatonMachine,
+        machine: AnyMachine,
         *,
         origin: str = "compiled",
         compile_seconds: float = 0.0,
@@ -55,7 +63,7 @@ class Index:
         self.machine = machine
         self.origin = origin
         self.compile_seconds = compile_seconds
-        #: What a lenient compile approximated; always empty for a regex.
+        #: What a lenient compile approximated, a line for each thing; always empty for a regex.
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
 
@@ -111,8 +119,9 @@ class Index:
             "start": self.machine.tables.start,
             "compile_seconds": round(self.compile_seconds, 6),
             "relaxations": list(self.relaxations),
+            **self.machine.to_meta(),
         }
-        sections = self.machine.to_sections()
+        sections = self.machine.to_sections(self_contained=with_vocabulary)
         if with_vocabulary:
             meta["eos_ids"] = list(self.vocabulary.eos_ids)
             meta["special_tokens"] = self.vocabulary.special_tokens

@@ -3,11 +3,16 @@
 A row is a *base* with some bits flipped. Base 0 is the empty row, so that a row of a few tokens is a short list
 of ids; further bases are whole rows, and a row that nearly equals one is a short list of differences. A row is
 stored whole, as a new base, when no list of at most half as many ids as it has words would do.
+
+Two more kinds of bases serve automata with a stack: an earlier row of the same pool, and a *shared* row, which
+belongs to the vocabulary (what may stand inside a string, say) and is kept outside the index. In memory a base is
+an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHARED + k`` shared row ``k``.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +21,12 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from .container import smallest
+
+#: Above this, a base is a shared row.
+SHARED = 1 << 30
+
+#: Lists of at least this many ids are compared with this many earlier ones when an index is finished.
+_WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 
 #: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
 DECODED_BYTES = 64 << 20
@@ -55,6 +66,8 @@ class RowPool:
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
         self._decoded: dict[int, NDArray[np.int32]] = {}
+        self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
+        self.shared: list[Callable[[], NDArray[np.uint32]]] = []  # how to get each shared row
 
     @property
     def longest_list(self) -> int:
@@ -92,6 +105,51 @@ class RowPool:
             return self.add_ids(kernels.set_bits(row, np.zeros_like(row), bits))
         return self._add(key, base, encode_gaps(kernels.set_bits(row, self._bases[base - 1], bits)))
 
+    def add_difference(self, row: int, ids: NDArray[Any]) -> int:
+        """The number of the row that differs from ``row`` in these token ids, ascending."""
+        if not len(ids):
+            return row
+        base, gaps = self._row(row)
+        if base == 0 and not len(gaps):
+            return self.add_ids(ids) if len(ids) <= self.longest_list else self._add_list(-1 - row, ids)
+        return self._add_list(-1 - row, ids)
+
+    def union(self, row: int, other: int) -> int:
+        """The number of the row of the tokens in either."""
+        bits = self.dense(row).view(np.uint32)
+        base, gaps = self._row(other)
+        if base == 0:
+            ids = decode_gaps(gaps)
+            ids = ids[(bits[ids >> 5] >> (ids & np.uint32(31))) & 1 == 0]
+        else:
+            more = self.dense(other).view(np.uint32) & ~bits
+            ids = np.flatnonzero(np.unpackbits(more.view(np.uint8), bitorder="little")).astype(np.uint32)
+        return self.add_difference(row, ids)
+
+    def add_to(self, row: NDArray[np.int32], number: int) -> None:
+        """Set the bits of a pool's row in ``row``, ``int32[words]``."""
+        base, gaps = self._row(number)
+        if base != 0 or len(gaps) > _SHORT:
+            row |= self.dense(number)
+        else:
+            _set_gaps(row, gaps)
+
+    def add_shared(self, source: Callable[[], NDArray[np.uint32]]) -> int:
+        """The number of a row that is kept elsewhere; ``source`` is asked for it when it is first needed."""
+        self.shared.append(source)
+        return self._add_list(SHARED + len(self.shared) - 1, np.zeros(0, np.uint32))
+
+    def is_shared(self, row: int, shared: int) -> bool:
+        """Whether a row is this shared row and nothing more."""
+        if row >= len(self):
+            return False
+        base, gaps = self._row(row)
+        return base == SHARED + shared and not len(gaps)
+
+    def _add_list(self, base: int, ids: NDArray[Any]) -> int:
+        gaps = encode_gaps(ids)
+        return self._add(base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*", base, gaps)
+
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):
             wider = np.empty((2 * self._n_bases + 2, self.words), np.uint32)
@@ -115,17 +173,47 @@ class RowPool:
             self._known = {}
             for number in range(len(self)):
                 base, gaps = self._row(number)
-                self._known.setdefault(gaps.tobytes() if base == 0 else _digest(self.dense(number)), number)
+                if base == 0:
+                    key = gaps.tobytes()
+                elif 0 < base < SHARED:
+                    key = _digest(self.dense(number))
+                else:
+                    key = base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*"
+                self._known.setdefault(key, number)
         return self._known
 
     def compact(self) -> None:
         """Move all rows to flat arrays of just their size. More can still be added."""
+        self._rebase()
         sections = self.to_sections()
         self._base, self._start, self._gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
         self._bases = sections["bases"].copy()
+        self._flat_bases, self._flat_shared = self._n_bases, len(self.shared)
         self._added = []
         self._known = None
         self._decoded.clear()
+
+    def _rebase(self) -> None:
+        """Turn long lists among the added rows into differences from earlier ones that have most ids in common."""
+        flat, size = len(self._base), self.size
+        earlier: list[tuple[int, int, NDArray[np.bool_]]] = []  # row, ids, and which they are
+        for i, (base, gaps) in enumerate(self._added):
+            if base != 0 or len(gaps) < _WORTH_REBASING:
+                continue
+            ids = decode_gaps(gaps)
+            best, fewest = -1, len(ids)
+            for row, count, member in earlier:
+                if abs(count - len(ids)) < fewest:
+                    differ = count + len(ids) - 2 * int(np.count_nonzero(member[ids]))
+                    if differ < fewest:
+                        best, fewest = row, differ
+            if 2 * fewest < len(ids):
+                member = next(m for row, _, m in earlier if row == best)
+                self._added[i] = -1 - best, encode_gaps(np.setxor1d(np.flatnonzero(member), ids))
+            elif len(earlier) < _REBASING_CANDIDATES:
+                member = np.zeros(size, np.bool_)
+                member[ids] = True
+                earlier.append((flat + i, len(ids), member))
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -135,10 +223,14 @@ class RowPool:
         if found is not None:
             return found
         base, gaps = self._row(row)
-        if base and not len(gaps):
-            bits = self._bases[base - 1]
+        if base == 0:
+            bits = np.zeros(self.words, np.uint32)
+        elif base < 0:
+            bits = self.dense(-1 - base).view(np.uint32)  # a few levels at most, see `from_sections`
         else:
-            bits = self._bases[base - 1].copy() if base else np.zeros(self.words, np.uint32)
+            bits = self.shared[base - SHARED]() if base >= SHARED else self._bases[base - 1]
+        if len(gaps):
+            bits = bits.copy() if base else bits
             _flip_gaps(bits, gaps)
         dense: NDArray[np.int32] = bits.view(np.int32)
         dense.flags.writeable = False
@@ -151,22 +243,43 @@ class RowPool:
         flat = len(self._base)
         if number >= flat:
             return self._added[number - flat]
-        return int(self._base[number]), self._gaps[int(self._start[number]) : int(self._start[number + 1])]
+        stored, gaps = int(self._base[number]), self._gaps[int(self._start[number]) : int(self._start[number + 1])]
+        if stored <= self._flat_bases:
+            return stored, gaps
+        stored -= self._flat_bases + 1
+        return (SHARED + stored if stored < self._flat_shared else self._flat_shared - 1 - stored), gaps
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/format.md)."""
         ends = int(self._start[-1]) + np.cumsum([len(gaps) for _, gaps in self._added], dtype=np.int64)
+        base = np.array([b for b, _ in self._added], np.int64)
+        if len(self._base) and (self._flat_bases, self._flat_shared) != (self._n_bases, len(self.shared)):
+            flat = np.array([self._row(number)[0] for number in range(len(self._base))], np.int64)
+        else:
+            flat = self._base
+        # In the file: 0, the whole rows, the shared rows, the rows.
+        base = np.where(base >= SHARED, base - SHARED + self._n_bases + 1, base)
+        base = np.where(base < 0, self._n_bases + len(self.shared) - base, base)
+        if flat is not self._base:
+            flat = np.where(flat >= SHARED, flat - SHARED + self._n_bases + 1, flat)
+            flat = np.where(flat < 0, self._n_bases + len(self.shared) - flat, flat)
         return {
             "bases": self._bases[: self._n_bases],
-            "row_base": smallest(np.append(self._base, np.array([b for b, _ in self._added], np.int64))),
+            "row_base": smallest(np.append(flat, base)),
             "row_start": smallest(np.append(self._start, ends)),
             "row_gaps": np.concatenate([self._gaps, *(gaps for _, gaps in self._added)]),
         }
 
     @classmethod
-    def from_sections(cls, size: int, sections: dict[str, NDArray[Any]], where: str) -> RowPool:
+    def from_sections(
+        cls,
+        size: int,
+        sections: dict[str, NDArray[Any]],
+        where: str,
+        shared: Sequence[Callable[[], NDArray[np.uint32]]] = (),
+    ) -> RowPool:
         """Rows used where they lie, after a check of every index in them. Raises `FormatError`."""
         pool = cls(size)
         try:
@@ -181,16 +294,34 @@ class RowPool:
             and row_base.dtype.kind == row_start.dtype.kind == "u" and gaps.dtype == np.uint16
             and len(starts) == len(row_base) + 1 and starts[0] == 0 and starts[-1] == len(gaps)
             and not (np.diff(starts) < 0).any()
-            and (not len(row_base) or int(row_base.max()) <= len(bases))
+            and _bases_are_sound(row_base, len(bases), len(shared))
             and (size % 32 == 0 or not (bases[:, -1] >> np.uint32(size % 32)).any())
-            and _largest_ids(gaps, starts) < size
+            and largest_ids(gaps, starts) < size
         )  # fmt: skip
         if not sound:
             raise FormatError("the rows point outside the vocabulary or the pool", where=where)
         pool._base, pool._start, pool._gaps = row_base, row_start, gaps
         pool._bases, pool._n_bases = bases, len(bases)
+        pool._flat_bases, pool._flat_shared, pool.shared = len(bases), len(shared), list(shared)
         pool._known = None
         return pool
+
+
+#: How long a chain of rows that are each the base of the next may be.
+_LONGEST_CHAIN = 64
+
+
+def _bases_are_sound(row_base: NDArray[Any], bases: int, shared: int) -> bool:
+    """Whether every base is there, and every row that is a base comes before its users, in short chains."""
+    rows = row_base.astype(np.int64) - (1 + bases + shared)
+    if (rows >= np.arange(len(rows))).any():
+        return False
+    for _ in range(_LONGEST_CHAIN):
+        chained = rows >= 0
+        if not chained.any():
+            return True
+        rows = np.where(chained, rows[np.maximum(rows, 0)], rows)
+    return False
 
 
 def _digest(row: NDArray[Any]) -> bytes:
@@ -204,10 +335,11 @@ _LONG_GAP = 0xFFFF
 
 def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
-    steps = np.diff(ids.astype(np.int64), prepend=0)
-    long = steps // _LONG_GAP
-    if not long.any():
+    steps = ids.astype(np.int64)
+    steps[1:] -= steps[:-1].copy()
+    if not len(steps) or int(steps.max()) < _LONG_GAP:
         return steps.astype(np.uint16)
+    long = steps // _LONG_GAP
     gaps = np.full(len(steps) + int(long.sum()), _LONG_GAP, np.uint16)
     gaps[np.cumsum(long + 1) - 1] = steps % _LONG_GAP
     return gaps
@@ -232,11 +364,20 @@ def _flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
             words[position >> 5] ^= 1 << (position & 31)
 
 
+def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
+    """Set the bits of a short list of ids."""
+    words, position = row.view(np.uint32).data, 0
+    for gap in gaps.tolist():
+        position += gap
+        if gap != _LONG_GAP:
+            words[position >> 5] |= 1 << (position & 31)
+
+
 #: Where the two ways take equally long, about 8 µs.
 _SHORT = 40
 
 
-def _largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:
+def largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:
     """The largest position that any of the lists reaches; -1 where there is none."""
     sums = np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)])
     return int((sums[starts[1:]] - sums[starts[:-1]]).max(initial=-1))

@@ -19,6 +19,34 @@ DEAD = -1
 SET, INC = 0, 1
 
 
+def byte_classes(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """``uint8[256]``: bytes that no range tells apart have the same class, numbered in their order."""
+    cuts = np.zeros(257, np.bool_)
+    cuts[low] = True
+    cuts[high.astype(np.int64) + 1] = True
+    cuts[0] = False
+    return np.cumsum(cuts[:256]).astype(np.uint8)
+
+
+def dense_table(
+    edge_start: NDArray[Any],
+    low: NDArray[np.uint8],
+    high: NDArray[np.uint8],
+    target: NDArray[np.int64],
+    classes: NDArray[np.uint8],
+) -> NDArray[np.int32]:
+    """``int32[states, classes]``: the target of the range that a class lies in, `DEAD` where there is none."""
+    states = len(edge_start) - 1
+    source = np.repeat(np.arange(states), np.diff(edge_start.astype(np.int64)))
+    first = classes[low].astype(np.int64)
+    width = classes[high].astype(np.int64) - first + 1
+    edge = np.repeat(np.arange(len(source)), width)
+    column = first[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(width) - width, width)
+    table = np.full((states, int(classes[-1]) + 1), DEAD, np.int32)
+    table[source[edge], column] = target[edge]
+    return table
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A byte automaton with at most one live counter, transitions as ranges of bytes.
@@ -63,25 +91,13 @@ class Tables:
 
     def classes(self) -> NDArray[np.uint8]:
         """``uint8[256]``: bytes that no transition tells apart have the same class, numbered in their order."""
-        cuts = np.zeros(257, np.bool_)
-        cuts[self.edge_low] = True
-        cuts[self.edge_high.astype(np.int64) + 1] = True
-        cuts[0] = False
-        return np.cumsum(cuts[:256]).astype(np.uint8)
+        return byte_classes(self.edge_low, self.edge_high)
 
     def dense(self, classes: NDArray[np.uint8]) -> NDArray[np.int32]:
         """The form for kernels: ``int32[states, classes]``, -1 dead, ``-2 - r`` for record ``r``."""
-        counts = np.diff(self.edge_start.astype(np.int64))
-        source = np.repeat(np.arange(self.states), counts)
-        low = classes[self.edge_low].astype(np.int64)
-        width = classes[self.edge_high].astype(np.int64) - low + 1
-        edge = np.repeat(np.arange(len(source)), width)
-        column = low[edge] + np.arange(len(edge)) - np.repeat(np.cumsum(width) - width, width)
         target = self.edge_target.astype(np.int64)
         target = np.where(target >= self.states, self.states - 2 - target, target)
-        table = np.full((self.states, int(classes[-1]) + 1), DEAD, np.int32)
-        table[source[edge], column] = target[edge]
-        return table
+        return dense_table(self.edge_start, self.edge_low, self.edge_high, target, classes)
 
     @property
     def nbytes(self) -> int:

@@ -63,6 +63,8 @@ class Vocabulary:
         self.special_tokens = dict(special_tokens or {})
         self._check()
         self.bytes = blob.tobytes()
+        #: Rows that depend on the vocabulary and a string's automaton alone; see `structgen.runtime.stack_rows`.
+        self.shared_rows: dict[bytes, Any] = {}
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -209,6 +211,14 @@ class Vocabulary:
             row[i >> 5] |= np.uint32(1 << (i & 31))
         row.flags.writeable = False
         return row.view(np.int32)
+
+    @cached_property
+    def single_bytes(self) -> NDArray[np.bool_]:
+        """``bool[256]``: the bytes that are a token by themselves."""
+        single = np.flatnonzero(np.diff(self.offsets.astype(np.int64)) == 1)
+        have = np.zeros(256, np.bool_)
+        have[self.blob[self.offsets[single]]] = True
+        return have
 
     @cached_property
     def trie(self) -> Trie:

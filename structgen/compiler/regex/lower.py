@@ -54,14 +54,17 @@ def regex_to_dfa(tree: Node, meter: Meter) -> Dfa:
     return dfa
 
 
-def language(tree: Node, meter: Meter, *, edges: bool = True, suffix: bool = False, prefix: bool = False) -> Dfa:
+def language(
+    tree: Node, meter: Meter, *, edges: bool = True, suffix: bool = False, prefix: bool = False, count: bool = True
+) -> Dfa:
     """The minimal automaton of a tree, possibly without states.
 
     ``edges``: the tree stands for the whole text, so that look-around at its ends is decided here.
-    ``suffix`` and ``prefix``: any bytes may follow, or come before.
+    ``suffix`` and ``prefix``: any bytes may follow, or come before. ``count``: large repeats may become counted
+    loops, with which the algebra of automata can't go on.
     """
     facts = measure(tree)
-    counted = set() if facts[id(tree)].has_looks else countable(tree, facts)
+    counted = countable(tree, facts) if count and not facts[id(tree)].has_looks else set()
     while True:
         _check_size(tree, facts, counted, meter)
         build = _Construction(facts, counted, edges)

@@ -1,0 +1,72 @@
+"""The algebra of schemas: a document in, the normal form of its values out. `docs/json_algebra.md` has the rules."""
+
+from __future__ import annotations
+
+from ...budget import Meter
+from .assertions import Assertions
+from .conflicts import conflict
+from .distinct import Distinct
+from .dynamic import without_dynamic_references
+from .expansion import ARRAYS, OBJECTS, Expansion
+from .goals import Goal
+from .member_rules import Partitions
+from .nodes import Nodes
+from .schema import Document
+from .shapes import Values
+from .shaping import Shaping
+from .trimming import Draft, assemble, inhabited
+
+
+def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Values:
+    """Bring a schema into its normal form.
+
+    Parameters
+    ----------
+    document:
+        The schema.
+    meter:
+        Bounds the time, and the number of values.
+    lenient:
+        Drop the keywords that can't be honoured, and list them in ``Values.relaxations``, in place of refusing them.
+
+    Raises
+    ------
+    EmptyLanguageError
+        No value satisfies the schema.
+    UnsupportedError
+        A keyword can't be honoured exactly.
+    BudgetExceededError
+        The schema's alternatives multiply beyond the budget.
+    """
+    schemas, root = without_dynamic_references(document, meter)
+    nodes = Nodes(schemas, root)
+    assertions = Assertions(meter, lenient=lenient)
+    expansion = Expansion(nodes, assertions, meter, contains_evaluates=document.draft != "2019-09")
+    goal = nodes.goal(root)
+    drafts = _drafts(goal, expansion, meter)
+    alive = inhabited(drafts, meter)
+    if goal not in alive:
+        raise conflict(goal, expansion)
+    values, ref = assemble(drafts, goal, alive, meter)
+    return Values(values, ref, tuple(assertions.relaxations))
+
+
+def _drafts(root: Goal, expansion: Expansion, meter: Meter) -> dict[Goal, Draft]:
+    """The drafts of every goal that the root leads to."""
+    shaping, distinct = Shaping(expansion.nodes, Partitions(meter)), Distinct(expansion, expansion.assertions)
+    drafts: dict[Goal, Draft] = {}
+    queue = [root]
+    seen = {root}
+    for goal in queue:
+        meter.check_time("normalising the schema")
+        meter.check_states(len(queue), "normalising the schema")
+        outline = expansion.outline(goal)
+        array_cases = expansion.cases(ARRAYS, goal) if outline.arrays else []
+        arrays = [shaping.array(case) for split in array_cases for case in distinct.settled(split)]
+        objects = [shaping.object(case) for case in expansion.cases(OBJECTS, goal)] if outline.objects else []
+        draft = drafts[goal] = Draft(outline, arrays, objects, expansion.nodes.pointer(goal))
+        for child in draft.children():
+            if child not in seen:
+                seen.add(child)
+                queue.append(child)
+    return drafts

@@ -1,0 +1,88 @@
+"""The numbers on one side of zero, laid out for reading digit by digit."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from ...budget import Meter
+from .number_digits import Tail, Whole
+from .number_divisors import Divisor, Remainder
+from .number_lines import NEVER, Condition, Line
+from .number_literals import plain_digits
+from .number_mantissas import Mantissas
+
+#: For each divisor its remainder, or None where it does not matter any more.
+Remainders: TypeAlias = tuple[Remainder | None, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is allowed in a stretch of the line, spelled plainly and written otherwise."""
+
+    plain: Condition
+    written: Condition
+
+
+class Side:
+    """The numbers on one side of zero, by their distance from it.
+
+    ``points`` begin with 0; ``at[i]`` says whether point i is allowed (spelled plainly, written otherwise), and
+    ``cells[i]`` what is allowed between it and the next.
+    """
+
+    def __init__(self, plain: Line, written: Line, negative: bool, meter: Meter) -> None:
+        inside = {p.copy_abs() for line in (plain, written) for p in line.points if (p < 0 if negative else p > 0)}
+        self.points = [Decimal(0), *sorted(inside)]
+        values = [p.copy_negate() for p in self.points] if negative else self.points
+        self.at = [(v in plain and v == v.to_integral_value(), v in written) for v in values]
+        place = bisect_left if negative else bisect_right
+        self.cells = [
+            Cell(plain.between[place(plain.points, v)], written.between[place(written.points, v)]) for v in values
+        ]
+        # At least a state where the digits so far are a point's, and one where they are not.
+        meter.check_states(2 * sum(map(plain_digits, self.points)), "spelling the bounds of numbers")
+        texts = [f"{p:f}".partition(".") for p in self.points]
+        self.whole = Whole([whole for whole, _, _ in texts])
+        self.tail = Tail([fraction.rstrip("0") for _, _, fraction in texts])
+        conditions = {c for cell in self.cells for c in (cell.plain, cell.written)}
+        lattices = sorted({lattice for condition in conditions for lattice, _ in condition.terms})
+        self.divisors = [Divisor(lattice, meter) for lattice in lattices]
+        self._order = {lattice: i for i, lattice in enumerate(lattices)}
+        #: Whether there is nothing beyond the last point.
+        self.ends = self.cells[-1] == Cell(NEVER, NEVER)
+        self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)
+        texts_beyond = [(whole + fraction).strip("0") for whole, _, fraction in texts[1:]]
+        self.mantissas = Mantissas(
+            self.points, texts_beyond, [c.written for c in self.cells], [w for _, w in self.at]
+        )
+
+    def is_like(self, other: Side) -> bool:
+        """Whether the same distances from zero are allowed on both sides."""
+        return (self.points, self.at, self.cells) == (other.points, other.at, other.cells)
+
+    @property
+    def beyond_zero(self) -> bool:
+        """Whether anything but zero is allowed."""
+        return any(c.plain is not NEVER or c.written is not NEVER for c in self.cells) or any(
+            a or b for a, b in self.at[1:]
+        )
+
+    def satisfied(self, condition: Condition, remainders: Remainders) -> bool:
+        """Whether a condition holds for what was read so far."""
+        value = condition.base
+        for lattice, factor in condition.terms:
+            i = self._order[lattice]
+            remainder = remainders[i]
+            assert remainder is not None
+            value += factor * self.divisors[i].divides(remainder)
+        return value == 1
+
+    def needed(self, conditions: tuple[Condition, ...], remainders: Remainders) -> Remainders:
+        """Only the remainders that the conditions ask for."""
+        if not remainders:
+            return remainders
+        asked = {self._order[lattice] for condition in conditions for lattice, _ in condition.terms}
+        return tuple(remainder if i in asked else None for i, remainder in enumerate(remainders))

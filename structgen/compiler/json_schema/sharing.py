@@ -1,0 +1,91 @@
+"""Equal subschemas made one: what is written twice is worked out once, and recognised as the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from .equality import equality_key
+from .schema import Schema, SchemaId
+
+_UNSAID: dict[str, Any] = {**vars(Schema(""))}
+_SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
+_SINGLE = frozenset(
+    "not_ if_ then else_ additional_properties property_names unevaluated_properties items contains"
+    " unevaluated_items".split()
+)
+_LISTS = frozenset({"refs", "all_of", "any_of", "one_of", "prefix_items"})
+_MAPS = frozenset({"properties", "pattern_properties", "dependent_schemas"})
+
+
+def said(schema: Schema) -> dict[str, Any]:
+    """The fields that say something, with their values."""
+    return {
+        name: value
+        for name, value in vars(schema).items()
+        if value is not _UNSAID[name] and name not in _SILENT and value != _UNSAID[name]
+    }
+
+
+def children(fields: dict[str, Any]) -> list[SchemaId]:
+    """The subschemas among the fields."""
+    found: list[SchemaId] = []
+    for name, value in fields.items():
+        if name in _SINGLE:
+            found.append(value)
+        elif name in _LISTS:
+            found += value
+        elif name in _MAPS:
+            found += value.values()
+    return found
+
+
+def representatives(schemas: Sequence[Schema], root: SchemaId) -> list[SchemaId]:
+    """For each subschema one that is equal, the same for all of them; cycles are not compared."""
+    same = list(range(len(schemas)))
+    known: dict[Hashable, SchemaId] = {}
+    fields = said(schemas[root])
+    stack = [(root, fields, iter(children(fields)))]
+    seen = {root}
+    while stack:
+        node, fields, remaining = stack[-1]
+        for child in remaining:
+            if child not in seen:
+                seen.add(child)
+                inner = said(schemas[child])
+                below = children(inner)
+                if below:
+                    stack.append((child, inner, iter(below)))
+                    break
+                same[child] = known.setdefault(_key(schemas[child], inner, same), child)
+        else:
+            stack.pop()
+            same[node] = known.setdefault(_key(schemas[node], fields, same), node)
+    return same
+
+
+def _key(schema: Schema, fields: dict[str, Any], same: list[SchemaId]) -> Hashable:
+    """Equal for subschemas that say the same, their children compared by representative."""
+    parts: list[Hashable] = [schema.integer_is_exact]
+    for name in sorted(fields):
+        value = fields[name]
+        parts.append(name)
+        parts.append(_FROZEN[name](value, same) if name in _FROZEN else value)
+    return tuple(parts)
+
+
+def _frozen_list(value: tuple[SchemaId, ...], same: list[SchemaId]) -> Hashable:
+    return tuple([same[child] for child in value])
+
+
+def _frozen_map(value: dict[str, SchemaId], same: list[SchemaId]) -> Hashable:
+    return tuple([(name, same[child]) for name, child in value.items()])  # the order is that of the text
+
+
+_FROZEN: dict[str, Callable[[Any, list[SchemaId]], Hashable]] = {
+    **dict.fromkeys(_SINGLE, lambda value, same: same[value]),
+    **dict.fromkeys(_LISTS, _frozen_list),
+    **dict.fromkeys(_MAPS, _frozen_map),
+    "enum": lambda value, same: tuple(map(equality_key, value)),
+    "dependent_required": lambda value, same: tuple(value.items()),
+}

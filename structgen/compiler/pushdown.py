@@ -1,0 +1,137 @@
+"""Pushdown programs over bytes: the readable form of what schemas are lowered to.
+
+A program is a real-time pushdown automaton in Greibach-like form (Greibach 1965): every edge reads one byte, and
+then pops, or moves, or calls. A configuration is a state with a stack of states to return to. An edge's
+*sequence* of states replaces the state it leaves: all but the last are pushed, the first lowest, and the last
+becomes the current one. So ``()`` pops, ``(s,)`` moves to ``s`` and ``(r, s)`` goes to ``s`` and will come back to
+``r``. The only move that reads nothing is that a state which *returns* may hand the next byte to the state
+below it (a number ends where something follows that is no part of it).
+
+Edges of one state may overlap: each of them is followed, and the configuration becomes a set of stacks. A
+program accepts when the text is read and every state on a stack returns, down to an empty stack.
+
+A state may be *like* another one: it takes the bytes that none of its own edges mentions as that one does. (At every
+letter of every key of an open object the key may become another one: nearly all edges are the same.)
+
+Counts. A state that is *live* in a loop has a count beside it, on the stack as well. A `Counted` edge sets it to 1
+or adds 1, then picks the first state of the sequence by comparing the count with the loop's bounds. A plain move
+to a live state keeps the count, and so does pushing one as the first of a sequence; otherwise there is none.
+A state that is live in a loop counts in no other loop, and does not hand its count to one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..runtime.tables import INC, SET
+
+State: TypeAlias = int
+
+__all__ = ["INC", "REFUSED", "SET", "Counted", "Edge", "Program", "State"]
+
+
+#: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
+REFUSED: tuple[State, ...] = (-1,)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How an edge counts, and the state that comes first in its sequence for each outcome.
+
+    Parameters
+    ----------
+    operation:
+        `SET` makes the count 1, `INC` adds 1.
+    loop:
+        Whose bounds the new count is compared with.
+    low, mid, high:
+        The state for a count below the minimum, from there to below the maximum, and at the maximum; -1 where the
+        edge is dead then. `SET` takes ``low`` whatever the bounds are.
+    """
+
+    operation: int
+    loop: int
+    low: State
+    mid: State
+    high: State
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Reads one byte from ``low`` to ``high``; see the module for ``sequence``."""
+
+    low: int
+    high: int
+    sequence: tuple[State, ...]
+    counted: Counted | None = None  # its state comes before the sequence's
+
+    def successors(self) -> tuple[State, ...]:
+        """Every state that the edge may enter or push."""
+        if self.counted is None:
+            return () if self.sequence == REFUSED else self.sequence
+        zones = (self.counted.low, self.counted.mid, self.counted.high)
+        return (*(s for s in dict.fromkeys(zones) if s >= 0), *self.sequence)
+
+
+@dataclass
+class Program:
+    """A pushdown program under construction; state numbers are handed out by `state`.
+
+    Every state must be able to finish: some bytes lead from it to a pop or a return. Whoever builds one sees to that;
+    the tests' `pushdown_oracle` checks it.
+    """
+
+    start: State = 0
+    edges: list[list[Edge]] = field(default_factory=list)
+    returns: list[bool] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)  # the loop whose count the state has, or -1
+    loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum)
+    names: list[str] = field(default_factory=list)
+    like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
+
+    def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
+        """A new state without edges; ``name`` is for whoever reads the program."""
+        self.edges.append([])
+        self.returns.append(returns)
+        self.live.append(live)
+        self.names.append(name)
+        self.like.append(like)
+        return len(self.edges) - 1
+
+    def edge(self, state: State, low: int, high: int, *sequence: State) -> None:
+        """An edge that does not count."""
+        self.edges[state].append(Edge(low, high, sequence))
+
+    def refuse(self, state: State, low: int, high: int) -> None:
+        """Let bytes be dead that the state it is like would take."""
+        self.edges[state].append(Edge(low, high, REFUSED))
+
+    def loop(self, minimum: int, maximum: int) -> int:
+        """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""
+        self.loops.append((minimum, maximum))
+        return len(self.loops) - 1
+
+    def __str__(self) -> str:
+        """A listing: a line for each state with its byte ranges and sequences."""
+        lines = []
+        for s, edges in enumerate(self.edges):
+            mark = ("->" if s == self.start else "  ") + f"{s}{' returns' if self.returns[s] else ''}"
+            mark += f" like {self.like[s]}" if self.like[s] >= 0 else ""
+            moves = ", ".join(f"{_byte(e.low)}-{_byte(e.high)}: {self._shown(e)}" for e in edges)
+            lines.append(f"{mark} {self.names[s]}  {moves}")
+        return "\n".join(lines)
+
+    def _shown(self, edge: Edge) -> str:
+        if edge.sequence == REFUSED:
+            return "refused"
+        parts = [str(s) for s in edge.sequence]
+        if edge.counted:
+            c = edge.counted
+            how = "=1" if c.operation == SET else f"+1 of {self.loops[c.loop]}"
+            parts.insert(0, f"[{c.low}|{c.mid}|{c.high} {how}]")
+        return " ".join(parts) or "pop"
+
+
+def _byte(byte: int) -> str:
+    return chr(byte) if 33 <= byte < 127 else f"\\x{byte:02x}"

@@ -1,0 +1,391 @@
+"""`PushdownMachine`: an automaton with a stack and its rows, as a `Machine` that guides move over.
+
+A configuration is a set of threads, each a state with a count and a stack; nearly always there is one. Stacks are
+linked lists of frames that share their tails. Frames and configurations are interned, so that equal ones are the
+same object, and a configuration remembers where its tokens lead: a step that was made before, by any sequence, is
+one look-up in a dictionary. (It is the cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
+
+As in `structgen.runtime.automaton`, a step runs no compiled code unless a row is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import Meter
+from ..errors import FormatError
+from ..progress import Progress, silent
+from ..vocabulary.vocabulary import Vocabulary
+from .automaton import Match
+from .machine import Config
+from .pushdown_tables import PushdownTables
+from .rows import RowPool
+from .stack_rows import NOTHING, ROOT, StackRows, too_ambiguous
+from .tables import SET
+
+#: Configurations and rows that are remembered; past that a memo starts afresh.
+MEMO_CONFIGS, MEMO_ROWS = 1 << 15, 1 << 12
+
+#: Threads that a configuration can have.
+MAX_THREADS = 1 << 10
+
+#: The state of a text that is complete, with nothing on the stack.
+END = -1
+
+
+class Frame:
+    """A state to return to, with its count, and the frames below it."""
+
+    __slots__ = ("above", "below", "count", "state")
+
+    def __init__(self, state: int, count: int, below: Frame | None) -> None:
+        self.state, self.count, self.below = state, count, below
+        self.above: dict[tuple[int, int], Frame] = {}
+
+
+#: State, count, and the stack.
+Thread = tuple[int, int, Frame | None]
+
+
+class Configuration:
+    """A set of threads, with what was found out about it. Interned by its machine."""
+
+    __slots__ = ("accepting", "row", "targets", "threads")
+
+    def __init__(self, threads: tuple[Thread, ...]) -> None:
+        self.threads = threads
+        self.targets: dict[int, Configuration | None] = {}
+        self.row: Any = None  # the key of its row
+        self.accepting: bool | None = None
+
+    def __repr__(self) -> str:
+        return " | ".join(_shown(thread) for thread in self.threads)
+
+
+def _shown(thread: Thread) -> str:
+    state, count, frame = thread
+    names = [f"{state}#{count}" if count else str(state)]
+    while frame is not None and len(names) < 12:
+        names.append(f"{frame.state}#{frame.count}" if frame.count else str(frame.state))
+        frame = frame.below
+    return " ".join(names)
+
+
+class PushdownMachine:
+    """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables:
+        The automaton.
+    vocabulary:
+        The tokens.
+    rows:
+        What states settle, as far as it is known.
+    complete:
+        Whether that is all that guides can need.
+    """
+
+    def __init__(
+        self, tables: PushdownTables, vocabulary: Vocabulary, rows: StackRows | None = None, complete: bool = False
+    ) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.rows = rows or StackRows(tables, vocabulary)
+        self.on_new_row: Callable[[], None] | None = None
+        self._complete = complete
+        self._bytes = vocabulary.bytes
+        self._bounds = vocabulary.offsets.data
+        self._returns = tables.returns.tobytes()
+        self._live: list[int] = tables.live.tolist()
+        self._counts = bool(len(tables.loops))
+        self._loops: list[list[int]] = tables.loops.tolist()
+        self._edges: dict[int, dict[int, Any]] = {}
+        self._configs: dict[tuple[Thread, ...], Configuration] = {}
+        self._dense: dict[Any, NDArray[np.int32]] = {}
+        self._floor: dict[tuple[int, int], Frame] = {}
+        self._lock = threading.RLock()
+        self._start = self._config(((tables.start, 0, None),))
+
+    @property
+    def start(self) -> Config:
+        """The initial configuration."""
+        return self._start
+
+    @property
+    def pool(self) -> RowPool:
+        """The rows, each once."""
+        return self.rows.pool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
+        settled = len(self.rows.settled) + sum(len(begins) for begins, _ in self.rows.segments.values())
+        return self.tables.nbytes + self.pool.nbytes + self.rows.resumes.nbytes + 8 * settled
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def advance(self, config: Any, token_id: int) -> Configuration | None:
+        """Follow a token's bytes; ``None`` where they die or the token has none."""
+        try:
+            return config.targets[token_id]  # type: ignore[no-any-return]
+        except KeyError:
+            pass
+        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        target: Configuration | None = None
+        if data:
+            threads = self._follow(config.threads, data)
+            if threads:
+                target = self._config(threads)
+        config.targets[token_id] = target
+        return target
+
+    def _config(self, threads: tuple[Thread, ...]) -> Configuration:
+        config = self._configs.get(threads)
+        if config is None:
+            if len(self._configs) >= MEMO_CONFIGS:
+                # Guides keep the configurations they are at; all others, and frames nobody stands on, can go.
+                self._configs, self._floor = {}, {}
+            config = self._configs[threads] = Configuration(threads)
+        return config
+
+    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        for i, byte in enumerate(data):
+            if len(threads) == 1 and not self._counts:
+                return self._follow_one(threads[0], data, i)
+            threads = self._step(threads, byte)
+            if not threads:
+                break
+        return threads
+
+    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[Thread, ...]:
+        """`_follow` from byte ``begin`` on, for one thread that does not count, until it becomes several."""
+        state, _, frame = thread
+        all_edges, returns = self._edges, self._returns
+        for i in range(begin, len(data)):
+            while True:
+                if state < 0:
+                    return ()
+                edges = all_edges.get(state)
+                if edges is None:
+                    edges = self._edges_of(state)
+                move = edges.get(data[i])
+                if move is None:
+                    if not returns[state] or frame is None:
+                        return ()
+                    state, frame = frame.state, frame.below
+                    continue
+                break
+            if type(move) is int and not returns[state]:
+                state = move
+                continue
+            if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
+                threads = self._step(((state, 0, frame),), data[i])
+                return self._follow(threads, data[i + 1 :]) if threads else ()
+            sequence = (move,) if type(move) is int else move[0][1]
+            if not sequence:
+                state, frame = (END, None) if frame is None else (frame.state, frame.below)
+            else:
+                for below in sequence[:-1]:
+                    frame = self._push(below, 0, frame)
+                state = sequence[-1]
+        return ((state, 0, frame),)
+
+    def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        """All threads over one byte."""
+        live = self._live
+        found: dict[Thread, None] = {}
+        for state, count, frame in threads:
+            while state >= 0:
+                move = (self._edges.get(state) or self._edges_of(state)).get(byte)
+                if type(move) is int:
+                    found[move, count if live[move] >= 0 else 0, frame] = None
+                elif move is not None:
+                    for record, sequence in move:
+                        self._make(record, sequence, count, frame, found)
+                if not self._returns[state] or frame is None:
+                    break
+                state, count, frame = frame.state, frame.count, frame.below
+        if len(found) > MAX_THREADS:
+            raise too_ambiguous()
+        return tuple(found)
+
+    def _make(
+        self,
+        record: tuple[int, ...] | None,
+        sequence: tuple[int, ...],
+        count: int,
+        frame: Frame | None,
+        found: dict[Thread, None],
+    ) -> None:
+        """One move of one thread; see `structgen.compiler.pushdown`."""
+        if record is not None:
+            operation, loop, low, mid, high = record
+            if operation == SET:
+                first, count = low, 1
+            else:
+                count += 1
+                least, most = self._loops[loop]
+                first = high if count >= most else mid if count >= least else low
+                if first < 0:
+                    return
+            sequence = (first, *sequence)
+        if not sequence:
+            found[(END, 0, None) if frame is None else (frame.state, frame.count, frame.below)] = None
+            return
+        state = sequence[0]
+        count = count if self._live[state] >= 0 else 0
+        for above in sequence[1:]:
+            frame = self._push(state, count, frame)
+            state, count = above, 0
+        found[state, count, frame] = None
+
+    def _push(self, state: int, count: int, frame: Frame | None) -> Frame:
+        above = self._floor if frame is None else frame.above
+        pushed = above.get((state, count))
+        if pushed is None:
+            pushed = above.setdefault((state, count), Frame(state, count, frame))
+        return pushed
+
+    def _edges_of(self, state: int) -> dict[int, Any]:
+        """A state's moves by byte: a state for a plain one, otherwise a list of (record, sequence)."""
+        n, moves = self.tables.states, self.tables.moves
+        edges: dict[int, Any] = {
+            byte: target if target < n else moves[target - n] for byte, target in self.tables.edges(state).items()
+        }
+        self._edges[state] = edges
+        return edges
+
+    def is_accepting(self, config: Any) -> bool:
+        """Whether the text so far is complete."""
+        if config.accepting is None:
+            config.accepting = any(self._is_complete_thread(*thread) for thread in config.threads)
+        return bool(config.accepting)
+
+    def _is_complete_thread(self, state: int, _count: int, frame: Frame | None) -> bool:
+        while state >= 0 and self._returns[state]:
+            if frame is None:
+                return True
+            state, frame = frame.state, frame.below
+        return state == END
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes."""
+        threads = self._start.threads
+        for i, byte in enumerate(data):
+            following = self._step(threads, byte)
+            if not following:
+                return self._match(i, len(data), threads)
+            threads = following
+        return self._match(len(data), len(data), threads)
+
+    def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
+        can_end = any(self._is_complete_thread(*thread) for thread in threads)
+        ranges: list[tuple[int, int]] = []
+        for byte in range(256):
+            if not self._step(threads, byte):
+                continue
+            if ranges and ranges[-1][1] == byte - 1:
+                ranges[-1] = (ranges[-1][0], byte)
+            else:
+                ranges.append((byte, byte))
+        return Match(consumed, can_end and consumed == length, can_end, tuple(ranges))
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def row(self, config: Any) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        row = self._dense.get(config.row)
+        return row if row is not None else self._find_row(config)
+
+    def _find_row(self, config: Configuration) -> NDArray[np.int32]:
+        with self._lock:
+            known = len(self.rows.settled) + len(self.rows.segments)
+            if config.row is None:
+                numbers: dict[int, None] = {}
+                for state, count, frame in config.threads:
+                    self._settle(state, count, frame, numbers)
+                config.row = (self.is_accepting(config), *sorted(numbers))
+            row = self._dense.get(config.row)
+            if row is None:
+                row = self._union(config.row)
+                if len(self._dense) >= MEMO_ROWS:
+                    self._dense.clear()
+                self._dense[config.row] = row
+            fresh = len(self.rows.settled) + len(self.rows.segments) > known
+        if fresh and self.on_new_row:
+            self.on_new_row()
+        return row
+
+    def _settle(self, state: int, count: int, frame: Frame | None, numbers: dict[int, None]) -> None:
+        """Collect the rows of a thread: its own, then what is left open, frame by frame."""
+        resume = ROOT
+        settled, live = self.rows.settled, self._live
+        while state >= 0:
+            found = settled.get((resume, state, 0)) if live[state] < 0 else None
+            row, resume = found or self.rows.settle(resume, state, count)
+            numbers[row] = None
+            if resume == NOTHING or frame is None:
+                break
+            state, count, frame = frame.state, frame.count, frame.below
+
+    def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
+        accepting, *numbers = key
+        if len(numbers) == 1 and not accepting:
+            return self.pool.dense(numbers[0])
+        row: NDArray[np.int32] = np.zeros(self.pool.words, np.int32)
+        for number in numbers:
+            self.pool.add_to(row, number)
+        if accepting:
+            row |= self.vocabulary.eos_row
+        row.flags.writeable = False
+        return row
+
+    def is_complete(self) -> bool:
+        """Whether every row that a guide can need has been worked out."""
+        return self._complete
+
+    @property
+    def known_rows(self) -> int:
+        """How many places have been settled so far."""
+        return len(self.rows.settled) + len(self.rows.segments)
+
+    def fill(
+        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
+    ) -> None:
+        """Work out every missing row. (One thread; ``threads`` is for machines that walk more.)"""
+        from .reachable import settle_everything
+
+        settle_everything(self.tables, self.rows, meter, progress)
+        self._complete = True
+        self.rows.rest()
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section."""
+        return {"complete": self._complete}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md); ``self_contained`` includes shared rows."""
+        with self._lock:
+            return self.tables.to_sections() | self.rows.to_sections(self_contained)
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> PushdownMachine:
+        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
+        states, start, complete = meta.get("states"), meta.get("start"), meta.get("complete")
+        if type(states) is not int or type(start) is not int or type(complete) is not bool:
+            raise FormatError("the number of states is missing", where=where)
+        tables = PushdownTables.from_sections(states, start, sections, where)
+        rows = StackRows.from_sections(tables, vocabulary, sections, where)
+        return cls(tables, vocabulary, rows, complete)

@@ -1,0 +1,220 @@
+"""The machine with a stack, judged by a plain interpreter of pushdown programs, on random programs."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import numpy as np
+import pytest
+
+from structgen.compiler.pushdown import INC, SET, Counted, Edge, Program
+from structgen.compiler.pushdown_tables import to_tables
+from structgen.errors import BudgetExceededError, FormatError
+from structgen.runtime import stack_rows
+from structgen.runtime.container import pack, unpack
+from structgen.runtime.index import Index
+from structgen.runtime.pushdown import PushdownMachine
+from structgen.vocabulary.vocabulary import Vocabulary
+
+import pushdown_oracle as oracle
+
+ALPHABET = b"abcd"
+
+
+@pytest.fixture(params=["as it is", "everything is wide"], autouse=True)
+def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways round walking a wide state are for real vocabularies; here they are forced on small ones, too."""
+    if request.param == "everything is wide":
+        monkeypatch.setattr(stack_rows, "_WIDE", 0)
+        monkeypatch.setattr(stack_rows, "_WORTH_A_BASE", 0.1)
+
+
+def random_vocabulary(rng: random.Random, wide: bool = False) -> Vocabulary:
+    """All single bytes of the alphabet, and random strings of them; some twice."""
+    tokens: list[bytes | None] = [bytes([b]) for b in ALPHABET]
+    tokens += [bytes(rng.choice(ALPHABET) for _ in range(rng.randint(1, 6))) for _ in range(400 if wide else 60)]
+    tokens += [rng.choice(tokens), None]
+    return Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
+
+
+def random_program(rng: random.Random) -> Program:
+    """A few states with random edges, of which the first of each state leads towards an end."""
+    program = Program()
+    n = rng.randint(1, 7)
+    loops = [program.loop(low := rng.randint(0, 3), rng.randint(max(1, low), 5)) for _ in range(rng.randint(0, 1))]
+    for s in range(n):
+        program.state(f"s{s}", returns=rng.random() < 0.2, live=rng.choice(loops) if loops and rng.random() < 0.4 else -1)
+    for s in range(n):
+        # Down to smaller numbers, and at last to a pop: so every state can finish.
+        sequence = [rng.randrange(s) for _ in range(rng.randint(0, 2))] if s else []
+        byte = rng.choice(ALPHABET)
+        program.edge(s, byte, byte, *sequence)
+        for _ in range(rng.randint(0, 3)):
+            low, high = sorted(rng.choices(ALPHABET, k=2))
+            sequence = [rng.randrange(n) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
+            counted = None
+            if loops and rng.random() < 0.4:
+                loop = rng.choice(loops)
+                targets = [rng.choice((-1, rng.randrange(n))) for _ in range(3)]
+                operation = rng.choice((SET, INC))
+                targets[0] = max(targets[0], 0) if operation == SET else targets[0]
+                counted = Counted(operation, loop, *targets)
+            program.edges[s].append(Edge(low, high, tuple(sequence), counted))
+    program.start = rng.randrange(n)
+    return program
+
+
+def ids_of(row: np.ndarray, size: int) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[:size]).tolist())
+
+
+def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
+    """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
+    with contextlib.suppress(BudgetExceededError):  # some random programs are hopelessly ambiguous
+        walk(machine, program, rng, steps)
+
+
+def walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
+    vocabulary = machine.vocabulary
+    config, stacks = machine.start, oracle.start(program)
+    for _ in range(steps):
+        allowed = ids_of(machine.row(config), vocabulary.size)
+        expected = set()
+        for token in range(vocabulary.size):
+            data = vocabulary.token(token)
+            after = follow(program, stacks, data) if data else set()
+            if after:
+                expected.add(token)
+            assert (machine.advance(config, token) is not None) == bool(after)
+        complete = oracle.is_complete(program, stacks)
+        assert machine.is_accepting(config) == complete
+        assert allowed == (expected | set(vocabulary.eos_ids) if complete else expected)
+        if not expected:
+            return
+        token = rng.choice(sorted(expected))
+        config = machine.advance(config, token)
+        stacks = follow(program, stacks, vocabulary.token(token))
+        if len(stacks) > 20:
+            return
+
+
+def follow(program: Program, stacks: set, data: bytes) -> set:
+    for byte in data:
+        stacks = oracle.step(program, stacks, byte)
+    return stacks
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_masks_of_random_programs(seed: int) -> None:
+    rng = random.Random(seed)
+    program, vocabulary = random_program(rng), random_vocabulary(rng)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    for _ in range(3):
+        check_walk(machine, program, rng, 8)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(1000 + seed)
+    program, vocabulary = random_program(rng), random_vocabulary(rng)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    try:
+        machine.fill()
+    except BudgetExceededError:
+        pytest.skip("this program is hopelessly ambiguous")
+    assert machine.is_complete()
+    monkeypatch.setattr(machine.rows, "_walk", lambda: pytest.fail("a complete index walked the vocabulary"))
+    for _ in range(3):
+        check_walk(machine, program, rng, 8)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("with_vocabulary", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_stored_machine_is_the_same(seed: int, with_vocabulary: bool, eager: bool) -> None:
+    rng = random.Random(2000 + seed)
+    program, vocabulary = random_program(rng), random_vocabulary(rng)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    check_walk(machine, program, rng, 5)
+    if eager:
+        machine.fill()
+    index = Index("json_schema", "handmade", machine)
+    stored = index.to_bytes(with_vocabulary=with_vocabulary)
+    again = Index.from_buffer(stored, None if with_vocabulary else vocabulary)
+    assert again.complete == eager
+    assert again.to_bytes(with_vocabulary=with_vocabulary) == stored
+    for _ in range(2):
+        check_walk(again.machine, program, rng, 6)
+
+
+def test_damaged_files_are_refused_or_sound() -> None:
+    """Flip bytes in every section of a sealed file: reading it either raises `FormatError` or gives sound tables."""
+    rng = random.Random(5)
+    refused = 0
+    for seed in range(12):
+        rng.seed(3000 + seed)
+        program, vocabulary = random_program(rng), random_vocabulary(rng)
+        machine = PushdownMachine(to_tables(program), vocabulary)
+        machine.fill()
+        meta, sections = unpack(Index("json_schema", "handmade", machine).to_bytes())
+        for _ in range(60):
+            name = rng.choice([n for n, a in sections.items() if a.nbytes])
+            damaged = sections[name].copy()
+            damaged.view(np.uint8).reshape(-1)[rng.randrange(damaged.nbytes)] = rng.randrange(256)
+            try:
+                index = Index.from_buffer(pack(meta, sections | {name: damaged}))
+            except FormatError:
+                refused += 1
+                continue
+            except Exception as error:  # the vocabulary's own checks
+                assert "structgen" in type(error).__module__
+                refused += 1
+                continue
+            try:
+                wander(index.machine, rng)
+            except (FormatError, BudgetExceededError):
+                refused += 1
+    assert refused > 100
+
+
+def wander(machine: PushdownMachine, rng: random.Random) -> None:
+    config = machine.start
+    for _ in range(6):
+        allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
+        targets = [t for t in allowed if machine.advance(config, t) is not None]
+        if not targets:
+            break
+        config = machine.advance(config, rng.choice(targets))
+
+
+def test_ambiguity_is_followed_on_every_path() -> None:
+    """``a`` may pop, stay or call itself: sets of stacks that differ in depth."""
+    program = Program()
+    state = program.state()
+    for sequence in ((), (state,), (state, state)):
+        program.edge(state, 97, 97, *sequence)
+    machine = PushdownMachine(to_tables(program), Vocabulary.from_bytes([b"a", b"aa", b"aaa", b"b", None], eos_ids=[4]))
+    config = machine.start
+    for _ in range(5):
+        assert ids_of(machine.row(config), 5) - {4} == {0, 1, 2}
+        config = machine.advance(config, 1)
+        assert machine.is_accepting(config)
+
+
+def test_deep_nesting_costs_no_recursion() -> None:
+    program = Program()
+    value, tail = program.state("["), program.state("]")
+    program.edge(value, 91, 91, tail, value)
+    program.edge(value, 97, 97)
+    program.edge(tail, 93, 93)
+    machine = PushdownMachine(to_tables(program), Vocabulary.from_bytes([b"[", b"]", b"a", b"[[", None], eos_ids=[4]))
+    config = machine.start
+    for _ in range(50_000):
+        config = machine.advance(config, 0)
+    config = machine.advance(config, 2)
+    assert ids_of(machine.row(config), 5) == {1}
+    for _ in range(50_000):
+        config = machine.advance(config, 1)
+    assert machine.is_accepting(config)
+    assert ids_of(machine.row(config), 5) == {4}
