@@ -70,12 +70,11 @@ def _measure(
     encoder = instances.Encoder(tokenizer, canonical=options.order == "canonical")
     cases = [encoder.case(line) for line in instances.read(options.data, limit=options.limit, seed=options.sample)]
     outcomes: maskbench_report.Outcomes = {engine: [] for engine in options.engines}
+    setting = schema_engines.Setting(tokenizer, folder / "cache", options.options)
     with contextlib.ExitStack() as stack, console.status("") as status:
         workers = {}
         for engine in options.engines:
-            setup = maskbench_worker.Setup(
-                engine, vocabulary, tokenizer, folder / "cache", options.memory << 30, options.cpu_time
-            )
+            setup = maskbench_worker.Setup(engine, vocabulary, setting, options.memory << 30, options.cpu_time)
             workers[engine] = stack.enter_context(maskbench_worker.Worker(setup))
         for number, case in enumerate(cases):
             for engine, worker in workers.items():
@@ -98,6 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--modes", help=f"structgen's: some of {','.join(MODES)}; all by default")
     parser.add_argument("--tokenizer", type=Path, default=vocabularies.TOKENIZERS / "llama3", help="its folder")
     parser.add_argument("--order", choices=("as-is", "canonical"), default="as-is", help="of the instances' members")
+    parser.add_argument("--options", type=json.loads, default={}, help="of structgen's JsonSchema, as a JSON object")
     parser.add_argument("--timeout", type=float, default=10.0, help="seconds for a compile and the first mask (10)")
     parser.add_argument("--memory", type=int, default=12, help="GB of address space for each engine (12)")
     parser.add_argument("--cpu-time", action="store_true", help="time steps by the processor's clock: see README.md")

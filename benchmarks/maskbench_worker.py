@@ -41,10 +41,8 @@ class Setup:
         A key of `schema_engines.ENGINES`.
     vocabulary:
         The file that `vocabularies.load` wrote.
-    tokenizer_json:
-        The tokenizer's own file.
-    cache:
-        A folder for structgen's cache: the eager engine fills it, the cached one reads it.
+    setting:
+        What else the engine is made of.
     memory:
         Bytes of address space.
     cpu_time:
@@ -53,8 +51,7 @@ class Setup:
 
     engine: str
     vocabulary: Path
-    tokenizer_json: Path
-    cache: Path
+    setting: schema_engines.Setting
     memory: int
     cpu_time: bool = False
 
@@ -170,10 +167,10 @@ def serve(connection: Connection, setup: Setup, log: str) -> None:
     _send_output_to(log)
     _limit_memory(setup.memory)
     vocabulary = vocabularies.read(setup.vocabulary)
-    engine = schema_engines.ENGINES[setup.engine][1](vocabulary, setup.tokenizer_json, setup.cache)
+    engine = schema_engines.ENGINES[setup.engine][1](vocabulary, setup.setting)
     clock = time.thread_time_ns if setup.cpu_time else time.perf_counter_ns
     overhead = round(trial.clock_overhead(clock))
-    bench = _Bench(engine, np.zeros(vocabulary.words, np.int32), vocabulary.eos_ids, setup.cache, clock, overhead)
+    bench = _Bench(engine, np.zeros(vocabulary.words, np.int32), vocabulary.eos_ids, clock, overhead)
     gc.disable()  # a collection in the middle of a step would be charged to whoever is measured
     gc.freeze()
     connection.send(Outcome())
@@ -214,7 +211,6 @@ class _Bench:
     engine: schema_engines.SchemaEngine
     bitmask: peers.Bitmask
     eos_ids: tuple[int, ...]
-    cache: Path
     clock: Callable[[], int]
     overhead: int
 
@@ -257,6 +253,5 @@ class _Bench:
     def _kept(self, schema: Any, compiled: Any) -> int:
         """The size of a complete structgen index, which goes to the cache as well; -1 for anything else."""
         if isinstance(self.engine, schema_engines.Structgen) and compiled.complete and compiled.origin != "cache":
-            return self.engine.keep(schema, compiled, self.cache)
+            return self.engine.keep(schema, compiled)
         return -1
-

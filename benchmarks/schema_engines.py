@@ -7,7 +7,8 @@ library has a stricter default of its own, this is the setting that MaskBench ca
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,25 @@ from . import peers
 
 #: A schema as `json.loads` gives it.
 Schema = Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What engines are made of, besides the vocabulary.
+
+    Parameters
+    ----------
+    tokenizer_json:
+        The tokenizer's own file, for an engine that also encodes.
+    cache:
+        A folder for structgen's cache: the eager engine fills it, the cached one reads it.
+    options:
+        Options of `structgen.JsonSchema`.
+    """
+
+    tokenizer_json: Path
+    cache: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SchemaEngine(Protocol):
@@ -35,23 +55,28 @@ class SchemaEngine(Protocol):
 
 
 class Structgen:
-    """structgen, eager (every row worked out) or lazy (rows worked out when first touched).
+    """structgen, eager (every row worked out), lazy (rows worked out when first touched) or from the cache.
 
     Parameters
     ----------
     vocabulary:
         The tokens.
+    setting:
+        Where the cache is, and options of the definition.
     eager:
         As for `structgen.compile`.
-    cache:
-        Where compiled indexes are looked for; a schema that is not there is refused. None compiles.
+    cached:
+        Whether to take indexes from the cache; a schema that is not there is refused.
     """
 
-    def __init__(self, vocabulary: sg.Vocabulary, *, eager: bool = True, cache: sg.Cache | None = None) -> None:
+    def __init__(
+        self, vocabulary: sg.Vocabulary, setting: Setting, *, eager: bool = True, cached: bool = False
+    ) -> None:
         from structgen.api import compile_kernels
 
         compile_kernels()
-        self._vocabulary, self._eager, self._cache = vocabulary, eager, cache
+        self._vocabulary, self._setting, self._eager = vocabulary, setting, eager
+        self._cache = sg.Cache(setting.cache) if cached else None
         # The rows that belong to the vocabulary and serve every schema, as a server that has started has them.
         sg.Guide(sg.compile(sg.JsonSchema({}), vocabulary)).fill_bitmask(np.zeros(vocabulary.words, np.int32))
 
@@ -59,7 +84,7 @@ class Structgen:
         """An index, under `compile`'s default budget."""
         try:
             index = sg.compile(
-                sg.JsonSchema(schema), self._vocabulary, eager=self._eager, threads=1, cache=self._cache
+                self._definition(schema), self._vocabulary, eager=self._eager, threads=1, cache=self._cache
             )  # fmt: skip
         except sg.Error as error:
             raise peers.RefusedError(f"{type(error).__name__}: {error}") from error
@@ -72,14 +97,17 @@ class Structgen:
         guide = sg.Guide(compiled)
         return peers.Stepper(guide.fill_bitmask, (bitmask,), guide.advance)
 
-    def keep(self, schema: Schema, compiled: sg.Index, folder: Path) -> int:
-        """Put an index into a cache, as `structgen.compile` does, and tell the bytes that it takes there."""
+    def keep(self, schema: Schema, compiled: sg.Index) -> int:
+        """Put an index into the cache, as `structgen.compile` does, and tell the bytes that it takes there."""
         from structgen.api import cache_key
 
         data = compiled.to_bytes(with_vocabulary=False)
-        with sg.Cache(folder) as cache:
-            cache.put(cache_key(sg.JsonSchema(schema), self._vocabulary), data, kind=compiled.kind)
+        with sg.Cache(self._setting.cache) as cache:
+            cache.put(cache_key(self._definition(schema), self._vocabulary), data, kind=compiled.kind)
         return len(data)
+
+    def _definition(self, schema: Schema) -> sg.JsonSchema:
+        return sg.JsonSchema(schema, **self._setting.options)
 
 
 class LLGuidance(peers.LLGuidance):
@@ -124,14 +152,14 @@ class OutlinesCore(peers.OutlinesCore):
         return super().compile(pattern)
 
 
-#: By name: the module that must be there, and how to make the engine: of vocabulary, tokenizer file, cache folder.
-ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Path, Path], SchemaEngine]]] = {
-    "structgen": ("structgen", lambda vocabulary, _file, _cache: Structgen(vocabulary)),
-    "structgen, lazy": ("structgen", lambda vocabulary, _file, _cache: Structgen(vocabulary, eager=False)),
-    "structgen, cached": ("structgen", lambda vocabulary, _, cache: Structgen(vocabulary, cache=sg.Cache(cache))),
-    "llguidance": ("llguidance", lambda vocabulary, file, _: LLGuidance(vocabulary, file)),
-    "xgrammar": ("xgrammar", lambda vocabulary, _file, _cache: XGrammar(vocabulary)),
-    "outlines-core": ("outlines_core", lambda vocabulary, _file, _cache: OutlinesCore(vocabulary)),
+#: By name: the module that must be there, and how to make the engine.
+ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Setting], SchemaEngine]]] = {
+    "structgen": ("structgen", Structgen),
+    "structgen, lazy": ("structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False)),
+    "structgen, cached": ("structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, cached=True)),
+    "llguidance": ("llguidance", lambda vocabulary, setting: LLGuidance(vocabulary, setting.tokenizer_json)),
+    "xgrammar": ("xgrammar", lambda vocabulary, _: XGrammar(vocabulary)),
+    "outlines-core": ("outlines_core", lambda vocabulary, _: OutlinesCore(vocabulary)),
 }
 
 

@@ -16,6 +16,7 @@ from . import __version__
 from .budget import Budget, Meter
 from .definitions import Definition, Fsm, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, FormatError, VocabularyMismatchError
+from .garbage import paused
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
@@ -76,14 +77,15 @@ def compile(
         _ready_kernels(report)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
-        if index is None:
-            report("automaton", 0, 1)
-            machine, relaxations = _build(definition, vocabulary, meter)
-            index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
-            _share(cache, index)
-            report("automaton", 1, 1)
-        if eager:
-            index.machine.fill(threads=threads, meter=meter, progress=report)
+        with paused():
+            if index is None:
+                report("automaton", 0, 1)
+                machine, relaxations = _build(definition, vocabulary, meter)
+                index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
+                _share(cache, index)
+                report("automaton", 1, 1)
+            if eager:
+                index.machine.fill(threads=threads, meter=meter, progress=report)
         index.origin = "compiled"
         index.compile_seconds += time.perf_counter() - began
         if cache is not None:

@@ -42,7 +42,7 @@ class Both(NamedTuple):
 
 
 def pattern(text: str) -> Both:
-    """`re` is the judge, of what ECMA-262 means by ``$``, ``.`` and ``\S``."""
+    r"""`re` is the judge, of what ECMA-262 means by ``$``, ``.`` and ``\S``."""
     spaces = "\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
     ecma = text.replace("$", r"\Z").replace(r"\S", f"[^{spaces}]").replace(".", "[^\n\r\u2028\u2029]")
     judge = re.compile(ecma, re.ASCII)

@@ -46,7 +46,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     drafts = _drafts(goal, expansion, meter)
     alive = inhabited(drafts, meter)
     if goal not in alive:
-        raise conflict(goal, expansion)
+        raise conflict(goal, expansion, lambda inner: inner in alive if inner in drafts else None)
     values, ref = assemble(drafts, goal, alive, meter)
     return Values(values, ref, tuple(assertions.relaxations))
 

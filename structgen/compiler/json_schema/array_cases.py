@@ -264,7 +264,11 @@ class ArrayFamily(Family[ArrayCase]):
 
     def included(self, left: ArrayCase, right: ArrayCase) -> bool:
         """Whether it is plain that every array of the one case is in the other; evaluation left aside."""
-        if right.low > left.low or (right.unique and not left.unique) or (right.repeated is not None and left.repeated is None):
+        if (
+            right.low > left.low
+            or (right.unique and not left.unique)
+            or (right.repeated is not None and left.repeated is None)
+        ):
             return False
         if right.high is not None and (left.high is None or left.high > right.high):
             return False

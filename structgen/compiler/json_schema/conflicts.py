@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from ...errors import EmptyLanguageError
+from .assertions import NUMBER_FIELDS, STRING_FIELDS
 from .expansion import ARRAYS, OBJECTS, Expansion
-from .goals import ANYTHING, Goal, all_of, in_order
+from .goals import ANYTHING, NOTHING, Goal, all_of, in_order
 from .outline import Extent
 from .schema import Schema, SchemaId
 
@@ -17,21 +18,25 @@ _MOST_NAMED = 4
 _MOST_SHOWN = 40
 
 
-def conflict(goal: Goal, expansion: Expansion) -> EmptyLanguageError:
-    """The error for a goal that no value reaches."""
+def conflict(goal: Goal, expansion: Expansion, inhabited: Callable[[Goal], bool | None]) -> EmptyLanguageError:
+    """The error for a goal that no value reaches; ``inhabited`` knows of some goals whether any value does."""
+
+    def barren(inner: Goal) -> bool:
+        known = inhabited(inner)
+        return _is_barren(inner, expansion) if known is None else not known
+
     seen = {goal}
-    while True:
-        inner = _barren_child(goal, expansion)
-        if inner is None:
-            break
+    while (found := _barren_child(goal, expansion, barren)) is not None:
+        inner, what = found
+        if inner == NOTHING:
+            return _error(f"{what} is required and forbidden", goal, expansion)
         if inner in seen:
-            return _error("every value would have to hold another of its own kind, without end", goal, expansion)
+            return _error(f"{what} would have to hold another of its own kind, without end", goal, expansion)
         seen.add(inner)
         goal = inner
-    said = _said(goal, expansion)
-    if not said:
-        return _error("a false schema stands where a value is required", goal, expansion)
-    return _error(f"nothing satisfies {_listed(said)} at once", goal, expansion)
+    if goal == NOTHING:
+        return _error("it is the schema false", goal, expansion)
+    return _error(f"nothing satisfies {_listed(_said(goal, expansion))} at once", goal, expansion)
 
 
 def _error(why: str, goal: Goal, expansion: Expansion) -> EmptyLanguageError:
@@ -56,21 +61,20 @@ def _conjuncts(goal: Goal, expansion: Expansion) -> list[SchemaId]:
     return queue
 
 
-def _barren_child(goal: Goal, expansion: Expansion) -> Goal | None:
-    """The goal of a required member, or of an item that must be there, that can't be reached."""
+def _barren_child(goal: Goal, expansion: Expansion, barren: Callable[[Goal], bool]) -> tuple[Goal, str] | None:
+    """The goal of a required member, or of an item that must be there, that can't be reached, and which one it is."""
     nodes = _conjuncts(goal, expansion)
     schemas = [expansion.nodes.schemas[node] for node in nodes]
-    if any(schema.types is None or "object" in schema.types for schema in schemas):
-        rules = [expansion.objects.rule(node) for node in nodes]
-        for name in dict.fromkeys(name for schema in schemas for name in schema.required):
-            inner = all_of([rule.goal(name) for rule in rules])
-            if _is_barren(inner, expansion):
-                return inner
+    rules = [expansion.objects.rule(node) for node in nodes]
+    for name in dict.fromkeys(name for schema in schemas for name in schema.required):
+        inner = all_of([rule.goal(name) for rule in rules])
+        if barren(inner):
+            return inner, f"the member {name!r}"
     for schema in schemas:
         rule = expansion.arrays.rule(schema)
         for position in range(min(schema.min_items, len(rule.prefix) + 1)):
-            if _is_barren(rule.goal(position), expansion):
-                return rule.goal(position)
+            if barren(rule.goal(position)):
+                return rule.goal(position), f"item {position}"
     return None
 
 
@@ -97,12 +101,12 @@ def _said(goal: Goal, expansion: Expansion) -> list[str]:
 
 def _shown(schema: Schema, name: str) -> str:
     keyword = _KEYWORDS.get(name) or _camel(name)
-    value: Any = getattr(schema, name)
+    value = getattr(schema, name)
     if name == "types":
         value = " or ".join(sorted(value))
     elif name == "enum":
         value = ", ".join(map(str, value))
-    elif not isinstance(value, (int, str)) and type(value).__name__ != "Decimal":
+    elif name not in STRING_FIELDS | NUMBER_FIELDS and not name.startswith(("min_", "max_")):
         return keyword
     text = str(value)
     return f"{keyword} {text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + '...'}"

@@ -100,7 +100,7 @@ class Distinct:
         return [*([None] if outline.null else []), *sorted(outline.booleans), *numbers, *strings]
 
     def _can_differ(self, case: ArrayCase) -> bool:
-        """Whether the items that must be there can all be different: a matching of positions and values (Kuhn 1955)."""
+        """Whether the items that must be there can all differ: a matching of positions and values (Kuhn 1955)."""
         if case.low > _MOST_MATCHED:
             return True
         options: list[list[object]] = []

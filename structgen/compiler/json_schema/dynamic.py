@@ -16,9 +16,18 @@ from .schema import Document, Schema, SchemaId
 Scope: TypeAlias = tuple[int, ...]
 
 _LISTS = ("refs", "all_of", "any_of", "one_of", "prefix_items")
-_SINGLE = (
-    "not_ if_ then else_ additional_properties property_names unevaluated_properties items contains unevaluated_items"
-).split()
+_SINGLE = [
+    "not_",
+    "if_",
+    "then",
+    "else_",
+    "additional_properties",
+    "property_names",
+    "unevaluated_properties",
+    "items",
+    "contains",
+    "unevaluated_items",
+]
 _MAPS = ("properties", "pattern_properties", "dependent_schemas")
 
 

@@ -56,6 +56,8 @@ class Others:
         self.start: Classes = tuple(body.automaton.start for body in bodies)
         #: The places built so far; None where no name remains.
         self.states: dict[Place, State | None] = {}
+        #: The sequences that lead off the trie, by the classes left there.
+        self.ways: dict[Classes, tuple[State, ...]] = {}
         self._moves: dict[Classes, list[Move]] = {(): []}
         self._rows: dict[Classes, list[Move | None]] = {}
 
@@ -225,8 +227,9 @@ class KeyStates:
     def _lives(self, place: Place, others: Others, edges: list[Edge]) -> bool:
         """Whether any name remains."""
         node, classes = place
-        if any(edge.sequence != REFUSED for edge in edges):
-            return True
+        for edge in edges:
+            if edge.sequence != REFUSED:
+                return True
         children = self._tries.children[node]
         return (self._tries.ends[node] == NO_NAME and bool(others.closing(classes))) or any(
             byte not in children for move in others.moves(classes) for byte in range(move.low, move.high + 1)
@@ -256,7 +259,9 @@ class KeyStates:
         edges = others.closing(classes)
         for low, high, after, counted in others.moves(classes):
             if counted is None:
-                way = others.call(after[0]) or (self._base(after[0], others),)
+                way = others.ways.get(after[0])
+                if way is None:
+                    way = others.ways[after[0]] = others.call(after[0]) or (self._base(after[0], others),)
                 edges.append(Edge(low, high, way))
             else:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]

@@ -71,8 +71,13 @@ class ObjectCase:
 
     def key(self) -> Any:
         """Equal for cases that are the same conjunction."""
-        return frozenset(self.rules), frozenset(self.required), self.low, self.high, frozenset(self.exists), (
-            frozenset(self.evaluated)
+        return (
+            frozenset(self.rules),
+            frozenset(self.required),
+            self.low,
+            self.high,
+            frozenset(self.exists),
+            (frozenset(self.evaluated)),
         )
 
 

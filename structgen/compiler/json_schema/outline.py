@@ -39,9 +39,9 @@ class Outline(NamedTuple):
 
     def is_empty(self) -> bool:
         """Whether it is certain that no value satisfies this."""
-        return not (
-            self.null or self.booleans or self.arrays or self.objects
-        ) and (self.numbers.is_empty() and self.strings.is_empty())
+        return not (self.null or self.booleans or self.arrays or self.objects) and (
+            self.numbers.is_empty() and self.strings.is_empty()
+        )
 
 
 EVERYTHING = Outline(True, _BOTH, NumberSet.ANY, StringSet.ANY, Extent.ALL, Extent.ALL)

@@ -11,8 +11,18 @@ from .schema import Schema, SchemaId
 _UNSAID: dict[str, Any] = {**vars(Schema(""))}
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
 _SINGLE = frozenset(
-    "not_ if_ then else_ additional_properties property_names unevaluated_properties items contains"
-    " unevaluated_items".split()
+    [
+        "not_",
+        "if_",
+        "then",
+        "else_",
+        "additional_properties",
+        "property_names",
+        "unevaluated_properties",
+        "items",
+        "contains",
+        "unevaluated_items",
+    ]
 )
 _LISTS = frozenset({"refs", "all_of", "any_of", "one_of", "prefix_items"})
 _MAPS = frozenset({"properties", "pattern_properties", "dependent_schemas"})

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ...budget import Meter
 from .goals import Goal
 from .outline import Outline
-from .shapes import ArrayShape, Count, KeyClass, ObjectShape, Option, Property, Ref, Value, Values
+from .shapes import ArrayShape, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 from .shaping import ArrayDraft, GoalChoice, ObjectDraft
 from .strings import StringSet
 
@@ -258,7 +258,9 @@ class _Trimmed(NamedTuple):
     objects: tuple[ObjectDraft, ...]
 
 
-def assemble(drafts: Mapping[Goal, Draft], root: Goal, alive: set[Goal], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
+def assemble(
+    drafts: Mapping[Goal, Draft], root: Goal, alive: set[Goal], meter: Meter
+) -> tuple[tuple[Value, ...], Ref]:
     """The values of all living goals that the root leads to."""
     numbers = {goal: k for k, goal in enumerate(drafts)}
     goals = list(drafts)
@@ -337,9 +339,7 @@ def _value(value: _Trimmed, pointer: str, refs: list[Ref]) -> Value:
         return tuple(Option(refs[k], marks) for k, marks in choice)  # type: ignore[attr-defined]
 
     arrays = tuple(
-        ArrayShape(
-            tuple(map(options, a.prefix)), options(a.rest), a.low, a.high, a.counts, a.unique
-        )
+        ArrayShape(tuple(map(options, a.prefix)), options(a.rest), a.low, a.high, a.counts, a.unique)
         for a in value.arrays
     )
     objects = tuple(

@@ -89,7 +89,7 @@ class Gaps:
         if self._first:
             self._begin_with_gap(start, then)
         else:
-            program.edges[start] = program.edges[then]
+            program.edges[start] = list(program.edges[then])
 
     def tail(self, inside: State | None, close: int | None, level: int, live: int = -1) -> State:
         """See `Whitespace`."""
