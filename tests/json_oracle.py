@@ -1,4 +1,4 @@
-"""Which JSON values a system of `Values` allows, decided by the definitions alone: an oracle for algebra and lowering.
+"""Which JSON values a system of `Values` allows, by the definitions alone: an oracle for algebra and lowering.
 
 Everything is tried in turn, and nothing is fast.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TypeAlias
 
 from structgen.compiler.pushdown import REFUSED, SET, Edge, Program
@@ -48,7 +47,7 @@ def all_edges(program: Program, state: int) -> list[Edge]:
         for byte in range(edge.low, edge.high + 2):
             if byte > edge.high or byte in own:
                 if begin < byte:
-                    edges.append(replace(edge, low=begin, high=byte - 1))
+                    edges.append(edge._replace(low=begin, high=byte - 1))
                 begin = byte + 1
     return [edge for edge in edges if edge.sequence != REFUSED]
 

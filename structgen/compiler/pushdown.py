@@ -22,7 +22,7 @@ A state that is live in a loop counts in no other loop, and does not hand its co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..runtime.tables import INC, SET
 
@@ -35,8 +35,7 @@ __all__ = ["INC", "REFUSED", "SET", "Counted", "Edge", "Program", "State"]
 REFUSED: tuple[State, ...] = (-1,)
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(NamedTuple):
     """How an edge counts, and the state that comes first in its sequence for each outcome.
 
     Parameters
@@ -57,8 +56,7 @@ class Counted:
     high: State
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(NamedTuple):
     """Reads one byte from ``low`` to ``high``; see the module for ``sequence``."""
 
     low: int

@@ -11,6 +11,7 @@ As in `structgen.runtime.automaton`, a step runs no compiled code unless a row i
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,10 @@ from .rows import RowPool
 from .stack_rows import NOTHING, ROOT, StackRows, too_ambiguous
 from .tables import SET
 
-#: Configurations and rows that are remembered; past that a memo starts afresh.
-MEMO_CONFIGS, MEMO_ROWS = 1 << 15, 1 << 12
+#: Configurations, rows, and moves by byte that are remembered; past that a memo starts afresh.
+MEMO_CONFIGS, MEMO_ROWS, MEMO_MOVES = 1 << 15, 1 << 12, 1 << 17
+
+_UNKNOWN = object()
 
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 10
@@ -107,7 +110,8 @@ class PushdownMachine:
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
-        self._edges: dict[int, dict[int, Any]] = {}
+        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._flat: tuple[list[int], ...] | None = None
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self._floor: dict[tuple[int, int], Frame] = {}
@@ -168,15 +172,14 @@ class PushdownMachine:
     def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[Thread, ...]:
         """`_follow` from byte ``begin`` on, for one thread that does not count, until it becomes several."""
         state, _, frame = thread
-        all_edges, returns = self._edges, self._returns
+        moves, returns = self._moves, self._returns
         for i in range(begin, len(data)):
             while True:
                 if state < 0:
                     return ()
-                edges = all_edges.get(state)
-                if edges is None:
-                    edges = self._edges_of(state)
-                move = edges.get(data[i])
+                move = moves.get(state << 8 | data[i], _UNKNOWN)
+                if move is _UNKNOWN:
+                    move = self._move(state, data[i])
                 if move is None:
                     if not returns[state] or frame is None:
                         return ()
@@ -204,7 +207,9 @@ class PushdownMachine:
         found: dict[Thread, None] = {}
         for state, count, frame in threads:
             while state >= 0:
-                move = (self._edges.get(state) or self._edges_of(state)).get(byte)
+                move = self._moves.get(state << 8 | byte, _UNKNOWN)
+                if move is _UNKNOWN:
+                    move = self._move(state, byte)
                 if type(move) is int:
                     found[move, count if live[move] >= 0 else 0, frame] = None
                 elif move is not None:
@@ -254,14 +259,28 @@ class PushdownMachine:
             pushed = above.setdefault((state, count), Frame(state, count, frame))
         return pushed
 
-    def _edges_of(self, state: int) -> dict[int, Any]:
-        """A state's moves by byte: a state for a plain one, otherwise a list of (record, sequence)."""
-        n, moves = self.tables.states, self.tables.moves
-        edges: dict[int, Any] = {
-            byte: target if target < n else moves[target - n] for byte, target in self.tables.edges(state).items()
-        }
-        self._edges[state] = edges
-        return edges
+    def _move(self, state: int, byte: int) -> Any:
+        """A state's move for a byte: a state for a plain one, a list of (record, sequence), or None."""
+        if self._flat is None:
+            t = self.tables
+            columns = (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like)
+            self._flat = tuple(column.tolist() for column in columns)
+        starts, lows, highs, targets, like = self._flat
+        key, here = state << 8 | byte, state
+        move: Any = None
+        while here >= 0:
+            begin = starts[here]
+            edge = bisect_right(lows, byte, begin, starts[here + 1]) - 1
+            if edge >= begin and byte <= highs[edge]:
+                target = targets[edge] - 1
+                if target >= 0:
+                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                break
+            here = like[here] - 1
+        if len(self._moves) >= MEMO_MOVES:
+            self._moves.clear()
+        self._moves[key] = move
+        return move
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""

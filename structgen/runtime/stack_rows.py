@@ -460,12 +460,20 @@ class StackRows:
         walked = self._walk().counted(state, (minimum, maximum))
         if walked is None:
             return None
-        shared = self._cut(maximum, walked)
-        settled = [
-            Settled(self.pool.add_dense(row), self.resumes.add(nodes))
-            for row, nodes in zip(shared.rows, shared.resumes, strict=True)
-        ]
-        return shared.begins, settled
+        if len(walked.ids) + len(walked.tokens[0]) > self.pool.longest_list:
+            shared = self._cut(maximum, walked)
+            rows = [self.pool.add_dense(row) for row in shared.rows]
+            return shared.begins, [
+                Settled(row, self.resumes.add(nodes)) for row, nodes in zip(rows, shared.resumes, strict=True)
+            ]
+        begins, ids = _stretches(walked.ids, walked.tokens, maximum)
+        places, nodes = _stretches(walked.below, walked.nodes, maximum)
+        together = sorted({*begins, *places})
+        settled = []
+        for begin in together:
+            row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
+            settled.append(Settled(row, self.resumes.add(nodes[bisect_right(places, begin) - 1])))
+        return together, settled
 
     def _calls(self, state: int) -> bool:
         """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
@@ -664,6 +672,23 @@ class _Counted(NamedTuple):
 def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
     ids = ids.astype(np.uint32)
     np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
+
+
+def _stretches(
+    always: NDArray[np.int32], some: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], high: int
+) -> tuple[list[int], list[NDArray[np.int32]]]:
+    """The counts at which something comes or goes, and what is there from each of them on, ascending."""
+    what, first, last = some
+    order = np.argsort(what, kind="stable")
+    what, first, last = what[order], first[order], last[order]
+    begins = np.unique(np.concatenate([[1], first, last + 1]))
+    begins = begins[begins <= high]
+    fixed = np.sort(always)
+    found = []
+    for begin in begins.tolist():
+        here = what[(first <= begin) & (begin <= last)]
+        found.append(np.sort(np.concatenate([fixed, here])) if len(fixed) else here)
+    return begins.tolist(), found
 
 
 def _events(

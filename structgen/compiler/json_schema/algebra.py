@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from ...budget import Meter
+from ...errors import BudgetExceededError
+from .assembling import assemble
 from .assertions import Assertions
 from .conflicts import conflict
 from .distinct import Distinct
 from .dynamic import without_dynamic_references
 from .expansion import ARRAYS, OBJECTS, Expansion
 from .goals import Goal
+from .inhabited import Draft, inhabited
 from .member_rules import Partitions
 from .nodes import Nodes
 from .schema import Document
 from .shapes import Values
 from .shaping import Shaping
-from .trimming import Draft, assemble, inhabited
 
 
 def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Values:
@@ -47,8 +49,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     alive = inhabited(drafts, meter)
     if goal not in alive:
         raise conflict(goal, expansion, lambda inner: inner in alive if inner in drafts else None)
-    values, ref = assemble(drafts, goal, alive, meter)
-    return Values(values, ref, tuple(assertions.relaxations))
+    return Values(assemble(drafts, goal, alive, meter), 0, tuple(assertions.relaxations))
 
 
 def _drafts(root: Goal, expansion: Expansion, meter: Meter) -> dict[Goal, Draft]:
@@ -60,13 +61,24 @@ def _drafts(root: Goal, expansion: Expansion, meter: Meter) -> dict[Goal, Draft]
     for goal in queue:
         meter.check_time("normalising the schema")
         meter.check_states(len(queue), "normalising the schema")
-        outline = expansion.outline(goal)
-        array_cases = expansion.cases(ARRAYS, goal) if outline.arrays else []
-        arrays = [shaping.array(case) for split in array_cases for case in distinct.settled(split)]
-        objects = [shaping.object(case) for case in expansion.cases(OBJECTS, goal)] if outline.objects else []
-        draft = drafts[goal] = Draft(outline, arrays, objects, expansion.nodes.pointer(goal))
+        pointer = expansion.nodes.pointer(goal)
+        try:
+            draft = drafts[goal] = _draft(goal, pointer, expansion, shaping, distinct)
+        except BudgetExceededError as error:
+            if error.where.startswith("/"):
+                raise
+            where = f"{error.where}, at {pointer or 'the root'}"
+            raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
         for child in draft.children():
             if child not in seen:
                 seen.add(child)
                 queue.append(child)
     return drafts
+
+
+def _draft(goal: Goal, pointer: str, expansion: Expansion, shaping: Shaping, distinct: Distinct) -> Draft:
+    outline = expansion.outline(goal)
+    array_cases = expansion.cases(ARRAYS, goal) if outline.arrays else []
+    object_cases = expansion.cases(OBJECTS, goal) if outline.objects else []
+    arrays = [shaping.array(case) for split in array_cases for case in distinct.settled(split)]
+    return Draft(outline, arrays, [shaping.object(case) for case in object_cases], pointer)

@@ -109,7 +109,7 @@ class Assertions:
     def relax(self, where: str, error: UnsupportedError) -> None:
         """Note that a keyword is dropped; without ``lenient``, raise the error."""
         if not self.lenient:
-            raise error
+            raise UnsupportedError(error.what, where=error.where or where, remedy=error.remedy) from error
         self.relaxations[f"{where}: dropped, since {error.what}"] = None
 
     def _numbers(self, schema: Schema, names: frozenset[str], numbers: NumberSet) -> NumberSet:

@@ -149,8 +149,8 @@ class ObjectFamily(Family[ObjectCase]):
     def violations(self, node: SchemaId) -> list[ObjectCase]:
         """What violates one of the node's own keywords.
 
-        Required names come first, and every case supposes that the first of those before it were there and right: then
-        cases of different schemas exclude each other where a required name tells the schemas apart.
+        Required names come first, and every case supposes that the first of those before it were there and right.
+        Then cases of different schemas exclude each other where a required name tells the schemas apart.
         """
         schema, negation = self.nodes.schemas[node], self.nodes.negation
         rule = self.rule(node)
