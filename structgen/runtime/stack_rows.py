@@ -219,6 +219,13 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._intervals = np.empty((6, 1 << 12), np.int32)
+
+    def intervals(self, size: int) -> NDArray[np.int32]:
+        """Six rows of at least ``size``."""
+        if self._intervals.shape[1] < size:
+            self._intervals = np.empty((6, size), np.int32)
+        return self._intervals
 
     def of(self, tokens: int, nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         found = self._arrays.get((tokens, nodes))
@@ -253,7 +260,8 @@ class StackRows:
         #: Called with what was worked out afresh.
         self.on_shared: Callable[[bytes, Shared], None] | None = None
         self._stored_shared: dict[bytes, Shared] = {}  # what a file brings along
-        self._calling: dict[int, bool] = {}
+        self._calling: set[int] | None = None
+        self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         self._shapes: dict[int, Shape | None] = {}
         self._walker: _Walker | None = None
 
@@ -414,10 +422,12 @@ class StackRows:
 
     def _shared_segments(self, state: int) -> tuple[list[int], list[Settled]] | None:
         """The segments of a wide state: how far it is to the next bound is all that matters."""
+        if self._walk().weight[state] < _WIDE:
+            return None
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         low, mid = self._name(state, LOW), self._name(state, MID)
         crossed = minimum > 1 and maximum - minimum <= self.vocabulary.trie.max_depth
-        if low is None or mid is None or crossed or self._walk().weight[state] < _WIDE:
+        if low is None or mid is None or crossed:
             return None
         begins: list[int] = []
         settled: list[Settled] = []
@@ -445,11 +455,11 @@ class StackRows:
             return None
         found = self.segments.get(state)
         if found is None:
-            if self._calls(state):
+            if state in self._uncounted or self._calls(state):
                 return None
             found = self._shared_segments(state) or self._own_segments(state)
             if found is None:
-                self._calling[state] = True  # too many intervals: count by count, then
+                self._uncounted.add(state)
                 return None
             self.segments[state] = found
         begins, settled = found
@@ -477,10 +487,9 @@ class StackRows:
 
     def _calls(self, state: int) -> bool:
         """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
-        known = self._calling.get(state)
-        if known is None:
-            known = self._calling[state] = _calls(self.tables, state)
-        return known
+        if self._calling is None:
+            self._calling = calling_states(self.tables)
+        return state in self._calling
 
     def _cut(self, high: int, walked: _Counted) -> Shared:
         """Sweep over the counts up to ``high``: a place for each stretch in which nothing comes or goes."""
@@ -488,20 +497,16 @@ class StackRows:
 
         row = np.zeros(self.pool.words, np.uint32)
         kernels.flip_ids(row, walked.ids)
-        nodes = np.zeros(len(self.vocabulary.trie.byte), np.bool_)
-        nodes[walked.below] = True
-        events = [_events(*walked.tokens), _events(*walked.nodes)]
-        cuts = np.unique(np.concatenate([[1], *(when for when, _ in events)]))
-        cuts = cuts[cuts <= high]
-        changed = [np.searchsorted(when, np.append(cuts, high + 1)) for when, _ in events]
+        when, tokens = _events(*walked.tokens)
+        places, nodes = _stretches(walked.below, walked.nodes, high)
+        cuts = np.unique(np.concatenate([when[when <= high], places]))
+        changed = np.searchsorted(when, np.append(cuts, high + 1))
         rows = np.empty((len(cuts), self.pool.words), np.uint32)
-        resumes = []
         for i in range(len(cuts)):
-            kernels.flip_ids(row, events[0][1][changed[0][i] : changed[0][i + 1]])
-            nodes[events[1][1][changed[1][i] : changed[1][i + 1]]] ^= True
+            kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
             rows[i] = row
-            resumes.append(np.flatnonzero(nodes).astype(np.int32))
-        return Shared(cuts.tolist(), rows, resumes)
+        begins = cuts.tolist()
+        return Shared(begins, rows, [nodes[bisect_right(places, begin) - 1] for begin in begins])
 
     # -- walking ---------------------------------------------------------------------------------------
 
@@ -664,9 +669,9 @@ class _Counted(NamedTuple):
     """What `kernels.walk_stack_counted` found: ids and nodes for every count, and those with intervals."""
 
     ids: NDArray[np.int32]
-    tokens: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+    tokens: tuple[NDArray[np.int32], ...]
     below: NDArray[np.int32]
-    nodes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+    nodes: tuple[NDArray[np.int32], ...]
 
 
 def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
@@ -675,7 +680,7 @@ def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
 
 
 def _stretches(
-    always: NDArray[np.int32], some: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], high: int
+    always: NDArray[np.int32], some: tuple[NDArray[np.int32], ...], high: int
 ) -> tuple[list[int], list[NDArray[np.int32]]]:
     """The counts at which something comes or goes, and what is there from each of them on, ascending."""
     what, first, last = some
@@ -770,20 +775,20 @@ class _Walker:
         arena, loop = self._arena.copy(), int(self._tables.live[state])
         where = int(arena[self._kernels.A_LOOPS]) + 2 * loop
         arena[where : where + 2] = bounds
-        size = 2 * self._sizes[0]
+        size = 1 << 12
+        ids, below = _scratch.of(*self._sizes)
         while True:
-            ids, below = np.empty(self._sizes[0] + 64, np.int32), np.empty(self._sizes[1] + 64, np.int32)
-            tokens, nodes = np.empty((3, size), np.int32), np.empty((3, size), np.int32)
-            found = self._kernels.walk_stack_counted(*self._trie, arena, state, 1, bounds[1], ids, *tokens, below, *nodes)
+            rows = _scratch.intervals(size)
+            found = self._kernels.walk_stack_counted(
+                *self._trie, arena, state, 1, bounds[1], ids, *rows[:3], below, *rows[3:]
+            )
             if found[0] >= 0:
                 a, b, c, d = found
-                return _Counted(
-                    ids[:a], (tokens[0, :b], tokens[1, :b], tokens[2, :b]),
-                    below[:c], (nodes[0, :d], nodes[1, :d], nodes[2, :d]),
-                )  # fmt: skip
-            if size > 64 * self._sizes[0]:
+                tokens, nodes = tuple(rows[:3, :b].copy()), tuple(rows[3:, :d].copy())
+                return _Counted(ids[:a].copy(), tokens, below[:c].copy(), nodes)
+            if size > 128 * self._sizes[0]:
                 return None
-            size *= 4
+            size *= 8
 
     # -- choosing what to compare with -----------------------------------------------------------------
 
@@ -816,25 +821,30 @@ class _Walker:
         return best, float(sums[best + 1] / max(1.0, self.weight[state]))
 
 
-def _calls(tables: PushdownTables, state: int) -> bool:
-    seen = {state}
-    for here in (queue := [state]):
-        if tables.returns[here]:
-            return True
-        for target in tables.targets(here):
+def calling_states(tables: PushdownTables) -> set[int]:
+    """The states that reach a return, a move that pushes, or several moves for one byte, before they pop."""
+    found: set[int] = set()
+    sources: dict[int, list[int]] = {}
+    for state in range(tables.states):
+        calls = bool(tables.returns[state])
+        for target in tables.targets(state):
             if target < tables.states:
-                reached: tuple[int, ...] = (target,)
-            else:
-                moves = tables.moves[target - tables.states]
-                if len(moves) > 1 or len(moves[0][1]) + (moves[0][0] is not None) > 1:
-                    return True
-                record, sequence = moves[0]
-                reached = (*(record[2:] if record else ()), *sequence)
-            for after in reached:
-                if after >= 0 and after not in seen:
-                    seen.add(after)
-                    queue.append(after)
-    return False
+                sources.setdefault(target, []).append(state)
+                continue
+            moves = tables.moves[target - tables.states]
+            record, sequence = moves[0]
+            calls = calls or len(moves) > 1 or len(sequence) + (record is not None) > 1
+            for after in (*(record[2:] if record else ()), *sequence):
+                sources.setdefault(after, []).append(state)
+        if calls:
+            found.add(state)
+    todo = list(found)
+    while todo:
+        for source in sources.get(todo.pop(), ()):
+            if source not in found:
+                found.add(source)
+                todo.append(source)
+    return found
 
 
 class Shape(NamedTuple):

@@ -11,6 +11,7 @@ those at or below it reach to ``first_token[skip[i]]``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ class Trie:
     token: NDArray[np.int32]
     twins: NDArray[np.int32]
 
-    @property
+    @cached_property
     def max_depth(self) -> int:
         """Bytes of the longest token."""
         return int(self.depth.max())

@@ -43,7 +43,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     schemas, root = without_dynamic_references(document, meter)
     nodes = Nodes(schemas, root)
     assertions = Assertions(meter, lenient=lenient)
-    expansion = Expansion(nodes, assertions, meter, contains_evaluates=document.draft != "2019-09")
+    expansion = Expansion(nodes, assertions, meter)
     goal = nodes.goal(root)
     drafts = _drafts(goal, expansion, meter)
     alive = inhabited(drafts, meter)

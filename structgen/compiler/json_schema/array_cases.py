@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .assertions import ARRAY_FIELDS
-from .family import Family, Mode
+from .family import Family, Mode, joined, lower
 from .goals import ANYTHING, NOTHING, Goal, all_of
 from .nodes import Nodes
 from .outline import Extent, Outline
@@ -70,10 +70,6 @@ class ArrayCase(NamedTuple):
         """What the item of a position must be."""
         return all_of([rule.goal(position) for rule in self.rules])
 
-    def key(self) -> Any:
-        """Equal for cases that are the same conjunction."""
-        return frozenset(self.rules), frozenset(self.counts), frozenset(self.evaluated), self[1:3], self[4:6]
-
 
 _ANY = ArrayCase()
 
@@ -84,9 +80,8 @@ class ArrayFamily(Family[ArrayCase]):
     any = _ANY
     unevaluated = "unevaluated_items"
 
-    def __init__(self, nodes: Nodes, *, contains_evaluates: bool) -> None:
+    def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
-        self.contains_evaluates = contains_evaluates
 
     @staticmethod
     def extent(outline: Outline) -> Extent:
@@ -177,9 +172,7 @@ class ArrayFamily(Family[ArrayCase]):
     # Evaluation
 
     def _evaluated(self, schema: Schema) -> tuple[EvaluatedItems, ...]:
-        matching: tuple[Goal, ...] = ()
-        if schema.contains is not None and self.contains_evaluates:
-            matching = (self.nodes.goal(schema.contains),)
+        matching = () if schema.contains is None else (self.nodes.goal(schema.contains),)
         part = EvaluatedItems(len(schema.prefix_items), matching, schema.items is not None)
         return (part,) if part != EvaluatedItems(0) else ()
 
@@ -213,13 +206,13 @@ class ArrayFamily(Family[ArrayCase]):
             return left
         return self._checked(
             ArrayCase(
-                _joined(left.rules, right.rules),
+                joined(left.rules, right.rules),
                 max(left.low, right.low),
-                _lower(left.high, right.high),
-                _joined(left.counts, right.counts),
+                lower(left.high, right.high),
+                joined(left.counts, right.counts),
                 left.unique or right.unique,
                 right.repeated if left.repeated is None else left.repeated,
-                _joined(left.evaluated, right.evaluated),
+                joined(left.evaluated, right.evaluated),
             )
         )
 
@@ -244,16 +237,16 @@ class ArrayFamily(Family[ArrayCase]):
         bounds: dict[ItemRule, tuple[int, int | None]] = {}
         for rule, least, most in case.counts:
             known = bounds.get(rule, (0, None))
-            bounds[rule] = max(known[0], least), _lower(known[1], most)
+            bounds[rule] = max(known[0], least), lower(known[1], most)
         rules, low, high = case.rules, case.low, case.high
         counts = []
         for rule, (least, most) in bounds.items():
             if most is not None and least > most:
                 return None
             if rule == ItemRule():
-                low, high = max(low, least), _lower(high, most)
+                low, high = max(low, least), lower(high, most)
             elif most == 0:
-                rules = _joined(rules, (self._negated(rule),))
+                rules = joined(rules, (self._negated(rule),))
             elif least or most is not None:
                 low = max(low, least)
                 counts.append(Counting(rule, least, most))
@@ -296,15 +289,3 @@ def _at(position: int, goal: Goal) -> ArrayCase:
 def _extent_of(case: ArrayCase) -> tuple[int, list[Goal]]:
     prefix = max((part.prefix for part in case.evaluated), default=0)
     return prefix, list(dict.fromkeys(goal for part in case.evaluated for goal in part.matching))
-
-
-def _joined(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not right or left == right:
-        return left
-    return tuple(dict.fromkeys(left + right)) if left else right
-
-
-def _lower(left: int | None, right: int | None) -> int | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return min(left, right)

@@ -87,9 +87,10 @@ class _Copying:
 
     def _target(self, schema: Schema, scope: Scope) -> SchemaId:
         """Where the dynamic reference leads: to the outermost resource that has its anchor."""
-        anchors, name = self.document.dynamic_anchors, schema.dynamic_ref
-        for resource in scope:
-            if name in anchors[resource]:
-                return anchors[resource][name]
+        assert schema.dynamic_ref is not None
         assert schema.dynamic_default is not None
+        for resource in scope:
+            target = self.document.dynamic_anchors[resource].get(schema.dynamic_ref)
+            if target is not None:
+                return target
         return schema.dynamic_default

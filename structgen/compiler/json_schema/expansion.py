@@ -42,11 +42,11 @@ OUTLINE, ARRAYS, OBJECTS = 0, 1, 2
 class Expansion:
     """Answers questions about goals, and remembers the answers."""
 
-    def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter, *, contains_evaluates: bool) -> None:
+    def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter) -> None:
         self.nodes = nodes
         self.assertions = assertions
         self.meter = meter
-        self.arrays = ArrayFamily(nodes, contains_evaluates=contains_evaluates)
+        self.arrays = ArrayFamily(nodes)
         self.objects = ObjectFamily(nodes, assertions)
         self._families: tuple[Any, ...] = (None, self.arrays, self.objects)
         for family in (self.arrays, self.objects):

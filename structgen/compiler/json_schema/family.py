@@ -83,3 +83,17 @@ class Family(ABC, Generic[Case]):
     def tags(self, case: Case) -> dict[str, frozenset[Hashable]]:
         """Names that every object of the case has, with the few values that they have in it."""
         return {}
+
+
+def joined(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Both, each element once."""
+    if not right or left == right:
+        return left
+    return tuple(dict.fromkeys(left + right)) if left else right
+
+
+def lower(left: int | None, right: int | None) -> int | None:
+    """The lower one of two upper bounds."""
+    if left is None or right is None:
+        return right if left is None else left
+    return min(left, right)

@@ -14,7 +14,7 @@ from .array_cases import ArrayCase
 from .goals import ANYTHING, NOTHING, Goal, all_of, both
 from .member_rules import MemberRule, Partitions
 from .nodes import Nodes
-from .object_cases import ObjectCase, names_of
+from .object_case import ObjectCase, names_of
 from .shapes import Count
 from .strings import StringSet
 
