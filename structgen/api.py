@@ -23,7 +23,7 @@ from .runtime.container import FORMAT_VERSION
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
-from .runtime.stack_rows import Shared
+from .runtime.shared import Shared
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _share(cache: Cache | None, index: Index) -> None:
     def keep(name: bytes, place: Shared) -> None:
         cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
 
-    machine.rows.fetch_shared, machine.rows.on_shared = fetch, keep
+    machine.rows.shared.fetch, machine.rows.shared.keep = fetch, keep
 
 
 def _shared_key(fingerprint: str, name: bytes) -> str:
@@ -229,16 +229,22 @@ def compile_kernels(progress: Progress | None = None) -> float:
     began = time.perf_counter()
     report = progress or silent
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
-    for done, pattern in enumerate(_KERNEL_SAMPLES):
+    for done, sample in enumerate(_KERNEL_SAMPLES):
         report("compiling kernels", done, len(_KERNEL_SAMPLES))
         meter = Meter(Budget(seconds=3600))
-        _build(Regex(pattern), vocabulary, meter)[0].fill(meter=meter)
+        machine, _ = _build(sample, vocabulary, meter)
+        if isinstance(machine, PushdownMachine):
+            machine.rows.exercise_kernels()
+        machine.fill(meter=meter)
     report("compiling kernels", len(_KERNEL_SAMPLES), len(_KERNEL_SAMPLES))
     return time.perf_counter() - began
 
 
-#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around.
-_KERNEL_SAMPLES: tuple[str, ...] = ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")
+#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks.
+_KERNEL_SAMPLES: tuple[Definition, ...] = (
+    *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
+    JsonSchema('{"type": "string", "maxLength": 40}'),
+)
 
 _kernels_ready = False
 _kernels_lock = threading.Lock()

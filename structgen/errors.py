@@ -7,6 +7,10 @@ also attributes, so that a server can build its own reply from them.
 from __future__ import annotations
 
 
+#: Characters of a message's part. A definition's names may have millions, and messages quote them.
+_LONGEST = 600
+
+
 class StructgenError(Exception):
     """Base class of every error that structgen raises on purpose.
 
@@ -21,6 +25,7 @@ class StructgenError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        what, where = _printable(what), _printable(where)
         super().__init__(what, where, remedy)
         self.what = what
         self.where = where
@@ -29,6 +34,13 @@ class StructgenError(Exception):
     def __str__(self) -> str:
         text = f"{self.what} ({self.where})" if self.where else self.what
         return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def _printable(text: str) -> str:
+    """Text from a definition's author, short enough for a log, and without lone surrogates, which no stream takes."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 Error = StructgenError

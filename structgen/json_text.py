@@ -22,6 +22,12 @@ _SHORT = 300
 #: Levels of nesting that `dumps` writes. Far more than a compile is granted (`Budget.depth`).
 _MAX_DEPTH = 100_000
 
+#: Values that `dumps` writes, characters of their strings, and bits of an integer: some seconds' work. A few Python
+#: containers that hold each other more than once can stand for a text of any size.
+_MAX_VALUES = 1_000_000
+_MAX_CHARACTERS = 1 << 26
+_MAX_BITS = 400_000
+
 
 def loads(text: str) -> Any:
     """Parse a JSON document. Numbers are int or float where that says exactly what was written, else Decimal.
@@ -73,16 +79,20 @@ def dumps(value: Any) -> str:
     DefinitionError
         For anything else, a NaN, or a value that contains itself; ``where`` is the JSON pointer.
     BudgetExceededError
-        For a value nested deeper than 100,000 levels.
+        For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
     parts: list[str] = []
     add = parts.append
+    values = characters = 0
     stack: list[_Container] = []
     open_ids: set[int] = set()
     item = value
     while True:
         kind = type(item)
         if kind is str:
+            characters += len(item)
+            if characters > _MAX_CHARACTERS:
+                raise _too_large()
             add(quote(item))
         elif item is True or item is False or item is None:
             add("true" if item else "null" if item is None else "false")
@@ -91,6 +101,9 @@ def dumps(value: Any) -> str:
                 raise DefinitionError("the schema contains itself", where=_pointer(stack), remedy="Use $ref.")
             if len(stack) >= _MAX_DEPTH:
                 raise _too_deep()
+            values += len(item)
+            if values > _MAX_VALUES:
+                raise _too_large()
             open_ids.add(id(item))
             stack.append(_Container(item))
             add(stack[-1].opening)
@@ -113,6 +126,7 @@ def dumps(value: Any) -> str:
             if top.is_object:
                 if type(key) is not str:
                     key = _name(key, stack)
+                characters += len(key)
                 add(quote(key))
                 add(":")
             break
@@ -148,6 +162,10 @@ def _scalar(item: Any, stack: list[_Container]) -> str:
     if isinstance(item, str):
         return quote(str.__str__(item))
     if isinstance(item, int) and not isinstance(item, bool):
+        if item.bit_length() > _MAX_BITS:
+            raise BudgetExceededError(
+                "the number has more than 100,000 digits", where=_pointer(stack), remedy="Write a shorter number."
+            )
         return int.__repr__(item) if item.bit_length() < _SHORT else str(Decimal(int(item)))
     if isinstance(item, float) and item - item == 0:
         return float.__repr__(item)
@@ -170,6 +188,13 @@ def _pointer(stack: list[_Container]) -> str:
 
 def _shortened(text: str, length: int = 60) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _too_large() -> BudgetExceededError:
+    return BudgetExceededError(
+        f"the schema has more than {_MAX_VALUES:,} values or {_MAX_CHARACTERS:,} characters",
+        remedy="Give parts that come again a name in $defs, and use $ref.",
+    )
 
 
 def _too_deep() -> BudgetExceededError:

@@ -808,8 +808,8 @@ _FIXED = 1 << 40
 # A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown_tables`): a call with
 # one array costs a third of one with twelve. The first words say where the parts begin.
 
-A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES, A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS = range(11)
-ARENA_HEADER = 11
+A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES = range(6)
+A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, ARENA_HEADER = range(6, 12)
 
 #: Threads and stack cells of a walk; more than any sound definition needs inside one token.
 _THREADS, _CELLS = 1 << 12, 1 << 13
@@ -908,7 +908,8 @@ def _follow(arena, c, threads, begin, end, cells, top):
                     if n < 0:
                         return n, top, escaped
             elif entry >= 0:
-                n = _add_thread(threads, cells, end, n, entry, count if arena[arena[A_LIVE] + entry] >= 0 else 0, cell)
+                count_now = count if arena[arena[A_LIVE] + entry] >= 0 else 0
+                n = _add_thread(threads, cells, end, n, entry, count_now, cell)
                 if n < 0:
                     return n, top, escaped
             if cell < 0 or arena[arena[A_RETURNS] + state] == 0:
@@ -1283,6 +1284,17 @@ def nearest_base(row, bases, n_bases, good_enough):
             fewest = bits
             best = b + 1
     return best, fewest
+
+
+@kernel
+def flip_gaps(row, gaps, long_gap):
+    """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``: ``uint16`` gaps, see `encode_gaps`."""
+    position = 0
+    for i in range(len(gaps)):
+        gap = np.int64(gaps[i])
+        position += gap
+        if gap != long_gap:
+            row[position >> 5] ^= np.uint32(1) << np.uint32(position & 31)
 
 
 @kernel

@@ -21,6 +21,7 @@ SHARED = (
     "definitions",
     "errors",
     "folders",
+    "garbage",
     "json_text",
     "kernels",
     "progress",

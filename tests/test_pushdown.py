@@ -10,8 +10,8 @@ import pytest
 
 from structgen.compiler.pushdown import INC, SET, Counted, Edge, Program
 from structgen.compiler.pushdown_tables import to_tables
-from structgen.errors import BudgetExceededError, FormatError
-from structgen.runtime import stack_rows
+from structgen.errors import BudgetExceededError, FormatError, VocabularyError
+from structgen.runtime import stack_rows, stack_walks
 from structgen.runtime.container import pack, unpack
 from structgen.runtime.index import Index
 from structgen.runtime.pushdown import PushdownMachine
@@ -27,7 +27,7 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """The ways round walking a wide state are for real vocabularies; here they are forced on small ones, too."""
     if request.param == "everything is wide":
         monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_WORTH_A_BASE", 0.1)
+        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 
 def random_vocabulary(rng: random.Random, wide: bool = False) -> Vocabulary:
@@ -44,7 +44,8 @@ def random_program(rng: random.Random) -> Program:
     n = rng.randint(1, 7)
     loops = [program.loop(low := rng.randint(0, 3), rng.randint(max(1, low), 5)) for _ in range(rng.randint(0, 1))]
     for s in range(n):
-        program.state(f"s{s}", returns=rng.random() < 0.2, live=rng.choice(loops) if loops and rng.random() < 0.4 else -1)
+        live = rng.choice(loops) if loops and rng.random() < 0.4 else -1
+        program.state(f"s{s}", returns=rng.random() < 0.2, live=live)
     for s in range(n):
         # Down to smaller numbers, and at last to a pop: so every state can finish.
         sequence = [rng.randrange(s) for _ in range(rng.randint(0, 2))] if s else []
@@ -94,12 +95,12 @@ def walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: 
             return
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
-        stacks = follow(program, stacks, vocabulary.token(token))
+        stacks = follow(program, stacks, vocabulary.token(token) or b"")
         if len(stacks) > 20:
             return
 
 
-def follow(program: Program, stacks: set, data: bytes) -> set:
+def follow(program: Program, stacks: set[oracle.Stack], data: bytes) -> set[oracle.Stack]:
     for byte in data:
         stacks = oracle.step(program, stacks, byte)
     return stacks
@@ -144,6 +145,7 @@ def test_a_stored_machine_is_the_same(seed: int, with_vocabulary: bool, eager: b
     again = Index.from_buffer(stored, None if with_vocabulary else vocabulary)
     assert again.complete == eager
     assert again.to_bytes(with_vocabulary=with_vocabulary) == stored
+    assert isinstance(again.machine, PushdownMachine)
     for _ in range(2):
         check_walk(again.machine, program, rng, 6)
 
@@ -164,13 +166,10 @@ def test_damaged_files_are_refused_or_sound() -> None:
             damaged.view(np.uint8).reshape(-1)[rng.randrange(damaged.nbytes)] = rng.randrange(256)
             try:
                 index = Index.from_buffer(pack(meta, sections | {name: damaged}))
-            except FormatError:
+            except (FormatError, VocabularyError):
                 refused += 1
                 continue
-            except Exception as error:  # the vocabulary's own checks
-                assert "structgen" in type(error).__module__
-                refused += 1
-                continue
+            assert isinstance(index.machine, PushdownMachine)
             try:
                 wander(index.machine, rng)
             except (FormatError, BudgetExceededError):
@@ -194,7 +193,8 @@ def test_ambiguity_is_followed_on_every_path() -> None:
     state = program.state()
     for sequence in ((), (state,), (state, state)):
         program.edge(state, 97, 97, *sequence)
-    machine = PushdownMachine(to_tables(program), Vocabulary.from_bytes([b"a", b"aa", b"aaa", b"b", None], eos_ids=[4]))
+    vocabulary = Vocabulary.from_bytes([b"a", b"aa", b"aaa", b"b", None], eos_ids=[4])
+    machine = PushdownMachine(to_tables(program), vocabulary)
     config = machine.start
     for _ in range(5):
         assert ids_of(machine.row(config), 5) - {4} == {0, 1, 2}
@@ -208,7 +208,8 @@ def test_deep_nesting_costs_no_recursion() -> None:
     program.edge(value, 91, 91, tail, value)
     program.edge(value, 97, 97)
     program.edge(tail, 93, 93)
-    machine = PushdownMachine(to_tables(program), Vocabulary.from_bytes([b"[", b"]", b"a", b"[[", None], eos_ids=[4]))
+    vocabulary = Vocabulary.from_bytes([b"[", b"]", b"a", b"[[", None], eos_ids=[4])
+    machine = PushdownMachine(to_tables(program), vocabulary)
     config = machine.start
     for _ in range(50_000):
         config = machine.advance(config, 0)

@@ -110,6 +110,12 @@ class Program:
         self.loops.append((minimum, maximum))
         return len(self.loops) - 1
 
+    def continued(self) -> Program:
+        """A program to go on with from here. The two share the edges of the states so far, which are final."""
+        return Program(
+            self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:]
+        )
+
     def __str__(self) -> str:
         """A listing: a line for each state with its byte ranges and sequences."""
         lines = []

@@ -9,13 +9,18 @@ import numpy as np
 
 from ..runtime.container import smallest
 from ..runtime.pushdown_tables import PushdownTables
-from .pushdown import REFUSED, Counted, Edge, Program
+from .pushdown import REFUSED, Counted, Edge, Program, State
 
 #: A move: the record's number plus one (0: none), and its sequence.
 _Move: TypeAlias = tuple[int, tuple[int, ...]]
 
-#: A range of bytes and its target.
-_Flat: TypeAlias = tuple[int, int, int]
+#: A range of bytes and its target as one integer, since integers are sorted and stored fastest:
+#: ``low << _LOW | high << _HIGH | target``. A target is 0, or 1 plus a state, or `_GROUP` plus a group.
+_Flat: TypeAlias = int
+
+_LOW, _HIGH = 48, 40
+_GROUP = 1 << 32
+_TARGET = (1 << _HIGH) - 1
 
 
 def to_tables(program: Program) -> PushdownTables:
@@ -23,38 +28,43 @@ def to_tables(program: Program) -> PushdownTables:
 
     States that cannot be reached from the start are left out; the others are numbered breadth first.
     """
-    states = _reachable(program)
-    number = [-1] * len(program.edges)
-    for i, state in enumerate(states):
-        number[state] = i
-    flat = _Flattener(number, len(states))
-    for state in states:
-        flat.add(program.edges[state], program.like[state] >= 0)
-    low, high, target = zip(*flat.edges, strict=True) if flat.edges else ((), (), ())
+    flat = _Flattener(program)
+    flat.run()
+    states = np.array(flat.states)
+    edges = np.array(flat.edges, np.int64)
+    target = edges & _TARGET
+    like = np.array(program.like)[states]
     return PushdownTables(
         edge_start=smallest(np.array(flat.edge_start)),
-        edge_low=np.array(low, np.uint8),
-        edge_high=np.array(high, np.uint8),
-        edge_target=smallest(np.array(target, np.int64)),
-        like=smallest(np.array([0 if (t := program.like[s]) < 0 else 1 + number[t] for s in states])),
+        edge_low=(edges >> _LOW).astype(np.uint8),
+        edge_high=(edges >> _HIGH & 0xFF).astype(np.uint8),
+        edge_target=smallest(np.where(target < _GROUP, target, target - _GROUP + 1 + len(states))),
+        like=smallest(np.where(like < 0, 0, 1 + np.array(flat.number)[like])),
         group_start=smallest(np.array(flat.group_start)),
         move_record=smallest(np.array([m[0] for m in flat.moves], np.int64)),
         move_start=smallest(np.cumsum([0] + [len(m[1]) for m in flat.moves])),
         sequence=smallest(np.array([s for m in flat.moves for s in m[1]], np.int64)),
-        returns=np.array([program.returns[s] for s in states], np.uint8),
+        returns=np.array(program.returns, np.uint8)[states],
         records=np.array(list(flat.records), np.int32).reshape(-1, 5),
         loops=np.array(program.loops, np.int32).reshape(-1, 2),
-        live=np.array([program.live[s] for s in states], np.int32),
-        start=number[program.start],
+        live=np.array(program.live, np.int32)[states],
+        start=0,
     )
 
 
 class _Flattener:
-    """Collects states' edges into flat lists. Edges are often shared between states: each is looked at once."""
+    """Numbers the states as it comes to them, and collects their edges into flat lists.
 
-    def __init__(self, number: list[int], states: int) -> None:
-        self._number = number
-        self._n = states
+    Edges are often shared between states: each is looked at once.
+
+    ``states`` are the program's, in the order of their numbers; ``number`` is the inverse, -1 where a state has none.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.states = [program.start]
+        self.number = [-1] * len(program.edges)
+        self.number[program.start] = 0
         self.edge_start = [0]
         self.edges: list[_Flat] = []
         self.group_start = [0]
@@ -63,26 +73,43 @@ class _Flattener:
         self._groups: dict[tuple[_Move, ...], int] = {}
         self._known: dict[int, _Flat] = {}  # by id of the edge
 
-    def add(self, edges: list[Edge], alike: bool) -> None:
-        """The next state's edges; refused bytes are kept where the state is like another one."""
-        known = self._known
-        found = []
-        for edge in edges:
-            flat = known.get(id(edge))
-            if flat is None:
-                flat = known[id(edge)] = edge.low, edge.high, self._target((self._move(edge),))
-            found.append(flat)
+    def run(self) -> None:
+        """Flatten all states that the start leads to."""
+        program, known, edges = self._program, self._known, self.edges
+        for state in self.states:  # grows while it is read
+            like = program.like[state]
+            if like >= 0:
+                self._numbered(like)
+            own = program.edges[state]
+            found = []
+            for edge in own:
+                flat = known.get(id(edge))
+                if flat is None:
+                    flat = known[id(edge)] = edge.low << _LOW | edge.high << _HIGH | self._target(edge)
+                found.append(flat)
+            edges += self._in_order(found, own, like >= 0) if len(found) > 1 or like < 0 else found
+            self.edge_start.append(len(edges))
+
+    def _numbered(self, state: State) -> int:
+        """The number of a state, the next one if it is new."""
+        number = self.number[state]
+        if number < 0:
+            number = self.number[state] = len(self.states)
+            self.states.append(state)
+        return number
+
+    def _in_order(self, found: list[_Flat], own: list[Edge], alike: bool) -> list[_Flat]:
+        """A state's edges, ascending and disjoint; refused bytes are kept where the state is like another one."""
         found.sort()
-        end = -1
-        for low, high, _ in found:
-            if low <= end:
-                found = self._disjoint(edges)
+        end, refused = -1, False
+        for flat in found:
+            if flat >> _LOW <= end:
+                found = self._disjoint(own)
+                refused = True
                 break
-            end = high
-        if not alike:
-            found = [flat for flat in found if flat[2]]
-        self.edges += found
-        self.edge_start.append(len(self.edges))
+            end = flat >> _HIGH & 0xFF
+            refused = refused or not flat & _TARGET
+        return [flat for flat in found if flat & _TARGET] if refused and not alike else found
 
     def _disjoint(self, edges: list[Edge]) -> list[_Flat]:
         """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
@@ -93,25 +120,31 @@ class _Flattener:
             here = tuple(dict.fromkeys(m for a, b, m in moves if a <= low <= b))
             if not here:
                 continue
-            target = self._target(here)
-            if found and found[-1][1] + 1 == low and found[-1][2] == target:
-                found[-1] = found[-1][0], after - 1, target
-            else:
-                found.append((low, after - 1, target))
+            target = self._target_of(here)
+            if found and (found[-1] >> _HIGH & 0xFF) + 1 == low and found[-1] & _TARGET == target:
+                low = found.pop() >> _LOW
+            found.append(low << _LOW | after - 1 << _HIGH | target)
         return found
+
+    def _target(self, edge: Edge) -> int:
+        """Where an edge leads if no other one overlaps it."""
+        sequence = edge.sequence
+        if len(sequence) == 1 and edge.counted is None:
+            return 0 if sequence == REFUSED else 1 + self._numbered(sequence[0])
+        return self._target_of((self._move(edge),))
 
     def _move(self, edge: Edge) -> _Move:
         if edge.sequence == REFUSED:
             return 0, REFUSED
         record = 0 if edge.counted is None else 1 + self._record(edge.counted)
-        return record, tuple([self._number[s] for s in edge.sequence])
+        return record, tuple([self._numbered(s) for s in edge.sequence])
 
     def _record(self, counted: Counted) -> int:
-        targets = (s if s < 0 else self._number[s] for s in (counted.low, counted.mid, counted.high))
+        targets = (s if s < 0 else self._numbered(s) for s in (counted.low, counted.mid, counted.high))
         key = (counted.operation, counted.loop, *targets)
         return self.records.setdefault(key, len(self.records))
 
-    def _target(self, moves: tuple[_Move, ...]) -> int:
+    def _target_of(self, moves: tuple[_Move, ...]) -> int:
         if len(moves) == 1 and moves[0][0] == 0 and len(moves[0][1]) == 1:
             return 1 + moves[0][1][0]  # a state; or, of `REFUSED`, nothing
         group = self._groups.get(moves)
@@ -119,25 +152,4 @@ class _Flattener:
             group = self._groups[moves] = len(self._groups)
             self.moves += moves
             self.group_start.append(len(self.moves))
-        return 1 + self._n + group
-
-
-def _reachable(program: Program) -> list[int]:
-    """The states that the start leads to, in breadth-first order."""
-    seen = bytearray(len(program.edges))
-    seen[program.start] = 1
-    looked_at: set[int] = set()  # edges, by id
-    for state in (queue := [program.start]):
-        like = program.like[state]
-        if like >= 0 and not seen[like]:
-            seen[like] = 1
-            queue.append(like)
-        for edge in program.edges[state]:
-            if id(edge) in looked_at:
-                continue
-            looked_at.add(id(edge))
-            for target in edge.sequence if edge.counted is None else edge.successors():
-                if target >= 0 and not seen[target]:
-                    seen[target] = 1
-                    queue.append(target)
-    return queue
+        return _GROUP + group

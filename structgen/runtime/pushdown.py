@@ -26,7 +26,9 @@ from .automaton import Match
 from .machine import Config
 from .pushdown_tables import PushdownTables
 from .rows import RowPool
-from .stack_rows import NOTHING, ROOT, StackRows, too_ambiguous
+from .stack_rows import NOTHING, ROOT, StackRows
+from .stack_sections import from_sections, to_sections
+from .stack_walks import too_ambiguous
 from .tables import SET
 
 #: Configurations, rows, and moves by byte that are remembered; past that a memo starts afresh.
@@ -155,8 +157,12 @@ class PushdownMachine:
         config = self._configs.get(threads)
         if config is None:
             if len(self._configs) >= MEMO_CONFIGS:
-                # Guides keep the configurations they are at; all others, and frames nobody stands on, can go.
-                self._configs, self._floor = {}, {}
+                # Guides keep the configurations they are at; all others, and frames nobody stands on, can go, so
+                # nothing that stays (the start, too) may lead to them.
+                forgotten, self._configs, self._floor = self._configs, {}, {}
+                for config in list(forgotten.values()):
+                    config.targets = {}
+                self._configs[self._start.threads] = self._start
             config = self._configs[threads] = Configuration(threads)
         return config
 
@@ -357,10 +363,8 @@ class PushdownMachine:
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
         accepting, *numbers = key
-        if len(numbers) == 1 and not accepting:
-            return self.pool.dense(numbers[0])
-        row: NDArray[np.int32] = np.zeros(self.pool.words, np.int32)
-        for number in numbers:
+        row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
+        for number in numbers[1:]:
             self.pool.add_to(row, number)
         if accepting:
             row |= self.vocabulary.eos_row
@@ -395,7 +399,7 @@ class PushdownMachine:
     def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
         """The sections of the file format (see docs/format.md); ``self_contained`` includes shared rows."""
         with self._lock:
-            return self.tables.to_sections() | self.rows.to_sections(self_contained)
+            return self.tables.to_sections() | to_sections(self.rows, self_contained)
 
     @classmethod
     def from_sections(
@@ -406,5 +410,5 @@ class PushdownMachine:
         if type(states) is not int or type(start) is not int or type(complete) is not bool:
             raise FormatError("the number of states is missing", where=where)
         tables = PushdownTables.from_sections(states, start, sections, where)
-        rows = StackRows.from_sections(tables, vocabulary, sections, where)
+        rows = from_sections(tables, vocabulary, sections, where)
         return cls(tables, vocabulary, rows, complete)

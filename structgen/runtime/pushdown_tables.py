@@ -128,7 +128,7 @@ class PushdownTables:
         moves = np.zeros((len(self.move_start), 2), np.int32)
         moves[:-1, 0] = self.move_record.astype(np.int32) - 1
         moves[:, 1] = self.move_start
-        parts = {
+        parts: dict[int, NDArray[Any]] = {
             kernels.A_CLASS_OF: classes,
             kernels.A_TABLE: table,
             kernels.A_GROUPS: self.group_start,
@@ -178,20 +178,19 @@ class PushdownTables:
             if name not in sections:
                 raise FormatError(f"section {name!r} is missing", where=where)
         returns = sections["returns"]
-        tables = cls(
-            *(sections[name] for name in names[:-1]),
-            returns=returns,
-            records=sections.get("records", np.zeros((0, 5), np.int32)),
-            loops=sections.get("loops", np.zeros((0, 2), np.int32)),
-            live=sections.get("live", np.full(max(states, 0), DEAD, np.int32)),
-            start=start,
-        )
         if (
             states <= 0 or not 0 <= start < states
             or returns.ndim != 1 or returns.dtype != np.uint8 or len(returns) != -(-states // 8)
         ):  # fmt: skip
             raise FormatError("the automaton's size does not fit its tables", where=where)
-        object.__setattr__(tables, "returns", np.unpackbits(returns, count=states, bitorder="little"))
+        tables = cls(
+            **{name: sections[name] for name in names[:-1]},
+            returns=np.unpackbits(returns, count=states, bitorder="little"),
+            records=sections.get("records", np.zeros((0, 5), np.int32)),
+            loops=sections.get("loops", np.zeros((0, 2), np.int32)),
+            live=sections.get("live", np.full(states, DEAD, np.int32)),
+            start=start,
+        )
         if not tables._is_sound():
             raise FormatError("the automaton's tables point outside themselves", where=where)
         return tables
@@ -208,6 +207,7 @@ class PushdownTables:
         if (
             len(self.edge_start) != n + 1 or len(self.edge_low) != edges or len(self.edge_high) != edges
             or not partitions(self.edge_start, edges) or not partitions(self.group_start, moves)
+            or (np.diff(self.group_start.astype(np.int64)) < 1).any()
             or len(self.move_start) != moves + 1 or not partitions(self.move_start, len(self.sequence))
             or (self.edge_high < self.edge_low).any()
             or int(self.edge_target.max(initial=0)) > n + groups

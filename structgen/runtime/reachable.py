@@ -34,7 +34,7 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
                 if (after, neighbour) not in seen:
                     seen.add((after, neighbour))
                     todo.append((after, neighbour))
-    rows.fetch_all()
+    rows.shared.find_all()
     progress("token maps", len(todo), len(todo))
 
 

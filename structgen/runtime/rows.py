@@ -12,7 +12,8 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,8 +130,10 @@ class RowPool:
     def add_to(self, row: NDArray[np.int32], number: int) -> None:
         """Set the bits of a pool's row in ``row``, ``int32[words]``."""
         base, gaps = self._row(number)
-        if base != 0 or len(gaps) > _SHORT:
-            row |= self.dense(number)
+        if base != 0:
+            np.bitwise_or(row, self.dense(number), out=row)
+        elif len(gaps) > _SHORT:
+            np.bitwise_or(row, self.fresh(number), out=row)
         else:
             _set_gaps(row, gaps)
 
@@ -223,21 +226,32 @@ class RowPool:
         if found is not None:
             return found
         base, gaps = self._row(row)
-        if base == 0:
-            bits = np.zeros(self.words, np.uint32)
-        elif base < 0:
-            bits = self.dense(-1 - base).view(np.uint32)  # a few levels at most, see `from_sections`
+        if base > 0 and not len(gaps):
+            dense: NDArray[np.int32] = self._whole(base).view(np.int32)
         else:
-            bits = self.shared[base - SHARED]() if base >= SHARED else self._bases[base - 1]
-        if len(gaps):
-            bits = bits.copy() if base else bits
-            _flip_gaps(bits, gaps)
-        dense: NDArray[np.int32] = bits.view(np.int32)
+            dense = self.fresh(row)
         dense.flags.writeable = False
         if len(self._decoded) * 4 * self.words > DECODED_BYTES:
             self._decoded.clear()
         self._decoded[row] = dense
         return dense
+
+    def fresh(self, row: int) -> NDArray[np.int32]:
+        """A row as a new array of the caller's own."""
+        base, gaps = self._row(row)
+        if base == 0:
+            bits = np.zeros(self.words, np.uint32)
+        elif base < 0:
+            bits = self.dense(-1 - base).view(np.uint32).copy()  # a few levels at most, see `from_sections`
+        else:
+            bits = self._whole(base).copy()
+        if len(gaps):
+            flip_gaps(bits, gaps)
+        dense: NDArray[np.int32] = bits.view(np.int32)
+        return dense
+
+    def _whole(self, base: int) -> NDArray[np.uint32]:
+        return self.shared[base - SHARED]() if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
         flat = len(self._base)
@@ -278,9 +292,12 @@ class RowPool:
         size: int,
         sections: dict[str, NDArray[Any]],
         where: str,
-        shared: Sequence[Callable[[], NDArray[np.uint32]]] = (),
+        shared: int = 0,
     ) -> RowPool:
-        """Rows used where they lie, after a check of every index in them. Raises `FormatError`."""
+        """Rows used where they lie, after a check of every index in them. Raises `FormatError`.
+
+        ``shared``: how many shared rows there are; the caller appends to ``shared`` how to get each of them.
+        """
         pool = cls(size)
         try:
             bases, row_base = sections["bases"], sections["row_base"]
@@ -294,7 +311,7 @@ class RowPool:
             and row_base.dtype.kind == row_start.dtype.kind == "u" and gaps.dtype == np.uint16
             and len(starts) == len(row_base) + 1 and starts[0] == 0 and starts[-1] == len(gaps)
             and not (np.diff(starts) < 0).any()
-            and _bases_are_sound(row_base, len(bases), len(shared))
+            and _bases_are_sound(row_base, len(bases), shared)
             and (size % 32 == 0 or not (bases[:, -1] >> np.uint32(size % 32)).any())
             and largest_ids(gaps, starts) < size
         )  # fmt: skip
@@ -302,7 +319,7 @@ class RowPool:
             raise FormatError("the rows point outside the vocabulary or the pool", where=where)
         pool._base, pool._start, pool._gaps = row_base, row_start, gaps
         pool._bases, pool._n_bases = bases, len(bases)
-        pool._flat_bases, pool._flat_shared, pool.shared = len(bases), len(shared), list(shared)
+        pool._flat_bases, pool._flat_shared = len(bases), shared
         pool._known = None
         return pool
 
@@ -351,17 +368,24 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     return ids
 
 
-def _flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
-    """Flip the bits of a list of ids in a row. A short list costs less in Python than NumPy's calls do."""
-    if len(gaps) > _SHORT:
+def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
+    """Flip the bits of a list of ids in a row.
+
+    By the kernel where the process has it loaded; one that never walks does without. A short list costs less in
+    Python than the calls of either.
+    """
+    kernels = sys.modules.get(_KERNELS) if len(gaps) > _SHORT_FOR_KERNEL else None
+    if kernels is not None:
+        kernels.flip_gaps(bits, gaps.copy(), _LONG_GAP)  # a view of a file would be another type to it
+    elif len(gaps) > _SHORT:
         ids = decode_gaps(gaps)
         np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
-        return
-    words, position = bits.data, 0
-    for gap in gaps.tolist():
-        position += gap
-        if gap != _LONG_GAP:
-            words[position >> 5] ^= 1 << (position & 31)
+    else:
+        words, position = bits.data, 0
+        for gap in gaps.tolist():
+            position += gap
+            if gap != _LONG_GAP:
+                words[position >> 5] ^= 1 << (position & 31)
 
 
 def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
@@ -373,8 +397,10 @@ def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
             words[position >> 5] |= 1 << (position & 31)
 
 
-#: Where the two ways take equally long, about 8 µs.
-_SHORT = 40
+_KERNELS = f"{__package__.rpartition('.')[0]}.kernels"
+
+#: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
+_SHORT, _SHORT_FOR_KERNEL = 40, 10
 
 
 def largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from .nfa import BYTES, Nfa, NfaBuilder
 #: Elementary steps of a kernel for each second of budget. Measured at 3 to 10 ns for the subset construction and
 #: 5 to 50 ns for the partition, whose arrays outgrow the caches.
 _STEPS_PER_SECOND = {"determinize": 100_000_000, "minimize": 20_000_000}
+
+#: What `minimize` holds of a transition.
+_BYTES_OF_TRANSITION = 40
 
 #: Rows of a table that are turned into ranges at a time, to bound the memory in flight.
 _CHUNK = 4096
@@ -156,14 +160,16 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     """
     if not dfa.states:
         return dfa
+    transitions = int(np.count_nonzero(dfa.table != kernels.DEAD))
+    meter.check_memory(_BYTES_OF_TRANSITION * transitions, "minimising")
+    if transitions > meter.work(_STEPS_PER_SECOND["minimize"]):
+        raise meter.out_of_time("minimising")
     tails, labels, heads = _labelled_transitions(dfa)
     order = np.argsort(labels, kind="stable").astype(np.int32)
-    sorted_labels = labels[order]
-    begins = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]]) if len(labels) else np.zeros(0, int)
+    begins = np.concatenate([np.flatnonzero(runs_begin(labels[order])), [len(labels)]]).astype(np.int32)
     status, block = kernels.coarsest_partition(
-        dfa.states, tails, order, np.r_[begins, len(labels)].astype(np.int32), heads, dfa.accepting,
-        meter.work(_STEPS_PER_SECOND["minimize"]),
-    )  # fmt: skip
+        dfa.states, tails, order, begins, heads, dfa.accepting, meter.work(_STEPS_PER_SECOND["minimize"])
+    )
     if status == kernels.TOO_MUCH_WORK:
         raise meter.out_of_time("minimising")
     return _renumbered(dfa, block)
@@ -171,7 +177,8 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
 
 def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Every live transition as (tail, label, head); a record gives one for each zone, each its own label."""
-    tails, classes = np.nonzero(dfa.table != kernels.DEAD)
+    # By class, so that there is little left to sort.
+    classes, tails = np.nonzero(dfa.table.T != kernels.DEAD)
     entries = dfa.table[tails, classes]
     plain = entries >= 0
     parts = [(tails[plain], classes[plain], entries[plain])]
@@ -186,13 +193,25 @@ def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64
     return tail.astype(np.int32), label.astype(np.int64), head.astype(np.int32)
 
 
+def runs_begin(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a run of equal values begins in a sequence, or one of equal columns in a table: `bool[columns]`."""
+    begins = np.ones(values.shape[-1], np.bool_)
+    different = values[..., 1:] != values[..., :-1]
+    begins[1:] = different if values.ndim == 1 else different.any(axis=0)
+    return begins
+
+
 def _renumbered(dfa: Dfa, block: NDArray[np.int32]) -> Dfa:
     """One state for each block, in the order in which the states are first seen; equal records are shared."""
-    blocks, first = np.unique(block, return_index=True)
-    first = np.sort(first)  # subset construction numbers states breadth first; keep that order
-    rename = np.empty(len(blocks), np.int32)
-    rename[block[first]] = np.arange(len(blocks))
-    new = np.append(rename[block], kernels.DEAD).astype(np.int32)  # new[-1]: the dead state stays dead
+    blocks = int(block.max()) + 1
+    if blocks == dfa.states and not len(dfa.records):
+        return dfa
+    first = np.empty(blocks, np.int64)
+    first[block[::-1]] = np.arange(dfa.states - 1, -1, -1)  # the last assignment holds
+    first.sort()  # subset construction numbers states breadth first; keep that order
+    rename = np.empty(blocks, np.int32)
+    rename[block[first]] = np.arange(blocks)
+    new = np.append(rename[block], np.int32(kernels.DEAD))  # new[-1]: the dead state stays dead
     table = dfa.table[first]
     records = dfa.records
     if len(records):
@@ -251,9 +270,9 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
 
 
 def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:
-    cuts = np.r_[False, (np.diff(a.classes) != 0) | (np.diff(b.classes) != 0)]
-    classes = np.cumsum(cuts).astype(np.int32)
-    symbol = np.flatnonzero(np.r_[True, cuts[1:]])
+    begins = runs_begin(a.classes) | runs_begin(b.classes)
+    classes = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    symbol = np.flatnonzero(begins)
     return (
         replace(a, table=np.ascontiguousarray(a.table[:, a.classes[symbol]]), classes=classes),
         replace(b, table=np.ascontiguousarray(b.table[:, b.classes[symbol]]), classes=classes),
@@ -268,6 +287,8 @@ def trim(dfa: Dfa) -> Dfa:
     if not alive[dfa.start]:
         return replace(dfa, table=dfa.table[:0], accepting=dfa.accepting[:0], start=0)
     kept = alive.astype(bool)
+    if kept.all():
+        return dfa
     new = np.full(dfa.states + 1, kernels.DEAD, np.int32)
     new[:-1][kept] = np.arange(int(kept.sum()))
     return replace(dfa, table=new[dfa.table[kept]], accepting=dfa.accepting[kept], start=int(new[dfa.start]))

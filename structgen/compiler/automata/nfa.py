@@ -27,6 +27,9 @@ from ... import kernels
 
 BYTES = 256
 
+#: Templates of up to so many edges are copied edge by edge; for larger ones arrays are faster.
+_FEW_EDGES = 24
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -114,19 +117,21 @@ class NfaBuilder:
 
     def template(self, edges: NDArray[np.int32], source: int, target: int, owner: int) -> None:
         """Insert a copy of an automaton whose states 0 and 1 become ``source`` and ``target``."""
-        if len(edges) == 1:
-            _, low, high, _ = edges[0].tolist()
-            self.edges.append((source, low, high, target))
-            return
-        if not len(edges):
-            return
         first = len(self.owners)
+        if len(edges) <= _FEW_EDGES:
+            names = [source, target]
+            for tail, low, high, head in edges.tolist():
+                last = max(tail, head)
+                names.extend(range(first + len(names) - 2, first + last - 1))
+                self.edges.append((names[tail], low, high, names[head]))
+            self.owners.extend([owner] * (len(names) - 2))
+            return
         inner = max(int(edges[:, 3].max()), int(edges[:, 0].max())) - 1
         self.owners.extend([owner] * inner)
-        names = np.concatenate([[source, target], np.arange(first, first + inner)]).astype(np.int32)
+        renamed = np.concatenate([[source, target], np.arange(first, first + inner)]).astype(np.int32)
         block = edges.copy()
-        block[:, 0] = names[edges[:, 0]]
-        block[:, 3] = names[edges[:, 3]]
+        block[:, 0] = renamed[edges[:, 0]]
+        block[:, 3] = renamed[edges[:, 3]]
         self.edge_blocks.append(block)
 
     def build(self, start: int, accept: int) -> Nfa:

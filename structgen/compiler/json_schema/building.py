@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ...budget import Meter
 from ...errors import UnsupportedError
-from ..pushdown import Edge, Program, State
+from ..pushdown import Edge, State
 from .embed import QUOTE, Embedding
 from .keys import KeyStates, Others
 from .options import Layout
@@ -38,8 +38,8 @@ class Builder:
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
-        self.program = Program()
-        self.embedding = Embedding(self.program, layout.escapes, meter)
+        self.embedding = Embedding.begun(layout.escapes, meter)
+        self.program = self.embedding.program
         self.tries = Tries()
         self.keys = KeyStates(self.program, self.tries, meter)
         self.whitespace: Whitespace

@@ -45,6 +45,7 @@ class Combining(Generic[Case]):
         self.mode = mode
         self.context = context
         self.where = where
+        self.doing = f"combining the alternatives of {where}"
         self.meter = meter
 
     def within(self, cases: list[Case]) -> Case:
@@ -132,4 +133,4 @@ class Combining(Generic[Case]):
                 where=self.where,
                 remedy="Combine fewer overlapping anyOf, oneOf, not, if or dependencies in one place.",
             )
-        self.meter.check_time(f"combining the alternatives of {self.where}")
+        self.meter.check_time(self.doing)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from ...budget import Meter
+from ...budget import Budget, Meter
 from ..automata.dfa import Dfa, to_tables
 from ..pushdown import Counted, Edge, Program, State
 from .numbers import NumberSet
@@ -105,11 +106,20 @@ class Embedding:
     """The automata of one program, each there once."""
 
     def __init__(self, program: Program, escapes: str, meter: Meter) -> None:
-        self._program = program
+        self.program = program
         self._escapes = escapes
         self._meter = meter
         self._bodies: dict[Hashable, Body] = {}
         self._numbers: dict[Hashable, list[Edge]] = {}
+
+    @classmethod
+    def begun(cls, escapes: str, meter: Meter) -> Embedding:
+        """An embedding into a new program, which begins with what nearly all programs have."""
+        usual = _usual(escapes)
+        embedding = cls(usual.program.continued(), escapes, meter)
+        embedding._bodies.update(usual._bodies)
+        embedding._numbers.update(usual._numbers)
+        return embedding
 
     def anything(self) -> Body:
         """The inside of an unconstrained string."""
@@ -123,7 +133,7 @@ class Embedding:
         return known
 
     def _embed(self, strings: StringSet) -> Body:
-        program = self._program
+        program = self.program
         inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter))
         self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
         same = {} if strings.is_any() else _common(inside, self.anything())
@@ -151,7 +161,7 @@ class Embedding:
         return known
 
     def _embed_number(self, digits: Automaton) -> list[Edge]:
-        program = self._program
+        program = self.program
         self._meter.check_states(len(program.edges) + len(digits.edges), "lowering numbers")
         # Where nothing can follow there is no need for a state that only returns.
         moves: list[tuple[State, ...]] = [
@@ -164,6 +174,16 @@ class Embedding:
             if moves[q]:
                 program.edges[moves[q][0]].extend(Edge(low, high, moves[target]) for low, high, target in edges)
         return [Edge(low, high, moves[target]) for low, high, target in digits.edges[digits.start]]
+
+
+@lru_cache(maxsize=8)
+def _usual(escapes: str) -> Embedding:
+    """Any string, any number and any integer, to be copied."""
+    usual = Embedding(Program(), escapes, Meter(Budget()))
+    usual.anything()
+    usual.number(NumberSet.ANY)
+    usual.number(NumberSet.INTEGERS)
+    return usual
 
 
 def body_edge(body: Body, low: int, high: int, target: int) -> Edge:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
-from ..automata.dfa import TARGET_LOW, Dfa
+from ..automata.dfa import TARGET_LOW, Dfa, runs_begin
 from .lengths import between_characters
 
 _DEAD = -1
@@ -282,7 +282,7 @@ def _append(spans: list[tuple[int, int, int]], low: int, high: int, entry: int) 
 def _fewer_classes(dfa: Dfa) -> Dfa:
     """Neighbouring classes that no state tells apart become one."""
     table = dfa.table
-    new = np.r_[True, (table[:, 1:] != table[:, :-1]).any(axis=0)]
+    new = runs_begin(table)
     if new.all():
         return dfa
     of_class = np.cumsum(new) - 1

@@ -217,6 +217,7 @@ class Expansion:
         context = at.within(cases)
         for goal in goals:
             if not self._splits(goal):
+                self.meter.check_time(at.doing)
                 answers[goal] = answer = yield Question(at.number, goal, at.mode)
                 if len(answer) == 1:
                     context = at.family.merge(context, answer[0]) or context

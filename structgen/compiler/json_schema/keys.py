@@ -165,19 +165,54 @@ class KeyStates:
     def _build(self, place: Place, others: Others) -> State | None:
         """The state of a place; made after those it leads to, which may turn out not to live."""
         states = others.states
-        todo = [place]
+        todo = [self._links(place, others)]
         while todo:
-            here = todo[-1]
+            links, here = todo[-1]
             if here not in states:
                 edges: list[Edge] = []
                 missing = self._add_moves(here, others, edges)
                 if missing:
-                    todo.extend(missing)
+                    todo.extend(self._links(below, others) for below in missing)
                     continue
                 self._add_end(here, others, edges)
                 states[here] = self._state(here[1], others, edges) if self._lives(here, others, edges) else None
             todo.pop()
+            self._make(links, states[here], others)
         return states[place]
+
+    def _links(self, place: Place, others: Others) -> tuple[list[tuple[Place, int]], Place]:
+        """The places, with their bytes, from which one way leads on, and the place that they come to.
+
+        Nearly all nodes of a trie have one child and end no name.
+        """
+        states, children, ends = others.states, self._tries.children, self._tries.ends
+        links: list[tuple[Place, int]] = []
+        while place not in states:
+            node, classes = place
+            if len(children[node]) != 1 or ends[node] != NO_NAME:
+                break
+            ((byte, child),) = children[node].items()
+            move = others.row(classes)[byte] if classes else None
+            if move is not None and move.counted is not None:
+                break
+            links.append((place, byte))
+            place = (child, () if move is None else move.after[0])
+        return links, place
+
+    def _make(self, links: list[tuple[Place, int]], state: State | None, others: Others) -> None:
+        """Make the states of a way, the last one first; it leads to ``state``."""
+        states = others.states
+        for place, byte in reversed(links):
+            if place in states:
+                state = states[place]
+                continue
+            classes = place[1]
+            if state is not None:
+                edges = [Edge(byte, byte, (state,))]
+            else:
+                edges = [Edge(byte, byte, REFUSED)] if classes and others.row(classes)[byte] is not None else []
+            alive = state is not None or self._lives(place, others, edges)
+            state = states[place] = self._state(classes, others, edges) if alive else None
 
     def _add_moves(self, place: Place, others: Others, edges: list[Edge]) -> list[Place]:
         """Add the edges along the trie; or return the places that have to be made before."""

@@ -148,7 +148,7 @@ def digest(dfa: Dfa) -> bytes:
     (`determinize`, `intersect` and `minimize` number so. Classes that no state tells apart count as one.)
     """
     table = dfa.table
-    new = np.r_[True, (table[:, 1:] != table[:, :-1]).any(axis=0)]
+    new = automata.runs_begin(table)
     classes = (np.cumsum(new) - 1).astype(np.int32)[dfa.classes]
     found = hashlib.blake2b(digest_size=32)
     for array in (np.ascontiguousarray(table[:, new]), classes, dfa.accepting):

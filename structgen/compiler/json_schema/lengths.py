@@ -28,6 +28,8 @@ from .words import everything, nothing, plain_dfa
 _DEAD = -1
 #: Bounds up to here are spelled out.
 _COUNT_FROM = 24
+#: What it takes to count the characters of an automaton, for each entry of the table with all zones.
+_BYTES_OF_ENTRY, _ENTRIES_PER_SECOND = 40, 4_000_000
 #: So many characters are spelled out at the start if that helps.
 _LONGEST_START = 64
 
@@ -174,7 +176,10 @@ def _counted(dfa: Dfa, minimum: int, first: int, last: int, maximum: int, meter:
     """
     n, middle = dfa.states, first + 1
     zones = middle + 1 + maximum - last + 1
-    meter.check_memory(4 * zones * dfa.table.size, "bounding the length of a string")
+    doing, entries = "bounding the length of a string", zones * dfa.table.size
+    meter.check_memory(_BYTES_OF_ENTRY * entries, doing)
+    if entries > meter.work(_ENTRIES_PER_SECOND):
+        raise meter.out_of_time(doing)
     live = dfa.table != _DEAD
     ends = between_characters(dfa)[dfa.table] & live  # a character
     offset = n * np.arange(zones)[:, None, None]

@@ -30,6 +30,10 @@ from .trie import FORBIDDEN, NONE, Node, spelling
 _IN_ANY_ORDER, _LISTED = 6, 64
 
 
+#: No text has more members than that.
+_MAX_COUNT = 1 << 30
+
+
 class Tally(NamedTuple):
     """The number of members, saturated, the marks, and a bit for each listed name that has been there."""
 
@@ -50,6 +54,8 @@ class Tallying:
         required = sum(1 for p in shape.properties if p.required)
         self.least = shape.min_properties if shape.min_properties > required else 0
         self.most = shape.max_properties
+        if self.most is not None and self.most > _MAX_COUNT:
+            self.most = None
         if self.most is not None and not shape.others and self.most >= possible:
             self.most = None
         self.marks = (1 << shape.exists) - 1

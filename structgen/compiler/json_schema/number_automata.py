@@ -133,28 +133,24 @@ class _Spelling:
     def _after_side(self, which: int) -> Moves:
         side = self.sides[which]
         yield ZERO, ("zero", which)
-        start = tuple(divisor.start for divisor in side.divisors)
+        stepped = side.stepped(tuple(divisor.start for divisor in side.divisors))
         mantissa = side.mantissas.start
         for digit in range(1, 10):
             first = None if mantissa is None else side.mantissas.step(mantissa, digit)
-            state = self._whole(which, side.whole.start, start, digit, first)
+            state = self._whole(which, side.whole.start, stepped[digit], digit, first)
             if state is not None:
                 yield ZERO + digit, state
 
     def _whole(
-        self, which: int, place: Any, remainders: Remainders, digit: int, mantissa: Mantissa | None
+        self, which: int, place: Any, stepped: Remainders, digit: int, mantissa: Mantissa | None
     ) -> State | None:
-        """The state after a digit; None: nothing can come of it."""
+        """The state after a digit, which led to the remainders ``stepped``; None: nothing can come of it."""
         side = self.sides[which]
         place = None if place is None else side.whole.step(place, digit)
         if place is None and mantissa is None and side.ends:
             return None
-        stepped = tuple(
-            None if r is None else divisor.step(r, digit)
-            for divisor, r in zip(side.divisors, remainders, strict=True)
-        )
         if place is None:
-            stepped = side.needed((side.cells[-1].plain, side.cells[-1].written), stepped)
+            stepped = side.needed(-1, stepped, plain=True)
         return ("whole", which, place, stepped, mantissa)
 
     def _after_zero(self, which: int) -> Moves:
@@ -165,9 +161,9 @@ class _Spelling:
     def _after_whole(self, which: int, place: Any, remainders: Remainders, mantissa: Mantissa | None) -> Moves:
         alike = not remainders and (place is None or not place.equal)  # all digits have the same consequence
         state: State | None = None
-        for digit in range(10):
+        for digit, stepped in enumerate(self.sides[which].stepped(remainders)):
             if not (alike and digit):
-                state = self._whole(which, place, remainders, digit, None)
+                state = self._whole(which, place, stepped, digit, None)
             if state is not None:
                 yield ZERO + digit, state
         yield from self._point(which, self.sides[which].whole.end(place), remainders, mantissa)
@@ -203,7 +199,7 @@ class _Spelling:
             condition = side.cells[tail - 1].written
             if condition is NEVER and mantissa is None:
                 return None
-            remainders = side.needed((condition,), remainders)
+            remainders = side.needed(tail - 1, remainders, plain=False)
         return (tag, which, tail, remainders, mantissa)
 
     def _after_point(self, which: int, tail: Open | int, remainders: Remainders, mantissa: Mantissa | None) -> Moves:

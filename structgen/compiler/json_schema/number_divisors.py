@@ -44,11 +44,19 @@ class Divisor:
         self.start: Remainder = (self.zeros, 0)
         #: Multiplied by 10, a remainder is known when it is known modulo this.
         self._later = modulus // gcd(modulus, 10)
+        self._rows: dict[Remainder, tuple[Remainder, ...]] = {}
 
     def _modulus(self, place: int) -> int:
         twos, fives, rest = self.lattice
         shift = place - self.zeros
         return int(2 ** max(0, twos + shift) * 5 ** max(0, fives + shift) * rest)
+
+    def row(self, remainder: Remainder) -> tuple[Remainder, ...]:
+        """The remainder after each of the ten digits, before the point."""
+        known = self._rows.get(remainder)
+        if known is None:
+            known = self._rows[remainder] = tuple([self.step(remainder, digit) for digit in range(10)])
+        return known
 
     def step(self, remainder: Remainder, digit: int) -> Remainder:
         """One more digit before the point."""

@@ -18,6 +18,10 @@ from .number_mantissas import Mantissas
 Remainders: TypeAlias = tuple[Remainder | None, ...]
 
 
+#: What the ten digits do to a remainder that does not matter.
+_NOTHING: tuple[None, ...] = (None,) * 10
+
+
 @dataclass(frozen=True)
 class Cell:
     """What is allowed in a stretch of the line, spelled plainly and written otherwise."""
@@ -51,6 +55,8 @@ class Side:
         lattices = sorted({lattice for condition in conditions for lattice, _ in condition.terms})
         self.divisors = [Divisor(lattice, meter) for lattice in lattices]
         self._order = {lattice: i for i, lattice in enumerate(lattices)}
+        #: By cell: the divisors that fractions there ask for, and those that any spelling does.
+        self._asked = [(self._divisors_of(cell.written), self._divisors_of(cell.plain, cell.written)) for cell in self.cells]
         #: Whether there is nothing beyond the last point.
         self.ends = self.cells[-1] == Cell(NEVER, NEVER)
         self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)
@@ -80,9 +86,17 @@ class Side:
             value += factor * self.divisors[i].divides(remainder)
         return value == 1
 
-    def needed(self, conditions: tuple[Condition, ...], remainders: Remainders) -> Remainders:
-        """Only the remainders that the conditions ask for."""
-        if not remainders:
+    def _divisors_of(self, *conditions: Condition) -> frozenset[int]:
+        return frozenset(self._order[lattice] for condition in conditions for lattice, _ in condition.terms)
+
+    def needed(self, cell: int, remainders: Remainders, *, plain: bool) -> Remainders:
+        """Only the remainders that a cell's conditions ask for, that of plain spelling among them if asked for."""
+        asked = self._asked[cell][plain]
+        if len(asked) == len(remainders):
             return remainders
-        asked = {self._order[lattice] for condition in conditions for lattice, _ in condition.terms}
-        return tuple(remainder if i in asked else None for i, remainder in enumerate(remainders))
+        return tuple([remainder if i in asked else None for i, remainder in enumerate(remainders)])
+
+    def stepped(self, remainders: Remainders) -> list[Remainders]:
+        """By digit before the point, the remainders after it."""
+        rows = [_NOTHING if r is None else d.row(r) for d, r in zip(self.divisors, remainders, strict=True)]
+        return list(zip(*rows, strict=True)) if rows else [()] * 10

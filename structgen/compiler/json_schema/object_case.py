@@ -58,7 +58,8 @@ class ObjectCase:
         """What a member of this name must be."""
         goal = self.goals.get(name)
         if goal is None:
-            goal = self.goals[name] = all_of([rule.goal(name) for rule in self.rules])
+            exists = name.isascii() or name in StringSet.ANY  # no text has a name with a lone surrogate
+            goal = self.goals[name] = all_of([rule.goal(name) for rule in self.rules]) if exists else NOTHING
         return goal
 
 

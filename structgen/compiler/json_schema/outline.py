@@ -97,6 +97,7 @@ def exactly_one(outlines: list[Outline], meter: Meter) -> Outline:
     """What exactly one of them allows; ``SOME`` of arrays or objects unless that is plain from the extents."""
     seen, twice = NOTHING, NOTHING
     for outline in outlines:
+        meter.check_time("comparing the alternatives of a oneOf")
         again = meet(seen, outline, meter)
         if not again.is_empty():
             twice = join(twice, again, meter)

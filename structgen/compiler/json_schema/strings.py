@@ -40,6 +40,12 @@ _FEW = 64
 #: Trees of patterns up to this length are remembered.
 _SHORT_PATTERN = 1_000
 
+#: No text has more characters than that; larger bounds would overflow the counts.
+_LONGEST = 1 << 30
+
+#: Characters of a pattern that are parsed in a second.
+_PARSED_PER_SECOND = 400_000
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -74,6 +80,8 @@ class StringSet(ABC):
     @staticmethod
     def length(minimum: int, maximum: int | None) -> StringSet:
         """Texts of so many characters."""
+        if maximum is not None and maximum > max(minimum, _LONGEST):
+            maximum = None
         return _run(Run(ANYTHING, max(0, minimum), maximum))
 
     @staticmethod
@@ -84,6 +92,8 @@ class StringSet(ABC):
         """
         # A character of a pattern is about one state of an NFA, and those are cheaper than what is budgeted for.
         meter.check_states(len(pattern) // 16, f"the pattern at {where}")
+        if len(pattern) > meter.work(_PARSED_PER_SECOND):
+            raise meter.out_of_time(f"the pattern at {where}")
         parse = _parsed if len(pattern) <= _SHORT_PATTERN else _parsed.__wrapped__
         try:
             tree = parse(pattern, meter.budget.depth)
@@ -101,7 +111,7 @@ class StringSet(ABC):
     @staticmethod
     def of_dfa(dfa: Dfa, meter: Meter) -> StringSet:
         """Texts of any automaton over bytes that has no counters; what is not UTF-8 is dropped."""
-        return _of_dfa(automata.intersect(everything(), dfa, meter, "reading an automaton"))
+        return _of_dfa(automata.intersect(everything(), dfa, meter, "reading an automaton"), meter)
 
     @staticmethod
     def format(name: str, meter: Meter) -> StringSet | None:
@@ -166,7 +176,7 @@ class StringSet(ABC):
         common = automata.intersect(
             self.language.plain(meter), other.language.plain(meter), meter, "intersecting patterns"
         )
-        return _of_dfa(common, max(self.min, other.min), _least(self.max, other.max))
+        return _of_dfa(common, meter, max(self.min, other.min), _least(self.max, other.max))
 
     def union(self, other: StringSet, meter: Meter) -> StringSet:
         """What either holds."""
@@ -179,11 +189,11 @@ class StringSet(ABC):
                 return joined
         if isinstance(self, _Run) and isinstance(other, _Run) and (run := _touching(self.run, other.run)):
             return _run(run)
-        return _united(self, other, meter) or _of_dfa(union(self._plain(meter), other._plain(meter), meter))
+        return _united(self, other, meter) or _of_dfa(union(self._plain(meter), other._plain(meter), meter), meter)
 
     def complement(self, meter: Meter) -> StringSet:
         """What it does not hold."""
-        return _of_dfa(complement(self._plain(meter), meter))
+        return _of_dfa(complement(self._plain(meter), meter), meter)
 
 
 class _Words(StringSet):
@@ -232,7 +242,7 @@ class _Words(StringSet):
         rest = other_words_dfa(taken, meter)
         # Only the language loses the texts; its bounds may go on being counted.
         inner, low, high = _unbounded(other, meter)
-        return _of_dfa(automata.intersect(inner, rest, meter, "excluding strings"), low, high)
+        return _of_dfa(automata.intersect(inner, rest, meter, "excluding strings"), meter, low, high)
 
     def _join(self, other: StringSet) -> StringSet | None:
         """The union, if no automaton is needed for it."""
@@ -272,12 +282,14 @@ class _Run(StringSet):
         return super().complement(meter)
 
     def _counted(self, meter: Meter) -> Dfa:
-        return Language(None, self._tree()).counted(meter)
+        return Language(None, self._tree(meter)).counted(meter)
 
     def _plain(self, meter: Meter) -> Dfa:
-        return Language(None, self._tree()).plain(meter)
+        return Language(None, self._tree(meter)).plain(meter)
 
-    def _tree(self) -> Node:
+    def _tree(self, meter: Meter) -> Node:
+        if self.run.min > _LONGEST:
+            meter.check_states(self.run.min, "counting the characters of a string")
         return Repeat(Chars(self.run.ranges), self.run.min, self.run.max, column=0)
 
     def _meet(self, other: StringSet, meter: Meter) -> StringSet:
@@ -291,7 +303,7 @@ class _Run(StringSet):
             return _regular(other.language, low, high, meter)
         inner, _, _ = _unbounded(self, meter)
         return _of_dfa(
-            automata.intersect(inner, other.language.plain(meter), meter, "intersecting patterns"), low, high
+            automata.intersect(inner, other.language.plain(meter), meter, "intersecting patterns"), meter, low, high
         )
 
 
@@ -393,13 +405,13 @@ def _of_tree(tree: Node, key: Hashable, meter: Meter | None) -> StringSet:
     return _Regular(Language(key, tree), 0, None, meter) if run is None else _run(run)
 
 
-def _of_dfa(dfa: Dfa, low: int = 0, high: int | None = None) -> StringSet:
+def _of_dfa(dfa: Dfa, meter: Meter, low: int = 0, high: int | None = None) -> StringSet:
     """The set of a minimal automaton's texts that have so many characters."""
     if not dfa.states:
         return StringSet.EMPTY
     if dfa.states == everything().states and digest(dfa) == _digest_of_everything():
         return StringSet.length(low, high)
-    return _regular(Language(None, dfa=dfa), low, high, None)
+    return _regular(Language(None, dfa=dfa), low, high, meter)
 
 
 @cache
@@ -431,7 +443,7 @@ def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
     inner_a, low_a, high_a = _unbounded(a, meter)
     inner_b, low_b, high_b = _unbounded(b, meter)
     if (low_a, high_a) == (low_b, high_b):
-        return _of_dfa(union(inner_a, inner_b, meter), low_a, high_a)
+        return _of_dfa(union(inner_a, inner_b, meter), meter, low_a, high_a)
     if high_a is None or (high_b is not None and high_b > high_a):
         inner_a, low_a, high_a, b, inner_b, low_b, high_b = inner_b, low_b, high_b, a, inner_a, low_a, high_a
     if high_a is None:
@@ -440,14 +452,14 @@ def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
     if longest is None or longest > high_a:
         return None
     lower = bounded(inner_a, low_a, None, meter)
-    return _of_dfa(union(lower, b._plain(meter), meter), 0, high_a)
+    return _of_dfa(union(lower, b._plain(meter), meter), meter, 0, high_a)
 
 
 def _few_of_run(run: Run, limit: int) -> list[str] | None:
     """All texts of a run, sorted, if they are at most ``limit``."""
     if run.max is not None and run.max < run.min:
         return []
-    if not run.ranges:
+    if not run.ranges or run.max == 0:
         return [""] if run.min == 0 else []
     if run.max is None:
         return None

@@ -50,15 +50,21 @@ class Tries:
             known = self._leaves[end] = self._node({}, end)
         return known
 
+    def _link(self, byte: int, child: Node) -> Node:
+        """The node with one child and nothing else; these are shared: the rest of a name is the same."""
+        known = self._chains.get((byte, child))
+        if known is None:
+            known = self._chains[byte, child] = len(self.ends)
+            self.children.append({byte: child})
+            self.ends.append(NO_NAME)
+        return known
+
     def _with_child(self, node: Node, byte: int, child: Node) -> Node:
-        """``node`` with another child. Nodes with nothing else are shared: the rest of a name is the same."""
+        """``node`` with another child."""
         children = self.children[node] if node != NONE else {}
         end = self.ends[node] if node != NONE else NO_NAME
         if end == NO_NAME and (not children or (len(children) == 1 and byte in children)):
-            known = self._chains.get((byte, child))
-            if known is None:
-                known = self._chains[byte, child] = self._node({byte: child}, NO_NAME)
-            return known
+            return self._link(byte, child)
         return self._node({**children, byte: child}, end)
 
     def _with_end(self, node: Node, end: int) -> Node:
@@ -77,7 +83,7 @@ class Tries:
             node = children[node].get(byte, NONE)
         new = self._with_end(node if len(path) == len(text) else NONE, end)
         for byte in reversed(text[len(path) :]):
-            new = self._with_child(NONE, byte, new)
+            new = self._link(byte, new)
         for byte, node in zip(reversed(text[: len(path)]), reversed(path), strict=True):
             new = self._with_child(node, byte, new)
         return new

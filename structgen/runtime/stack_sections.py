@@ -1,0 +1,173 @@
+"""How what the states of an automaton with a stack settle is stored; docs/format.md has the sections."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from ..vocabulary.vocabulary import Vocabulary
+from .container import smallest
+from .pushdown_tables import PushdownTables
+from .resume_lists import ResumeLists
+from .rows import RowPool
+from .shared import NAME_BYTES, Settled, Shared
+from .stack_rows import StackRows
+
+Sections = dict[str, NDArray[Any]]
+
+#: Bounds where any count will do.
+_ANY = 1 << 31
+
+
+def to_sections(rows: StackRows, self_contained: bool) -> Sections:
+    """The sections; ``self_contained`` includes the shared rows."""
+    keys = np.array(list(rows.settled), np.int64).reshape(-1, 3)
+    values = np.array(list(rows.settled.values()), np.int64).reshape(-1, 2)
+    columns = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
+    if keys[:, 2].any():
+        columns["set_count"] = keys[:, 2]
+    if rows.segments:
+        begins, places = zip(*rows.segments.values(), strict=True)
+        columns |= {
+            "seg_state": np.array(list(rows.segments)),
+            "seg_start": np.cumsum([0] + [len(b) for b in begins]),
+            "seg_begin": np.concatenate(begins),
+            "seg_row": np.array([place.row for group in places for place in group]),
+            "seg_next": np.array([place.resume for group in places for place in group]),
+        }
+    sections: Sections = {name: smallest(column) for name, column in columns.items()}
+    sections |= rows.pool.to_sections() | rows.resumes.to_sections()
+    if rows.shared.used:
+        sections |= _shared_sections(rows, self_contained)
+    return sections
+
+
+def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
+    used = rows.shared.used
+    state_of = {name: state for (name, _), (state, _) in used.items()}
+    number = {name: i for i, name in enumerate(state_of)}
+    columns = {
+        "shared_name": [number[name] for name, _ in used],
+        "shared_place": [place for _, place in used],
+        "shared_state": [state for state, _ in used.values()],
+        "shared_row": [settled.row for _, settled in used.values()],
+        "shared_next": [settled.resume for _, settled in used.values()],
+    }
+    sections: Sections = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
+    if self_contained:
+        kept = [rows.shared.find(name, state) for name, state in state_of.items()]
+        together = Shared(
+            [begin for shared in kept for begin in shared.begins],
+            np.concatenate([shared.rows for shared in kept]),
+            [nodes for shared in kept for nodes in shared.resumes],
+        )
+        sections |= {f"sh_{name}": section for name, section in together.to_sections().items()}
+        columns["sh_first"] = [0, *np.cumsum([len(shared.rows) for shared in kept]).tolist()]
+    return sections | {name: smallest(np.array(column)) for name, column in columns.items()}
+
+
+def from_sections(tables: PushdownTables, vocabulary: Vocabulary, sections: Sections, where: str) -> StackRows:
+    """Rows used where they lie, after a check of every index in them. Raises `FormatError`."""
+    resumes = ResumeLists.from_sections(sections, vocabulary, where)
+    used = _read_used(sections, tables.states, len(resumes), where)
+    pool = RowPool.from_sections(vocabulary.size, sections, where, shared=len(used))
+    rows = StackRows(tables, vocabulary, pool, resumes)
+    for k, (name, place, state, row, resume) in enumerate(used):
+        if not pool.is_shared(row, k):
+            raise FormatError("a shared row is listed but not there", where=where)
+        pool.shared.append(rows.shared.row_of(name, place, state))
+        resumes.share(resume, rows.shared.resume_of(name, place, state))
+        rows.shared.used[name, place] = state, Settled(row, resume)
+    rows.shared.stored = _read_stored(sections, list(dict.fromkeys(u.name for u in used)), vocabulary, where)
+    _read_settled(rows, sections, where)
+    _read_segments(rows, sections, where)
+    return rows
+
+
+class _Used(NamedTuple):
+    """A shared place: its name and number, a state that has it, and the numbers of its row and resume list."""
+
+    name: bytes
+    place: int
+    state: int
+    row: int
+    resume: int
+
+
+def _read_used(sections: Sections, states: int, resumes: int, where: str) -> list[_Used]:
+    if "shared_hash" not in sections:
+        return []
+    hashes = sections["shared_hash"]
+    if hashes.ndim != 2 or hashes.dtype != np.uint8 or hashes.shape[1] != NAME_BYTES:
+        raise FormatError("the shared rows are damaged", where=where)
+    bounds = {"name": len(hashes), "place": 1 << 16, "state": states, "row": _ANY, "next": resumes}
+    columns = _columns(sections, {f"shared_{name}": bound for name, bound in bounds.items()}, where)
+    names = [h.tobytes() for h in hashes]
+    return [_Used(names[number], *rest) for number, *rest in zip(*columns, strict=True)]
+
+
+def _read_stored(sections: Sections, names: list[bytes], vocabulary: Vocabulary, where: str) -> dict[bytes, Shared]:
+    """What the names stand for, where the file brings it along."""
+    if "sh_bits" not in sections:
+        return {}
+    own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
+    together = Shared.from_sections(own, vocabulary, where)
+    (first,) = _columns(sections, {"sh_first": len(together.rows) + 1}, where)
+    if len(first) != len(names) + 1 or any(j <= i for i, j in pairwise(first)):
+        raise FormatError("the shared rows are damaged", where=where)
+    return {
+        name: Shared(together.begins[i:j], together.rows[i:j], together.resumes[i:j])
+        for name, (i, j) in zip(names, pairwise(first), strict=True)
+    }
+
+
+def _read_settled(rows: StackRows, sections: Sections, where: str) -> None:
+    bounds = {
+        "set_resume": len(rows.resumes),
+        "set_state": rows.tables.states,
+        "set_row": len(rows.pool),
+        "set_next": len(rows.resumes),
+    }
+    resumes, states, numbers, following = _columns(sections, bounds, where)
+    counts = [0] * len(states)
+    if "set_count" in sections:
+        (counts,) = _columns(sections, {"set_count": _ANY}, where)
+        if len(counts) != len(states):
+            raise FormatError("the settled places are damaged", where=where)
+    keys = zip(resumes, states, counts, strict=True)
+    rows.settled = dict(zip(keys, map(Settled, numbers, following), strict=True))
+
+
+def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:
+    if "seg_state" not in sections:
+        return
+    places = {"seg_begin": _ANY, "seg_row": len(rows.pool), "seg_next": len(rows.resumes)}
+    begins, numbers, following = _columns(sections, places, where)
+    (states,) = _columns(sections, {"seg_state": rows.tables.states}, where)
+    (starts,) = _columns(sections, {"seg_start": _ANY}, where)
+    if (
+        len(starts) != len(states) + 1 or starts[0] != 0 or starts[-1] != len(begins)
+        or any(j <= i for i, j in pairwise(starts))
+        or any(begins[i] > 1 for i in starts[:-1]) or any(rows.tables.live[s] < 0 for s in states)
+    ):  # fmt: skip
+        raise FormatError("the counted rows are damaged", where=where)
+    settled = list(map(Settled, numbers, following))
+    for state, (i, j) in zip(states, pairwise(starts), strict=True):
+        rows.segments[state] = begins[i:j], settled[i:j]
+
+
+def _columns(sections: Sections, bounds: dict[str, int], where: str) -> list[list[int]]:
+    """Columns of a stored table as lists, equally long, each below its bound."""
+    found = []
+    for name, bound in bounds.items():
+        column = sections.get(name)
+        if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
+            raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
+        found.append(column.tolist())
+    if len({len(column) for column in found}) > 1:
+        raise FormatError("columns of a stored table differ in length", where=where)
+    return found

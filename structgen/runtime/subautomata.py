@@ -1,0 +1,83 @@
+"""Parts of an automaton: what begins at a state, whatever it lies in."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .pushdown_tables import PushdownTables
+from .tables import SET
+
+#: States of an automaton whose rows are shared through the vocabulary.
+_LARGEST = 200
+
+
+class Subautomaton(NamedTuple):
+    """The automaton that begins at a state, whatever it lies in: a hash, and the loop that it counts in or -1."""
+
+    digest: bytes
+    loop: int
+
+
+def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
+    """None where it calls, returns, branches, counts in several loops, or is large."""
+    number = {state: 0}
+    loops: set[int] = set()
+    digest = hashlib.blake2b(digest_size=32)
+
+    def named(target: int) -> int:
+        if target >= 0 and target not in number:
+            number[target] = len(number)
+            queue.append(target)
+        return number[target] if target >= 0 else -1
+
+    for here in (queue := [state]):
+        if tables.returns[here] or tables.like[here] or len(queue) > _LARGEST:
+            return None
+        begin, end = int(tables.edge_start[here]), int(tables.edge_start[here + 1])
+        names: list[Any] = [int(tables.live[here]) >= 0]
+        for target in (tables.edge_target[begin:end].astype(np.int64) - 1).tolist():
+            if target < tables.states:
+                names.append(named(target))
+                continue
+            moves = tables.moves[target - tables.states]
+            (record, sequence), *others = moves
+            if others or sequence:
+                return None
+            if record is None:
+                names.append("pop")
+                continue
+            operation, loop, *zones = record
+            loops.add(loop)
+            names.append((operation, *map(named, zones[:1] if operation == SET else zones)))
+        digest.update(tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes())
+        digest.update(repr(names).encode())
+    return Subautomaton(digest.digest(), max(loops, default=-1)) if len(loops) <= 1 else None
+
+
+def calling_states(tables: PushdownTables) -> set[int]:
+    """The states that reach a return, a move that pushes, or several moves for one byte, before they pop."""
+    found: set[int] = set()
+    sources: dict[int, list[int]] = {}
+    for state in range(tables.states):
+        calls = bool(tables.returns[state])
+        for target in tables.targets(state):
+            if target < tables.states:
+                sources.setdefault(target, []).append(state)
+                continue
+            moves = tables.moves[target - tables.states]
+            record, sequence = moves[0]
+            calls = calls or len(moves) > 1 or len(sequence) + (record is not None) > 1
+            for after in (*(record[2:] if record else ()), *sequence):
+                sources.setdefault(after, []).append(state)
+        if calls:
+            found.add(state)
+    todo = list(found)
+    while todo:
+        for source in sources.get(todo.pop(), ()):
+            if source not in found:
+                found.add(source)
+                todo.append(source)
+    return found
