@@ -25,7 +25,7 @@ import structgen as sg
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
-from structgen.runtime import pushdown, stack_rows
+from structgen.runtime import pushdown, stack_rows, stack_walks
 from structgen.runtime.pushdown import Configuration, PushdownMachine
 
 SMALL = small_vocabulary()
@@ -56,7 +56,7 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     SMALL.shared_rows.clear()
     if request.param == "everything is wide":
         monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_WORTH_A_BASE", 0.1)
+        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 
 class TestCases:
@@ -123,10 +123,13 @@ def follow(program: Any, stacks: set[Any], data: bytes) -> set[Any]:
 def check_every_id(guide: sg.Guide) -> None:
     """The mask against `advance` for every id of the vocabulary, and EOS against the end."""
     vocabulary, mask = guide.index.vocabulary, mask_of(guide)
-    expected = np.array([guide.allows(each) for each in range(vocabulary.size)])
+    advance, config = guide.index.machine.advance, guide._config
+    expected = np.array([advance(config, each) is not None for each in range(vocabulary.size)])
+    expected[list(vocabulary.eos_ids)] = guide.is_accepting()
     different = np.flatnonzero(mask != expected)
     assert not len(different), (guide, [(i, vocabulary.token(i), mask[i]) for i in different[:5].tolist()])
-    assert all(mask[each] == guide.is_accepting() for each in vocabulary.eos_ids)
+    for each in (*vocabulary.eos_ids, *np.flatnonzero(mask)[:20].tolist()):
+        assert guide.allows(each) == guide.fork().advance(each) == mask[each]
 
 
 def reloaded(index: sg.Index, folder: Path) -> sg.Index:
@@ -150,13 +153,13 @@ def recalled(case: dict[str, Any], vocabulary: sg.Vocabulary, eager: bool, folde
 
 
 class TestRealVocabularies:
-    """All cases over Llama 3, every third one over the others: a configuration takes up to a second."""
+    """Trying every id takes up to a second, so that is done in a few of the cases; a walk tells of all ids, too."""
 
     @pytest.mark.parametrize("name", ["llama3", "qwen2_5", "gemma"])
     def test_a_mask_is_what_advance_lets_through(self, name: str, request: pytest.FixtureRequest) -> None:
         vocabulary: sg.Vocabulary = request.getfixturevalue(name)
         random = Random(name)
-        for case in CASES if name == "llama3" else random.sample(CASES, len(CASES) // 3):
+        for case in random.sample(CASES, 12 if name == "llama3" else 5):
             tokens = random.choice(spellings(case, vocabulary))
             stop = random.randint(0, len(tokens))
             guide = next(g for at, g in enumerate(guides_along(compiled(case, vocabulary), tokens)) if at == stop)
@@ -164,10 +167,10 @@ class TestRealVocabularies:
 
     @pytest.mark.parametrize("name", ["llama3", "qwen2_5", "gemma"])
     def test_every_row_is_that_of_a_plain_walk(self, name: str, request: pytest.FixtureRequest) -> None:
-        """Shared, counted, clipped, base-relative rows, settled frame by frame, against a walk with the stack known."""
+        """Shared, counted, clipped, base-relative rows, frame by frame, against one walk with the stack known."""
         vocabulary: sg.Vocabulary = request.getfixturevalue(name)
         random = Random(name)
-        for case in CASES:
+        for case in CASES if name == "llama3" else random.sample(CASES, 12):
             index = compiled(case, vocabulary)
             plain = PlainWalk(index)
             for tokens in spellings(case, vocabulary):

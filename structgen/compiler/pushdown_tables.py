@@ -76,7 +76,8 @@ class _Flattener:
     def run(self) -> None:
         """Flatten all states that the start leads to."""
         program, known, edges = self._program, self._known, self.edges
-        for state in self.states:  # grows while it is read
+        states, number = self.states, self.number
+        for state in states:  # grows while it is read
             like = program.like[state]
             if like >= 0:
                 self._numbered(like)
@@ -85,9 +86,19 @@ class _Flattener:
             for edge in own:
                 flat = known.get(id(edge))
                 if flat is None:
-                    flat = known[id(edge)] = edge.low << _LOW | edge.high << _HIGH | self._target(edge)
+                    low, high, sequence, counted = edge
+                    if len(sequence) == 1 and counted is None and (head := sequence[0]) >= 0:
+                        target = number[head]  # as `_target` does it; nearly all edges are like this
+                        if target < 0:
+                            target = number[head] = len(states)
+                            states.append(head)
+                        flat = low << _LOW | high << _HIGH | target + 1
+                    else:
+                        flat = low << _LOW | high << _HIGH | self._target(edge)
+                    known[id(edge)] = flat
                 found.append(flat)
-            edges += self._in_order(found, own, like >= 0) if len(found) > 1 or like < 0 else found
+            is_plain = len(found) == 1 and found[0] & _TARGET
+            edges += found if is_plain else self._in_order(found, own, like >= 0)
             self.edge_start.append(len(edges))
 
     def _numbered(self, state: State) -> int:

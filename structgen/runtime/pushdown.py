@@ -103,7 +103,7 @@ class PushdownMachine:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        self.rows = rows or StackRows(tables, vocabulary)
+        self.rows = rows if rows is not None else StackRows(tables, vocabulary)
         self.on_new_row: Callable[[], None] | None = None
         self._complete = complete
         self._bytes = vocabulary.bytes
@@ -133,8 +133,7 @@ class PushdownMachine:
     @property
     def nbytes(self) -> int:
         """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        settled = len(self.rows.settled) + sum(len(begins) for begins, _ in self.rows.segments.values())
-        return self.tables.nbytes + self.pool.nbytes + self.rows.resumes.nbytes + 8 * settled
+        return self.tables.nbytes + self.pool.nbytes + self.rows.resumes.nbytes + 8 * len(self.rows)
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -332,7 +331,7 @@ class PushdownMachine:
 
     def _find_row(self, config: Configuration) -> NDArray[np.int32]:
         with self._lock:
-            known = len(self.rows.settled) + len(self.rows.segments)
+            known = len(self.rows)
             if config.row is None:
                 numbers: dict[int, None] = {}
                 for state, count, frame in config.threads:
@@ -344,7 +343,7 @@ class PushdownMachine:
                 if len(self._dense) >= MEMO_ROWS:
                     self._dense.clear()
                 self._dense[config.row] = row
-            fresh = len(self.rows.settled) + len(self.rows.segments) > known
+            fresh = len(self.rows) > known
         if fresh and self.on_new_row:
             self.on_new_row()
         return row
@@ -378,7 +377,7 @@ class PushdownMachine:
     @property
     def known_rows(self) -> int:
         """How many places have been settled so far."""
-        return len(self.rows.settled) + len(self.rows.segments)
+        return len(self.rows)
 
     def fill(
         self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent

@@ -35,10 +35,57 @@ from .shared import Settled, SharedPlaces
 from .stack_walks import StackWalker, stretches
 from .subautomata import calling_states, subautomaton
 
-__all__ = ["NOTHING", "ROOT", "Settled", "StackRows"]
+__all__ = ["NOTHING", "ROOT", "Settled", "StackRows", "StoredPlaces"]
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
+
+
+class StoredPlaces:
+    """Settled places as they lie in a file, sorted: looked up one by one, since most are never asked for.
+
+    Parameters
+    ----------
+    states:
+        Number of states.
+    resumes, of, counts, rows, following:
+        ``uint[places]``: the resume list, state and count of a place, its row, and the resume list it leaves.
+    """
+
+    def __init__(
+        self,
+        states: int,
+        resumes: NDArray[Any],
+        of: NDArray[Any],
+        counts: NDArray[Any],
+        rows: NDArray[Any],
+        following: NDArray[Any],
+    ) -> None:
+        self._states = states
+        self._columns = resumes, of, counts, rows, following
+        self._most = int(counts.max(initial=0)) + 1
+        self._keys = (resumes.astype(np.int64) * states + of) * self._most + counts
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def is_sorted(self) -> bool:
+        """Whether no place is there twice or out of order."""
+        return bool((self._keys[1:] > self._keys[:-1]).all())
+
+    def get(self, resume: int, state: int, count: int) -> Settled | None:
+        """What is stored of a place."""
+        key = (resume * self._states + state) * self._most + count
+        at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
+        if at == len(self._keys) or self._keys[at] != key:
+            return None
+        return Settled(int(self._columns[3][at]), int(self._columns[4][at]))
+
+    def items(self) -> dict[tuple[int, int, int], Settled]:
+        """All of them, by resume list, state and count."""
+        resumes, states, counts, rows, following = (column.tolist() for column in self._columns)
+        keys = zip(resumes, states, counts, strict=True)
+        return dict(zip(keys, map(Settled, rows, following), strict=True))
 
 
 class StackRows:
@@ -61,11 +108,13 @@ class StackRows:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        self.pool = pool or RowPool(vocabulary.size)
-        self.resumes = resumes or ResumeLists()
+        self.pool = pool if pool is not None else RowPool(vocabulary.size)
+        self.resumes = resumes if resumes is not None else ResumeLists()
         self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
-        #: By resume list, state and count.
+        #: By resume list, state and count: what was settled or looked up here.
         self.settled: dict[tuple[int, int, int], Settled] = {}
+        self.stored: StoredPlaces | None = None
+        self._fresh = 0  # how many were settled here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[Settled]]] = {}
         self._calling: set[int] | None = None
@@ -83,7 +132,12 @@ class StackRows:
             count = 0
         key = (resume, state, count)
         found = self.settled.get(key)
+        if found is None and self.stored is not None:
+            found = self.stored.get(*key)
+            if found is not None:
+                self.settled[key] = found
         if found is None:
+            self._fresh += 1
             found = self._wide(state) if resume == ROOT and count == 0 else None
             if found is None:
                 ids, below = self._walk().narrow(self.resumes[resume], (state, count))
@@ -92,6 +146,15 @@ class StackRows:
                 found = found or Settled(self._row(ids), self.resumes.add(below))
             self.settled[key] = found
         return found
+
+    def __len__(self) -> int:
+        """Number of places that are settled."""
+        segments = sum(len(begins) for begins, _ in self.segments.values())
+        return (len(self.stored) if self.stored else 0) + self._fresh + segments
+
+    def all_settled(self) -> dict[tuple[int, int, int], Settled]:
+        """Every settled place without a count, or with one that others don't share."""
+        return (self.stored.items() if self.stored else {}) | self.settled
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""

@@ -15,7 +15,7 @@ from .pushdown_tables import PushdownTables
 from .resume_lists import ResumeLists
 from .rows import RowPool
 from .shared import NAME_BYTES, Settled, Shared
-from .stack_rows import StackRows
+from .stack_rows import StackRows, StoredPlaces
 
 Sections = dict[str, NDArray[Any]]
 
@@ -25,8 +25,11 @@ _ANY = 1 << 31
 
 def to_sections(rows: StackRows, self_contained: bool) -> Sections:
     """The sections; ``self_contained`` includes the shared rows."""
-    keys = np.array(list(rows.settled), np.int64).reshape(-1, 3)
-    values = np.array(list(rows.settled.values()), np.int64).reshape(-1, 2)
+    settled = rows.all_settled()
+    keys = np.array(list(settled), np.int64).reshape(-1, 3)
+    values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
+    order = np.lexsort(keys.T[::-1])  # by resume list, state, count: a reader searches
+    keys, values = keys[order], values[order]
     columns = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
     if keys[:, 2].any():
         columns["set_count"] = keys[:, 2]
@@ -132,14 +135,14 @@ def _read_settled(rows: StackRows, sections: Sections, where: str) -> None:
         "set_row": len(rows.pool),
         "set_next": len(rows.resumes),
     }
-    resumes, states, numbers, following = _columns(sections, bounds, where)
-    counts = [0] * len(states)
-    if "set_count" in sections:
-        (counts,) = _columns(sections, {"set_count": _ANY}, where)
-        if len(counts) != len(states):
-            raise FormatError("the settled places are damaged", where=where)
-    keys = zip(resumes, states, counts, strict=True)
-    rows.settled = dict(zip(keys, map(Settled, numbers, following), strict=True))
+    columns = [_column(sections, name, bound, where) for name, bound in bounds.items()]
+    counts = _column(sections, "set_count", _ANY, where) if "set_count" in sections else np.zeros_like(columns[0])
+    if len({len(column) for column in (*columns, counts)}) > 1:
+        raise FormatError("the settled places are damaged", where=where)
+    resumes, states, numbers, following = columns
+    rows.stored = StoredPlaces(rows.tables.states, resumes, states, counts, numbers, following)
+    if not rows.stored.is_sorted():
+        raise FormatError("the settled places are not in order", where=where)
 
 
 def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:
@@ -162,12 +165,14 @@ def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:
 
 def _columns(sections: Sections, bounds: dict[str, int], where: str) -> list[list[int]]:
     """Columns of a stored table as lists, equally long, each below its bound."""
-    found = []
-    for name, bound in bounds.items():
-        column = sections.get(name)
-        if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
-            raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
-        found.append(column.tolist())
+    found = [_column(sections, name, bound, where).tolist() for name, bound in bounds.items()]
     if len({len(column) for column in found}) > 1:
         raise FormatError("columns of a stored table differ in length", where=where)
     return found
+
+
+def _column(sections: Sections, name: str, bound: int, where: str) -> NDArray[Any]:
+    column = sections.get(name)
+    if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
+        raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
+    return column
