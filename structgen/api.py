@@ -73,7 +73,7 @@ def compile(
     report = progress or silent
     key = cache_key(definition, vocabulary)
     index = _from_cache(cache, key, vocabulary) if cache is not None else None
-    if index is None or (eager and not index.complete):
+    if index is None or (eager and not index.machine.is_filled()):
         _ready_kernels(report)
         meter = Meter(budget or Budget())
         began = time.perf_counter()

@@ -6,7 +6,6 @@ also attributes, so that a server can build its own reply from them.
 
 from __future__ import annotations
 
-
 #: Characters of a message's part. A definition's names may have millions, and messages quote them.
 _LONGEST = 600
 

@@ -978,34 +978,61 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     base_top, state, count, cell = _start_stack(config, cells, 0)
     n_ids = 0
     n_below = 0
+    # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    class_of = arena[A_CLASS_OF]
+    table = arena[A_TABLE]
+    live = arena[A_LIVE]
+    returns = arena[A_RETURNS]
     entered = 0  # nodes of resume so far
+    pending = resume[0] if len(resume) else len(byte)
     end = 0
     i = 0
     while True:
         if i >= end:
             if entered == len(resume):
                 break
-            i = resume[entered]
+            i = pending
             end = skip[i]
             first[depth[i]] = 0
             first[depth[i] + 1] = 0
             tops[depth[i]] = base_top
         d = depth[i]
+        above = first[d]
         begin = first[d + 1]
+        if above + 1 == begin and i != pending:  # nearly always: one thread, which moves or dies
+            s = threads[above, 0]
+            entry = arena[table + s * n_classes + arena[class_of + byte[i]]]
+            if entry < n_states and arena[returns + s] == 0:
+                if entry >= 0 and begin < _THREADS and arena[returns + entry] == 0:
+                    for t in range(first_token[i], first_token[i + 1]):
+                        ids[n_ids] = token_ids[t]
+                        n_ids += 1
+                    threads[begin, 0] = entry
+                    threads[begin, 1] = threads[above, 1] if arena[live + entry] >= 0 else 0
+                    threads[begin, 2] = threads[above, 2]
+                    first[d + 2] = begin + 1
+                    tops[d + 1] = tops[d]
+                    i += 1  # at a leaf that is where it skips to
+                    continue
+                if entry < 0 and pending >= skip[i]:
+                    i = skip[i]
+                    continue
         n = begin
         top = tops[d]
         escaped = False
-        if first[d] < begin:
-            c = arena[arena[A_CLASS_OF] + byte[i]]
-            n, top, escaped = _follow(arena, c, threads, first[d], begin, cells, top)
+        if above < begin:
+            n, top, escaped = _follow(arena, arena[class_of + byte[i]], threads, above, begin, cells, top)
             if n < 0:
                 return OVERFLOW, 0
             if n > begin or escaped:
                 for t in range(first_token[i], first_token[i + 1]):
                     ids[n_ids] = token_ids[t]
                     n_ids += 1
-        if entered < len(resume) and resume[entered] == i:
+        if i == pending:
             entered += 1
+            pending = resume[entered] if entered < len(resume) else len(byte)
             n = _add_thread(threads, cells, begin, n, state, count, cell)
             if n < 0:
                 return OVERFLOW, 0
@@ -1019,9 +1046,9 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
                 tops[d + 1] = top
                 i += 1
                 continue
-            if entered < len(resume) and resume[entered] < after:
+            if pending < after:
                 # Nothing is alive between here and the next place to enter.
-                i = resume[entered]
+                i = pending
                 for e in range(d, depth[i]):
                     first[e + 2] = begin
                     tops[e + 1] = top

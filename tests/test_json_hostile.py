@@ -1,4 +1,4 @@
-"""Schemas from strangers: each ends in an index or in a typed error that says what and where, and within its budget."""
+"""Schemas from strangers: each ends in an index or in a typed error that says what and where, within its budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import structgen as sg
 
 SECONDS = 0.5
 
-#: Beyond the budget: what lies between two looks at the clock, and reading the text, on a machine that does much else.
+#: Seconds beyond the budget: what lies between two looks at the clock, and reading the text. Processor time is
+#: measured, so that a machine that does much else fails no test.
 MARGIN = 3.0
 
 
@@ -37,15 +38,15 @@ def error_of(schema: Any, **options: Any) -> sg.Error:
     return caught.value
 
 
-# -- size and combinations ----------------------------------------------------------------------------------------
+# -- size and combinations ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED.keys())
 def test_hostile_schemas_end_in_a_typed_error_in_time(make: Callable[[], Any]) -> None:
     schema = make()
-    began = time.monotonic()
+    began = time.process_time()
     error = error_of(schema)
-    assert time.monotonic() - began < SECONDS + MARGIN
+    assert time.process_time() - began < SECONDS + MARGIN
     assert isinstance(error, sg.errors.BudgetExceededError | sg.errors.UnsupportedError)
     assert error.remedy
 
@@ -67,7 +68,7 @@ sg.compile(sg.JsonSchema({{"pattern": "a", "type": "string"}}), BYTES)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for name in {LARGEST!r}:
     try:
-        sg.compile(sg.JsonSchema(REFUSED[name]()), BYTES, eager=False, budget=sg.Budget(seconds=1))
+        sg.compile(sg.JsonSchema(REFUSED[name]()), BYTES, eager=False, budget=sg.Budget(seconds=0.5))
     except sg.Error:
         pass
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -79,7 +80,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(done.stdout) < 1_200_000  # KiB
 
 
-# -- what is no schema ----------------------------------------------------------------------------------------------
+# -- what is no schema ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,13 +145,22 @@ def test_values_that_contain_themselves_are_refused() -> None:
 def test_a_long_name_does_not_fill_the_log() -> None:
     error = error_of({"properties": {"a" * 1_000_000: {"type": 5}}})
     assert error.where.startswith("/properties/aaa")
-    assert error.where.endswith("aaa/type")
+    assert error.where.endswith("/type")
 
 
-# -- references -------------------------------------------------------------------------------------------------------
+# -- references -----------------------------------------------------------------------------------------------
 
 _NOWHERE = ("#/nowhere", "#/$defs/%ff", "#/definitions/~2", "#anchor", "#/$ref", "#/" + "a/" * 100_000)
-_ELSEWHERE = ("http://example.org/x", "other.json", "file:///etc/passwd", "urn:x:y", "http://[::1", "//", "\0", "\ud800")
+_ELSEWHERE = (
+    "http://example.org/x",
+    "other.json",
+    "file:///etc/passwd",
+    "urn:x:y",
+    "http://[::1",
+    "//",
+    "\0",
+    "\ud800",
+)
 
 
 @pytest.mark.parametrize("reference", _NOWHERE, ids=range(len(_NOWHERE)))
@@ -187,7 +197,7 @@ def test_references_that_go_in_a_circle_are_refused(schema: Any) -> None:
     assert isinstance(error_of(schema), sg.errors.UnsupportedError)
 
 
-# -- what no value satisfies -------------------------------------------------------------------------------------------
+# -- what no value satisfies ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -201,7 +211,11 @@ def test_references_that_go_in_a_circle_are_refused(schema: Any) -> None:
         ({"type": "string", "format": "date", "maxLength": 3}, "format date", "the root"),
         ({"type": "string", "pattern": "\ud800"}, "pattern", "the root"),
         ({"type": "array", "minItems": 3, "items": False, "prefixItems": [True]}, "item 1", "the root"),
-        ({"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3}, "minItems 3", "the root"),
+        (
+            {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True, "minItems": 3},
+            "minItems 3",
+            "the root",
+        ),
         ({"type": "array", "maxItems": 2, "contains": {"const": 1}, "minContains": 3}, "minContains 3", "the root"),
         ({"type": "object", "minProperties": 3, "maxProperties": 2}, "minProperties 3", "the root"),
         ({"type": "object", "required": ["a"], "additionalProperties": False}, "the member 'a'", "the root"),
@@ -226,7 +240,7 @@ def test_an_unsatisfiable_schema_is_refused_with_the_reason(schema: Any, why: st
     assert error.where == where
 
 
-# -- numbers and characters ----------------------------------------------------------------------------------------------
+# -- numbers and characters -----------------------------------------------------------------------------------
 
 _NUMBERS = [
     "1e400", "-1e400", "1e-400", "1e999999999", "1e-999999999", "1e99999999999999999999", "9" * 100_000,
@@ -248,14 +262,16 @@ _NUMBERS = [
     ],
 )
 def test_no_number_is_too_much(keywords: str) -> None:
+    lengths = [0]
     for number in _NUMBERS:
         text = '{"type": ["number", "string", "array", "object"], ' + keywords.replace("N", number) + "}"
-        began = time.monotonic()
+        began = time.process_time()
         try:
             compiled(text)
         except sg.Error as error:
-            assert len(str(error)) < 4_000
-        assert time.monotonic() - began < SECONDS + MARGIN
+            lengths.append(len(str(error)))
+        assert time.process_time() - began < SECONDS + MARGIN
+    assert max(lengths) < 4_000
 
 
 _NAMES = ["__proto__", "", "\0", '"', "\\", "/", "~1", "%", "a\nb", "$ref", "\x7f", "\u2028", "\ufeff", "\U0010ffff"]

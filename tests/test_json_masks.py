@@ -152,6 +152,7 @@ def recalled(case: dict[str, Any], vocabulary: sg.Vocabulary, eager: bool, folde
     return found
 
 
+@pytest.mark.slow
 class TestRealVocabularies:
     """Trying every id takes up to a second, so that is done in a few of the cases; a walk tells of all ids, too."""
 
@@ -171,6 +172,7 @@ class TestRealVocabularies:
         vocabulary: sg.Vocabulary = request.getfixturevalue(name)
         random = Random(name)
         for case in CASES if name == "llama3" else random.sample(CASES, 12):
+            vocabulary.shared_rows.clear()  # so that they are found in the middle of other rows
             index = compiled(case, vocabulary)
             plain = PlainWalk(index)
             for tokens in spellings(case, vocabulary):
@@ -185,20 +187,30 @@ class TestRealVocabularies:
                 if guide.is_finished():
                     break
 
-    @pytest.mark.parametrize("maximum", [1, 5, 31, 127, 128, 129, 200])
-    @pytest.mark.parametrize("minimum", [0, 1, 4, 30, 127, 128, 130])
+    @pytest.mark.parametrize(
+        ("minimum", "maximum"),
+        [(0, 1), (0, 5), (4, 5), (5, 5), (1, 31), (30, 129), (0, 128), (127, 127), (130, 200), (128, 400)],
+    )
     def test_counted_strings_at_every_distance(self, minimum: int, maximum: int, llama3: sg.Vocabulary) -> None:
         """k characters left, or missing, for k around the length of the longest token."""
-        if minimum > maximum:
-            minimum, maximum = maximum, minimum
         schema = {"items": {"type": "string", "minLength": minimum, "maxLength": maximum}, "type": "array"}
         index = sg.compile(sg.JsonSchema(schema), llama3, eager=False)
-        random = Random(minimum + 1000 * maximum)
-        for length in {0, maximum, max(0, minimum - 1), random.randint(0, maximum), random.randint(0, maximum)}:
+        plain, random = PlainWalk(index), Random(minimum + 1000 * maximum)
+        for length in {0, maximum, max(0, minimum - 1), random.randint(0, maximum)}:
             guide = sg.Guide(index)
             for token in speller(llama3).spell(b'["' + b"a" * length, random):
                 assert guide.advance(token)
-            np.testing.assert_array_equal(mask_of(guide), PlainWalk(index).mask(guide), str(length))
+            np.testing.assert_array_equal(mask_of(guide), plain.mask(guide), str(length))
+
+    @pytest.mark.parametrize("eager", [False, True])
+    def test_a_shared_row_that_another_row_asks_for_first(self, eager: bool, llama3: sg.Vocabulary) -> None:
+        """A string that is not empty differs from any string; that one is walked while the difference is at hand."""
+        schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+        llama3.shared_rows.clear()
+        index = sg.compile(sg.JsonSchema(schema, additional_properties=False), llama3, eager=eager)
+        guide = sg.Guide(index)
+        assert all(map(guide.advance, speller(llama3).spell(b'{"a":"')))
+        np.testing.assert_array_equal(mask_of(guide), PlainWalk(index).mask(guide))
 
     def test_the_same_masks_however_the_index_came(self, llama3: sg.Vocabulary, tmp_path: Path) -> None:
         for number, case in enumerate(CASES):

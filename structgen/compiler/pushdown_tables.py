@@ -14,13 +14,8 @@ from .pushdown import REFUSED, Counted, Edge, Program, State
 #: A move: the record's number plus one (0: none), and its sequence.
 _Move: TypeAlias = tuple[int, tuple[int, ...]]
 
-#: A range of bytes and its target as one integer, since integers are sorted and stored fastest:
-#: ``low << _LOW | high << _HIGH | target``. A target is 0, or 1 plus a state, or `_GROUP` plus a group.
-_Flat: TypeAlias = int
-
-_LOW, _HIGH = 48, 40
-_GROUP = 1 << 32
-_TARGET = (1 << _HIGH) - 1
+#: A range of bytes and its target: 0, or 1 plus a state, or -1 minus a group.
+_Flat: TypeAlias = tuple[int, int, int]
 
 
 def to_tables(program: Program) -> PushdownTables:
@@ -31,14 +26,13 @@ def to_tables(program: Program) -> PushdownTables:
     flat = _Flattener(program)
     flat.run()
     states = np.array(flat.states)
-    edges = np.array(flat.edges, np.int64)
-    target = edges & _TARGET
+    target = np.array(flat.target, np.int64)
     like = np.array(program.like)[states]
     return PushdownTables(
         edge_start=smallest(np.array(flat.edge_start)),
-        edge_low=(edges >> _LOW).astype(np.uint8),
-        edge_high=(edges >> _HIGH & 0xFF).astype(np.uint8),
-        edge_target=smallest(np.where(target < _GROUP, target, target - _GROUP + 1 + len(states))),
+        edge_low=np.array(flat.low, np.uint8),
+        edge_high=np.array(flat.high, np.uint8),
+        edge_target=smallest(np.where(target >= 0, target, len(states) - target)),
         like=smallest(np.where(like < 0, 0, 1 + np.array(flat.number)[like])),
         group_start=smallest(np.array(flat.group_start)),
         move_record=smallest(np.array([m[0] for m in flat.moves], np.int64)),
@@ -55,7 +49,7 @@ def to_tables(program: Program) -> PushdownTables:
 class _Flattener:
     """Numbers the states as it comes to them, and collects their edges into flat lists.
 
-    Edges are often shared between states: each is looked at once.
+    Memory is what counts here, a program has many small objects: columns are lists of integers that exist anyway.
 
     ``states`` are the program's, in the order of their numbers; ``number`` is the inverse, -1 where a state has none.
     """
@@ -66,40 +60,48 @@ class _Flattener:
         self.number = [-1] * len(program.edges)
         self.number[program.start] = 0
         self.edge_start = [0]
-        self.edges: list[_Flat] = []
+        self.low: list[int] = []
+        self.high: list[int] = []
+        self.target: list[int] = []
         self.group_start = [0]
         self.moves: list[_Move] = []
         self.records: dict[tuple[int, ...], int] = {}
         self._groups: dict[tuple[_Move, ...], int] = {}
-        self._known: dict[int, _Flat] = {}  # by id of the edge
+        self._targets: dict[int, int] = {}  # by id of the edge
 
     def run(self) -> None:
         """Flatten all states that the start leads to."""
-        program, known, edges = self._program, self._known, self.edges
-        states, number = self.states, self.number
-        for state in states:  # grows while it is read
+        program, edge_start, low = self._program, self.edge_start, self.low
+        for state in self.states:  # grows while it is read
             like = program.like[state]
             if like >= 0:
                 self._numbered(like)
             own = program.edges[state]
-            found = []
-            for edge in own:
-                flat = known.get(id(edge))
-                if flat is None:
-                    low, high, sequence, counted = edge
-                    if len(sequence) == 1 and counted is None and (head := sequence[0]) >= 0:
-                        target = number[head]  # as `_target` does it; nearly all edges are like this
-                        if target < 0:
-                            target = number[head] = len(states)
-                            states.append(head)
-                        flat = low << _LOW | high << _HIGH | target + 1
-                    else:
-                        flat = low << _LOW | high << _HIGH | self._target(edge)
-                    known[id(edge)] = flat
-                found.append(flat)
-            is_plain = len(found) == 1 and found[0] & _TARGET
-            edges += found if is_plain else self._in_order(found, own, like >= 0)
-            self.edge_start.append(len(edges))
+            if not self._add(own):
+                self._put_in_order(edge_start[-1], own, like >= 0)
+            edge_start.append(len(low))
+
+    def _add(self, edges: list[Edge]) -> bool:
+        """Append a state's edges; False if they are not in order, or overlap, or if one is refused."""
+        states, number, targets = self.states, self.number, self.target
+        in_order, end = True, -1
+        for edge in edges:
+            low, high, sequence, counted = edge
+            if len(sequence) == 1 and counted is None and (head := sequence[0]) >= 0:
+                target = number[head]  # nearly all edges are like this
+                if target < 0:
+                    target = number[head] = len(states)
+                    states.append(head)
+                target += 1
+            else:
+                target = self._target(edge)
+            if low <= end or not target:
+                in_order = False
+            end = high
+            self.low.append(low)
+            self.high.append(high)
+            targets.append(target)
+        return in_order
 
     def _numbered(self, state: State) -> int:
         """The number of a state, the next one if it is new."""
@@ -109,18 +111,16 @@ class _Flattener:
             self.states.append(state)
         return number
 
-    def _in_order(self, found: list[_Flat], own: list[Edge], alike: bool) -> list[_Flat]:
-        """A state's edges, ascending and disjoint; refused bytes are kept where the state is like another one."""
-        found.sort()
-        end, refused = -1, False
-        for flat in found:
-            if flat >> _LOW <= end:
-                found = self._disjoint(own)
-                refused = True
-                break
-            end = flat >> _HIGH & 0xFF
-            refused = refused or not flat & _TARGET
-        return [flat for flat in found if flat & _TARGET] if refused and not alike else found
+    def _put_in_order(self, begin: int, own: list[Edge], alike: bool) -> None:
+        """Make a state's edges ascending and disjoint; refused bytes are kept where it is like another one."""
+        columns = self.low, self.high, self.target
+        found = sorted(zip(*(column[begin:] for column in columns), strict=True))
+        if any(low <= end for (_, end, _), (low, _, _) in pairwise(found)):
+            found = self._disjoint(own)
+        if not alike:
+            found = [flat for flat in found if flat[2]]
+        for i, column in enumerate(columns):
+            column[begin:] = [flat[i] for flat in found]
 
     def _disjoint(self, edges: list[Edge]) -> list[_Flat]:
         """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
@@ -132,17 +132,17 @@ class _Flattener:
             if not here:
                 continue
             target = self._target_of(here)
-            if found and (found[-1] >> _HIGH & 0xFF) + 1 == low and found[-1] & _TARGET == target:
-                low = found.pop() >> _LOW
-            found.append(low << _LOW | after - 1 << _HIGH | target)
+            if found and found[-1][1] + 1 == low and found[-1][2] == target:
+                low = found.pop()[0]
+            found.append((low, after - 1, target))
         return found
 
     def _target(self, edge: Edge) -> int:
-        """Where an edge leads if no other one overlaps it."""
-        sequence = edge.sequence
-        if len(sequence) == 1 and edge.counted is None:
-            return 0 if sequence == REFUSED else 1 + self._numbered(sequence[0])
-        return self._target_of((self._move(edge),))
+        """Where an edge leads if no other one overlaps it. Edges are often shared: each is looked at once."""
+        target = self._targets.get(id(edge))
+        if target is None:
+            target = self._targets[id(edge)] = self._target_of((self._move(edge),))
+        return target
 
     def _move(self, edge: Edge) -> _Move:
         if edge.sequence == REFUSED:
@@ -163,4 +163,4 @@ class _Flattener:
             group = self._groups[moves] = len(self._groups)
             self.moves += moves
             self.group_start.append(len(self.moves))
-        return _GROUP + group
+        return -1 - group

@@ -240,6 +240,10 @@ class AutomatonMachine:
         found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
         return found
 
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self.is_complete()
+
     @property
     def known_rows(self) -> int:
         """How many states' rows have been worked out so far."""

@@ -94,18 +94,24 @@ class PushdownMachine:
         The tokens.
     rows:
         What states settle, as far as it is known.
-    complete:
-        Whether that is all that guides can need.
+    filled, complete:
+        Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
     """
 
     def __init__(
-        self, tables: PushdownTables, vocabulary: Vocabulary, rows: StackRows | None = None, complete: bool = False
+        self,
+        tables: PushdownTables,
+        vocabulary: Vocabulary,
+        rows: StackRows | None = None,
+        *,
+        filled: bool = False,
+        complete: bool = False,
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
         self.on_new_row: Callable[[], None] | None = None
-        self._complete = complete
+        self._filled, self._complete = filled, complete
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._returns = tables.returns.tobytes()
@@ -374,6 +380,10 @@ class PushdownMachine:
         """Whether every row that a guide can need has been worked out."""
         return self._complete
 
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self._filled
+
     @property
     def known_rows(self) -> int:
         """How many places have been settled so far."""
@@ -382,18 +392,18 @@ class PushdownMachine:
     def fill(
         self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
     ) -> None:
-        """Work out every missing row. (One thread; ``threads`` is for machines that walk more.)"""
+        """Work out the missing rows, but for a few that would take too long. (One thread; ``threads`` is for machines that walk more.)"""
         from .reachable import settle_everything
 
-        settle_everything(self.tables, self.rows, meter, progress)
-        self._complete = True
+        self._complete = settle_everything(self.tables, self.rows, meter, progress)
+        self._filled = True
         self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_meta(self) -> dict[str, Any]:
         """What goes into the file's meta section."""
-        return {"complete": self._complete}
+        return {"filled": self._filled, "complete": self._complete}
 
     def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
         """The sections of the file format (see docs/format.md); ``self_contained`` includes shared rows."""
@@ -405,9 +415,10 @@ class PushdownMachine:
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> PushdownMachine:
         """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start, complete = meta.get("states"), meta.get("start"), meta.get("complete")
-        if type(states) is not int or type(start) is not int or type(complete) is not bool:
+        states, start = meta.get("states"), meta.get("start")
+        filled, complete = meta.get("filled"), meta.get("complete")
+        if type(states) is not int or type(start) is not int or type(complete) is not bool or type(filled) is not bool:
             raise FormatError("the number of states is missing", where=where)
         tables = PushdownTables.from_sections(states, start, sections, where)
         rows = from_sections(tables, vocabulary, sections, where)
-        return cls(tables, vocabulary, rows, complete)
+        return cls(tables, vocabulary, rows, filled=filled, complete=complete)

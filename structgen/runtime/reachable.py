@@ -18,9 +18,16 @@ from .tables import SET
 _CHUNK = 64
 
 
-def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> None:
-    """Settle every place that is not settled yet. Raises `BudgetExceededError`."""
+#: Counts of a wide state that calls while it counts (a key whose length is bounded, in an open object) that are
+#: settled ahead of time: each takes a walk of the whole vocabulary. The others are settled when they are touched.
+_WIDE_COUNTS = 4
+
+
+def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
+    """Settle every place that is not settled yet; False where some were left for later. Raises `BudgetExceededError`."""
+    complete = True
     below, countless = lower_neighbours(tables)
+    possible = possible_counts(tables, countless)
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     for done, (resume, state) in enumerate(todo):  # grows as it goes
@@ -29,36 +36,95 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
             if meter:
                 meter.check_time("token maps")
                 meter.check_memory(rows.pool.nbytes, "token rows")
-        for after in _resumes(tables, rows, resume, state, countless):
+        found, all_of_them = _resumes(rows, resume, state, state in countless, possible[state])
+        complete = complete and all_of_them
+        for after in found - {NOTHING}:
             for neighbour in below[state]:
                 if (after, neighbour) not in seen:
                     seen.add((after, neighbour))
                     todo.append((after, neighbour))
     rows.shared.find_all()
     progress("token maps", len(todo), len(todo))
+    return complete
 
 
 def _resumes(
-    tables: PushdownTables, rows: StackRows, resume: int, state: int, countless: set[int]
-) -> set[int]:
-    """Settles a place, for each count that it can have; the resume lists that it leaves to what lies below."""
-    if tables.live[state] < 0:
-        return {rows.settle(resume, state, 0).resume} - {NOTHING}
-    found = {rows.settle(resume, state, 0).resume} if state in countless else set()
-    found.add(rows.settle(resume, state, 1).resume)
-    if resume == ROOT and state in rows.segments:  # all counts at once
-        found.update(settled.resume for settled in rows.segments[state][1])
-    else:
-        found.update(rows.settle(resume, state, count).resume for count in _counts(tables, rows, state))
-    return found - {NOTHING}
+    rows: StackRows, resume: int, state: int, countless: bool, possible: set[int] | None
+) -> tuple[set[int], bool]:
+    """Settles a place, for the counts that it can have; the resume lists it leaves, and whether for all counts."""
+    if rows.tables.live[state] < 0:
+        return {rows.settle(resume, state, 0).resume}, True
+    found = {rows.settle(resume, state, 0).resume} if countless else set()
+    if possible is None:
+        found.add(rows.settle(resume, state, 1).resume)
+        if resume == ROOT and state in rows.segments:  # all counts at once
+            return found | {settled.resume for settled in rows.segments[state][1]}, True
+    counts = sorted(_all_counts(rows, state) if possible is None else possible)
+    taken = counts[:_WIDE_COUNTS] if resume == ROOT and rows.is_wide(state) else counts
+    found.update(rows.settle(resume, state, count).resume for count in taken)
+    return found, len(taken) == len(counts)
 
 
-def _counts(tables: PushdownTables, rows: StackRows, state: int) -> set[int]:
-    """Counts that stand for all that a state can have."""
-    minimum, maximum = tables.loops[tables.live[state]].tolist()
+def _all_counts(rows: StackRows, state: int) -> set[int]:
+    """Counts that stand for all that a state in a loop can have."""
+    minimum, maximum = rows.tables.loops[rows.tables.live[state]].tolist()
     reach = rows.vocabulary.trie.max_depth + 1
     near = {minimum, *range(minimum - reach, minimum), *range(maximum - reach, maximum + 1)}
     return {rows.representative(state, count) for count in near if 1 <= count <= maximum}
+
+
+def possible_counts(tables: PushdownTables, countless: set[int]) -> list[set[int] | None]:
+    """The counts that each state can have, where these are a few; None for more. (A letter of a key has one.)"""
+    counts: list[set[int] | None] = [set() for _ in range(tables.states)]
+    todo: list[tuple[int, int | None]] = []
+
+    def add(state: int, count: int | None) -> None:
+        known = counts[state]
+        if known is None or state < 0 or tables.live[state] < 0 or count in known:
+            return
+        if count is None or len(known) == _FEW_COUNTS:
+            counts[state] = count = None
+        else:
+            known.add(count)
+        todo.append((state, count))
+
+    loops = tables.loops.tolist()
+    moves = [_counting_moves(tables, state) for state in range(tables.states)] if len(loops) else []
+    for state_moves in moves:
+        for record, targets in state_moves:
+            if record is not None and record[0] == SET:
+                add(targets[0], 1)
+    todo += [(state, 0) for state in countless if moves]
+    while todo:
+        state, count = todo.pop()
+        for record, targets in moves[state]:
+            if count is None or (record is None and count):
+                for target in targets:
+                    add(target, count)
+            elif record is not None and record[0] != SET:
+                minimum, maximum = loops[record[1]]
+                zone = 2 if count + 1 >= maximum else 1 if count + 1 >= minimum else 0
+                add(record[2 + zone], count + 1)
+    return counts
+
+
+#: More possible counts than this are taken for any.
+_FEW_COUNTS = 8
+
+
+def _counting_moves(tables: PushdownTables, state: int) -> list[tuple[tuple[int, ...] | None, list[int]]]:
+    """The moves of a state by which a count can go on: the record, and the states that may get the count."""
+    found: list[tuple[tuple[int, ...] | None, list[int]]] = []
+    for target in tables.targets(state):
+        if target < tables.states:
+            found.append((None, [target]))
+            continue
+        for record, sequence in tables.moves[target - tables.states]:
+            if record is not None:
+                found.append((record, _counted(record)))
+            elif sequence:
+                found.append((None, [sequence[0]]))
+    return found
 
 
 def lower_neighbours(tables: PushdownTables) -> tuple[list[set[int]], set[int]]:

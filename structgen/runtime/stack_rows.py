@@ -172,19 +172,24 @@ class StackRows:
             return self.pool.add_ids(np.sort(ids))
         return self.pool.add_dense(self._walk().bits(ids))
 
+    def is_wide(self, state: int) -> bool:
+        """Whether walking a state visits a good part of the vocabulary."""
+        return bool(self._walk().weight[state] >= _WIDE)
+
     # -- wide states -----------------------------------------------------------------------------------
 
     def _wide(self, state: int) -> Settled | None:
         """The settled place of a wide state, found by walking less than all of it; None for any other state."""
-        walk = self._walk()
-        if walk.weight[state] < _WIDE:
+        if not self.is_wide(state):
             return None
+        walk = self._walk()
         base = walk.base(state)
         if base is None:
             return self.shared.plain(state)
         held = self._configuration(base)
-        ids, nodes = walk.difference((state, 0), base)  # views: nothing may be walked before they are used
-        row = self.pool.add_difference(held.row, np.sort(ids))
+        ids, nodes = walk.difference((state, 0), base)
+        ids, nodes = np.sort(ids), nodes.copy()  # they are views, and to ask for what is shared may take a walk
+        row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
             return Settled(row, held.resume)
         return Settled(row, self.resumes.add(np.setxor1d(self.resumes[held.resume], nodes).astype(np.int32)))
@@ -206,7 +211,7 @@ class StackRows:
         if found is None:
             if state in self._uncounted or self._calls(state):
                 return None
-            found = self.shared.segments(state) if self._walk().weight[state] >= _WIDE else None
+            found = self.shared.segments(state) if self.is_wide(state) else None
             found = found or self._own_segments(state)
             if found is None:
                 self._uncounted.add(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import EmptyLanguageError
+from ...json_text import dumps
 from .assertions import NUMBER_FIELDS, STRING_FIELDS
 from .expansion import ARRAYS, OBJECTS, Expansion
 from .goals import ANYTHING, NOTHING, Goal, all_of, in_order
@@ -105,7 +106,7 @@ def _shown(schema: Schema, name: str) -> str:
     if name == "types":
         value = " or ".join(sorted(value))
     elif name == "enum":
-        value = ", ".join(map(str, value))
+        value = ", ".join(each if isinstance(each, str) else dumps(each) for each in value[:_MOST_SHOWN]) or "[]"
     elif name not in STRING_FIELDS | NUMBER_FIELDS and not name.startswith(("min_", "max_")):
         return keyword
     text = str(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from ...budget import Budget, Meter
 from ..automata.dfa import Dfa, to_tables
@@ -84,12 +85,15 @@ def automaton(dfa: Dfa) -> Automaton:
 class Body:
     """The inside of a string of some set, embedded: what may stand between the quotes.
 
-    ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote.
+    ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote. ``moves``
+    and ``rows`` are kept by `structgen.compiler.json_schema.keys`.
     """
 
     automaton: Automaton
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
+    moves: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    rows: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
     @property
     def start(self) -> State:

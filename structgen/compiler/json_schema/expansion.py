@@ -143,10 +143,10 @@ class Expansion:
         for child in (*schema.refs, *schema.all_of):
             parts.append((yield Question(OUTLINE, goal(child))))
         if schema.any_of is not None:
-            union = outlines.NOTHING
+            branches = []
             for child in schema.any_of:
-                union = outlines.join(union, (yield Question(OUTLINE, goal(child))), meter)
-            parts.append(union)
+                branches.append((yield Question(OUTLINE, goal(child))))
+            parts.append(outlines.any_of(branches, meter))
         if schema.one_of is not None:
             branches = []
             for child in schema.one_of:

@@ -58,8 +58,10 @@ class Others:
         self.states: dict[Place, State | None] = {}
         #: The sequences that lead off the trie, by the classes left there.
         self.ways: dict[Classes, tuple[State, ...]] = {}
-        self._moves: dict[Classes, list[Move]] = {(): []}
-        self._rows: dict[Classes, list[Move | None]] = {}
+        # What depends on a single class alone is the same for all objects.
+        alone = bodies[0] if len(bodies) == 1 else None
+        self._moves: dict[Classes, list[Move]] = {} if alone is None else alone.moves
+        self._rows: dict[Classes, list[Move | None]] = {} if alone is None else alone.rows
 
     def call(self, after: Classes) -> tuple[State, ...]:
         """The way into the own states of the one class that is left; ``()`` if there are several, or if it counts."""
@@ -88,9 +90,10 @@ class Others:
         """The move of each byte."""
         known = self._rows.get(classes)
         if known is None:
-            known = self._rows[classes] = [None] * 256
+            known = [None] * 256
             for move in self.moves(classes):
                 known[move.low : move.high + 1] = [move] * (move.high - move.low + 1)
+            self._rows[classes] = known
         return known
 
     def moves(self, classes: Classes) -> list[Move]:
@@ -105,12 +108,13 @@ class Others:
                 for low, high, target in edges:
                     for i in range(place[low], place[high + 1]):
                         after[i][k] = target
-            known = self._moves[classes] = []
+            known = []
             for (low, end), targets in zip(itertools.pairwise(cuts), after, strict=False):
                 if min(targets) < -1:
                     known.append(self._counted(low, end - 1, targets))
                 elif max(targets) >= 0:
                     known.append(Move(low, end - 1, (tuple(targets),)))
+            self._moves[classes] = known
         return known
 
     def _counted(self, low: int, high: int, targets: list[int]) -> Move:

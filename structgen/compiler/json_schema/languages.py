@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import kernels
 from ...budget import Meter
+from ...errors import StructgenError
 from ..automata import dfa as automata
 from ..automata.dfa import LOOP, OPERATION, TARGET_LOW, Dfa, add_to, determinize, minimize
 from ..automata.nfa import NfaBuilder
@@ -35,10 +36,13 @@ class Language:
     ----------
     key:
         Equal keys, equal languages. None, with an automaton, for one made from that.
+    where:
+        The JSON pointer of the pattern that the tree comes from, for messages.
     """
 
-    def __init__(self, key: Hashable, tree: Node | None = None, dfa: Dfa | None = None) -> None:
+    def __init__(self, key: Hashable, tree: Node | None = None, dfa: Dfa | None = None, where: str = "") -> None:
         self.tree = tree
+        self.where = where
         self._key = key
         self._counted = self._plain = dfa
         self._runner: _Runner | None = None
@@ -69,8 +73,7 @@ class Language:
     def counted(self, meter: Meter) -> Dfa:
         """The minimal automaton, perhaps with counters."""
         if self._counted is None:
-            assert self.tree is not None
-            self._counted = language(self.tree, meter)
+            self._counted = self._built(meter, count=True)
             if not len(self._counted.records):
                 self._plain = self._counted
         return self._counted
@@ -80,9 +83,16 @@ class Language:
         if self._plain is None and self._counted is None:
             self.counted(meter)
         if self._plain is None:
-            assert self.tree is not None
-            self._plain = language(self.tree, meter, count=False)
+            self._plain = self._built(meter, count=False)
         return self._plain
+
+    def _built(self, meter: Meter, *, count: bool) -> Dfa:
+        assert self.tree is not None
+        try:
+            return language(self.tree, meter, count=count)
+        except StructgenError as error:
+            where = ", ".join(filter(None, (self.where, error.where)))
+            raise type(error)(error.what, where=where, remedy=error.remedy) from error
 
     def matches(self, text: str, meter: Meter) -> bool:
         """Whether the text, without lone surrogates, is in the language."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ def bounded(dfa: Dfa, minimum: int, maximum: int | None, meter: Meter, *, count:
     """
     if not dfa.states or (maximum is not None and maximum < minimum):
         return nothing()
+    if minimum == 0 and maximum is None:
+        return dfa
     widths = _widths(dfa)
     if minimum <= widths.shortest[dfa.start]:
         minimum = 0
@@ -66,8 +68,14 @@ def bounded(dfa: Dfa, minimum: int, maximum: int | None, meter: Meter, *, count:
 
 def text_widths(dfa: Dfa) -> tuple[int, int | None]:
     """The fewest and the most characters of a text of ``dfa``, which has no counters; None for no bound."""
-    widths = _widths(dfa)
-    return widths.shortest[dfa.start], widths.longest
+    # The usual answers are seen at a glance.
+    shortest = 0 if dfa.accepting[dfa.start] else _widths(dfa).shortest[dfa.start]
+    return shortest, None if _has_self_loop(dfa) else _widths(dfa).longest
+
+
+def _has_self_loop(dfa: Dfa) -> bool:
+    """Whether a state leads to itself, as it does where anything may follow; the texts are of any length then."""
+    return bool((dfa.table == np.arange(dfa.states)[:, None]).any())
 
 
 def _spelled_ends(widths: _Widths, minimum: int, maximum: int) -> tuple[int, int]:
@@ -113,27 +121,33 @@ def _widths(dfa: Dfa) -> _Widths:
 
 
 class _Widths:
-    """How many characters there can be on the way from and to the states of an automaton.
-
-    ``shortest``: by state, the fewest characters to an accepting one. ``latest``: by state, the most on a path from
-    the start, None for no bound. ``longest``: the most in a text.
-    """
+    """How many characters there can be on the way from and to the states of an automaton, worked out when asked."""
 
     def __init__(self, dfa: Dfa) -> None:
         between = between_characters(dfa).tolist()
-        tails, classes = np.nonzero(dfa.table != _DEAD)
-        pairs = np.unique(tails.astype(np.int64) * dfa.states + dfa.table[tails, classes])
-        self.heads: list[list[int]] = [[] for _ in range(dfa.states)]
+        self.heads = [set(row) - {_DEAD} for row in dfa.table.tolist()]
         self.tails: list[list[int]] = [[] for _ in range(dfa.states)]
-        for tail, head in zip((pairs // dfa.states).tolist(), (pairs % dfa.states).tolist(), strict=True):
-            self.heads[tail].append(head)
-            self.tails[head].append(tail)
+        for tail, heads in enumerate(self.heads):
+            for head in heads:
+                self.tails[head].append(tail)
         self.weight = [int(there) for there in between]  # a character ends where a state between two is entered
-        self.shortest = self._shortest(np.flatnonzero(dfa.accepting).tolist())
-        self.latest = self._latest(dfa.start)
-        self.longest: int | None = None
-        if None not in self.latest:
-            self.longest = max(at or 0 for at, yes in zip(self.latest, dfa.accepting.tolist(), strict=True) if yes)
+        self._start = dfa.start
+        self._accepting: list[int] = np.flatnonzero(dfa.accepting).tolist()
+
+    @cached_property
+    def shortest(self) -> list[int]:
+        """By state, the fewest characters to an accepting one."""
+        return self._shortest(self._accepting)
+
+    @cached_property
+    def latest(self) -> list[int | None]:
+        """By state, the most characters on a path from the start, None for no bound."""
+        return self._latest(self._start)
+
+    @cached_property
+    def longest(self) -> int | None:
+        """The most characters in a text, None for no bound."""
+        return None if None in self.latest else max(self.latest[state] or 0 for state in self._accepting)
 
     def _shortest(self, accepting: list[int]) -> list[int]:
         """Breadth first from the end, where edges weigh 0 or 1."""

@@ -56,7 +56,9 @@ class Side:
         self.divisors = [Divisor(lattice, meter) for lattice in lattices]
         self._order = {lattice: i for i, lattice in enumerate(lattices)}
         #: By cell: the divisors that fractions there ask for, and those that any spelling does.
-        self._asked = [(self._divisors_of(cell.written), self._divisors_of(cell.plain, cell.written)) for cell in self.cells]
+        self._asked = [
+            (self._divisors_of(cell.written), self._divisors_of(cell.plain, cell.written)) for cell in self.cells
+        ]
         #: Whether there is nothing beyond the last point.
         self.ends = self.cells[-1] == Cell(NEVER, NEVER)
         self.has_fractions = any(c.written is not NEVER for c in self.cells) or any(w for _, w in self.at)

@@ -7,8 +7,9 @@ cases. Of arrays and objects it knows whether none, all, or perhaps some are all
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ...budget import Meter
 from .numbers import NumberSet
@@ -25,6 +26,7 @@ class Extent(IntEnum):
 
 _BOTH = frozenset({False, True})
 _NO_BOOLEANS: frozenset[bool] = frozenset()
+_Part = TypeVar("_Part")
 
 
 class Outline(NamedTuple):
@@ -93,16 +95,34 @@ def complement(outline: Outline, meter: Meter) -> Outline:
     )
 
 
+def any_of(outlines: list[Outline], meter: Meter) -> Outline:
+    """What any of them allows."""
+    return _folded(outlines, lambda left, right: join(left, right, meter), meter)
+
+
 def exactly_one(outlines: list[Outline], meter: Meter) -> Outline:
     """What exactly one of them allows; ``SOME`` of arrays or objects unless that is plain from the extents."""
-    seen, twice = NOTHING, NOTHING
-    for outline in outlines:
-        meter.check_time("comparing the alternatives of a oneOf")
-        again = meet(seen, outline, meter)
-        if not again.is_empty():
-            twice = join(twice, again, meter)
-        seen = join(seen, outline, meter)
-    return seen if twice is NOTHING else meet(seen, complement(twice, meter), meter)
+
+    def combined(left: tuple[Outline, Outline], right: tuple[Outline, Outline]) -> tuple[Outline, Outline]:
+        both = meet(left[0], right[0], meter)
+        twice = left[1] if right[1] is NOTHING else right[1] if left[1] is NOTHING else join(left[1], right[1], meter)
+        return join(left[0], right[0], meter), twice if both.is_empty() else join(twice, both, meter)
+
+    some, several = _folded([(outline, NOTHING) for outline in outlines], combined, meter)
+    return some if several is NOTHING else meet(some, complement(several, meter), meter)
+
+
+def _folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter: Meter) -> _Part:
+    """All parts combined; two and two, so that big sets are not copied often."""
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        rest = parts[-1:] if len(parts) % 2 else []
+        parts = []
+        for left, right in pairs:
+            meter.check_time("comparing alternatives")
+            parts.append(combine(left, right))
+        parts += rest
+    return parts[0]
 
 
 def _meet_numbers(left: NumberSet, right: NumberSet, meter: Meter) -> NumberSet:

@@ -101,7 +101,7 @@ class StringSet(ABC):
         except StructgenError as error:
             place = f"{where}, {error.where}" if where else error.where
             raise type(error)(error.what, where=place, remedy=error.remedy) from None
-        return _of_tree(tree, ("pattern", pattern), meter)
+        return _of_tree(tree, ("pattern", pattern), meter, where)
 
     @staticmethod
     def of_tree(tree: Node, key: Hashable) -> StringSet:
@@ -324,13 +324,20 @@ class _Regular(StringSet):
 
     def is_empty(self) -> bool:
         if self._is_empty is None:
-            shortest, _ = self.language.widths(self._own_meter())
             exact = self.language.is_clean or self.language.tree is None
-            if exact and self.min <= shortest and (self.max is None or shortest <= self.max):
+            if exact and (self._is_unbounded() or self._fits_shortest()):
                 self._is_empty = False
             else:
                 self._is_empty = not self._counted(self._own_meter()).states
         return self._is_empty
+
+    def _is_unbounded(self) -> bool:
+        return self.min == 0 and self.max is None
+
+    def _fits_shortest(self) -> bool:
+        """Whether the bounds on the length let the language's shortest text through."""
+        shortest, _ = self.language.widths(self._own_meter())
+        return self.min <= shortest and (self.max is None or shortest <= self.max)
 
     def __contains__(self, text: str) -> bool:
         if len(text) < self.min or (self.max is not None and len(text) > self.max) or _SURROGATE.search(text):
@@ -345,7 +352,7 @@ class _Regular(StringSet):
         return texts_of(self._plain(meter), limit)
 
     def _counted(self, meter: Meter) -> Dfa:
-        if self.min == 0 and self.max is None:
+        if self._is_unbounded():
             return self.language.counted(meter)
         if self._texts is None:
             self._texts = bounded(self.language.plain(meter), self.min, self.max, meter)
@@ -397,12 +404,12 @@ def _regular(language: Language, low: int, high: int | None, meter: Meter | None
     return _Regular(language, low, high, meter)
 
 
-def _of_tree(tree: Node, key: Hashable, meter: Meter | None) -> StringSet:
+def _of_tree(tree: Node, key: Hashable, meter: Meter | None, where: str = "") -> StringSet:
     few = few_texts(tree, _FEW)
     if few is not None:
         return StringSet.literal(few)
     run = run_of(tree)
-    return _Regular(Language(key, tree), 0, None, meter) if run is None else _run(run)
+    return _Regular(Language(key, tree, where=where), 0, None, meter) if run is None else _run(run)
 
 
 def _of_dfa(dfa: Dfa, meter: Meter, low: int = 0, high: int | None = None) -> StringSet:

@@ -108,7 +108,9 @@ def _check_nesting(look: Look, at_edge: bool) -> None:
         if isinstance(node, Look):
             if level >= MAX_NESTING:
                 raise UnsupportedError(
-                    f"look-around is nested more than {MAX_NESTING} deep", where=f"column {node.column}"
+                    f"look-around is nested more than {MAX_NESTING} deep",
+                    where=f"column {node.column}",
+                    remedy="Nest less of it.",
                 )
             widest, room = facts[id(node.item)].max_width, before if node.behind else after
             # What is nested deeper is checked against its own parent, when that one is resolved.
