@@ -104,7 +104,7 @@ class TestCases:
         for index in (eager, reloaded(eager, tmp_path), reloaded(lazy, tmp_path)):
             known = index.machine.known_rows
             assert [masks(index, tokens) for tokens in texts] == expected
-            assert index.machine.known_rows == known, "it was all there"
+            assert not index.complete or index.machine.known_rows == known, "it was all there"
 
     @pytest.mark.parametrize("case", CASES[::4], ids=lambda case: case["name"])
     @pytest.mark.parametrize("eager", [True, False])
@@ -144,11 +144,12 @@ def reloaded(index: sg.Index, folder: Path) -> sg.Index:
 def recalled(case: dict[str, Any], vocabulary: sg.Vocabulary, eager: bool, folder: Path) -> sg.Index:
     """The index from a cache; a lazy one with what another learned along the first text."""
     index = compiled(case, vocabulary, eager, cache=sg.Cache(folder))
+    complete = index.complete
     masks(index, spellings(case, vocabulary)[0])
     del index  # what it learned is written now
     vocabulary.shared_rows.clear()  # as in another process
     found = compiled(case, vocabulary, eager, cache=sg.Cache(folder))
-    assert (found.origin, found.complete) == ("cache", eager)
+    assert (found.origin, found.complete) == ("cache", complete)
     return found
 
 

@@ -211,8 +211,9 @@ class RowPool:
                     if differ < fewest:
                         best, fewest = row, differ
             if 2 * fewest < len(ids):
-                member = next(m for row, _, m in earlier if row == best)
-                self._added[i] = -1 - best, encode_gaps(np.setxor1d(np.flatnonzero(member), ids))
+                differs = next(member for row, _, member in earlier if row == best).copy()
+                differs[ids] ^= True
+                self._added[i] = -1 - best, encode_gaps(np.flatnonzero(differs))
             elif len(earlier) < _REBASING_CANDIDATES:
                 member = np.zeros(size, np.bool_)
                 member[ids] = True
