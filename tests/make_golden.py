@@ -36,7 +36,12 @@ SCHEMAS = {
         "type": "object",
         "properties": {
             "id": {"type": "string", "minLength": 2, "maxLength": 40},
-            "n": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 50}]},
+            "n": {
+                "anyOf": [
+                    {"type": "number", "minimum": 0},
+                    {"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 50},
+                ]
+            },
         },
         "required": ["id"],
         "additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "object", "required": ["x"]}]},

@@ -16,8 +16,8 @@ import pytest
 from naive import small_vocabulary
 
 import structgen as sg
-from structgen.runtime.automaton import AutomatonMachine
 from structgen.api import cache_key
+from structgen.runtime.automaton import AutomatonMachine
 
 VOCABULARY = small_vocabulary()
 HERE = Path(__file__).parent

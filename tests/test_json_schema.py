@@ -325,7 +325,7 @@ def sample(index: sg.Index, generator: random.Random, limit: int = 2000) -> str:
         Annotated[str, pydantic.Field(min_length=2, max_length=3)],
         Annotated[float, pydantic.Field(ge=-2, multiple_of=0.25)],
     ],
-    ids=str,
+    ids=lambda annotation: getattr(annotation, "__name__", str(annotation)),
 )
 def test_pydantic_parses_whatever_is_let_through(annotation: Any) -> None:
     adapter = pydantic.TypeAdapter(annotation)

@@ -6,6 +6,7 @@ import contextlib
 import random
 
 import numpy as np
+import pushdown_oracle as oracle
 import pytest
 
 from structgen.compiler.pushdown import INC, SET, Counted, Edge, Program
@@ -16,8 +17,6 @@ from structgen.runtime.container import pack, unpack
 from structgen.runtime.index import Index
 from structgen.runtime.pushdown import PushdownMachine
 from structgen.vocabulary.vocabulary import Vocabulary
-
-import pushdown_oracle as oracle
 
 ALPHABET = b"abcd"
 

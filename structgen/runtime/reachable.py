@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from ..budget import Meter
 from ..progress import Progress
+from .counts import Counts, zones_of
 from .pushdown_tables import PushdownTables
 from .stack_rows import NOTHING, ROOT, StackRows
-from .tables import SET
 
 #: Places settled between two looks at the clock.
 _CHUNK = 64
@@ -26,8 +26,7 @@ _WIDE_COUNTS = 4
 def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
     """Settle every place that is not settled yet; False where some were left for later. Raises `BudgetExceededError`."""
     complete = True
-    below, countless = lower_neighbours(tables)
-    possible = possible_counts(tables, countless)
+    below, counts = lower_neighbours(tables), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     for done, (resume, state) in enumerate(todo):  # grows as it goes
@@ -36,7 +35,7 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
             if meter:
                 meter.check_time("token maps")
                 meter.check_memory(rows.pool.nbytes, "token rows")
-        found, all_of_them = _resumes(rows, resume, state, state in countless, possible[state])
+        found, all_of_them = _resumes(rows, resume, state, counts)
         complete = complete and all_of_them
         for after in found - {NOTHING}:
             for neighbour in below[state]:
@@ -48,13 +47,12 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
     return complete
 
 
-def _resumes(
-    rows: StackRows, resume: int, state: int, countless: bool, possible: set[int] | None
-) -> tuple[set[int], bool]:
+def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
     """Settles a place, for the counts that it can have; the resume lists it leaves, and whether for all counts."""
     if rows.tables.live[state] < 0:
         return {rows.settle(resume, state, 0).resume}, True
-    found = {rows.settle(resume, state, 0).resume} if countless else set()
+    found = {rows.settle(resume, state, 0).resume} if state in counts_of.without else set()
+    possible = counts_of.possible[state]
     if possible is None:
         found.add(rows.settle(resume, state, 1).resume)
         if resume == ROOT and state in rows.segments:  # all counts at once
@@ -73,78 +71,20 @@ def _all_counts(rows: StackRows, state: int) -> set[int]:
     return {rows.representative(state, count) for count in near if 1 <= count <= maximum}
 
 
-def possible_counts(tables: PushdownTables, countless: set[int]) -> list[set[int] | None]:
-    """The counts that each state can have, where these are a few; None for more. (A letter of a key has one.)"""
-    counts: list[set[int] | None] = [set() for _ in range(tables.states)]
-    todo: list[tuple[int, int | None]] = []
-
-    def add(state: int, count: int | None) -> None:
-        known = counts[state]
-        if known is None or state < 0 or tables.live[state] < 0 or count in known:
-            return
-        if count is None or len(known) == _FEW_COUNTS:
-            counts[state] = count = None
-        else:
-            known.add(count)
-        todo.append((state, count))
-
-    loops = tables.loops.tolist()
-    moves = [_counting_moves(tables, state) for state in range(tables.states)] if len(loops) else []
-    for state_moves in moves:
-        for record, targets in state_moves:
-            if record is not None and record[0] == SET:
-                add(targets[0], 1)
-    todo += [(state, 0) for state in countless if moves]
-    while todo:
-        state, count = todo.pop()
-        for record, targets in moves[state]:
-            if count is None or (record is None and count):
-                for target in targets:
-                    add(target, count)
-            elif record is not None and record[0] != SET:
-                minimum, maximum = loops[record[1]]
-                zone = 2 if count + 1 >= maximum else 1 if count + 1 >= minimum else 0
-                add(record[2 + zone], count + 1)
-    return counts
-
-
-#: More possible counts than this are taken for any.
-_FEW_COUNTS = 8
-
-
-def _counting_moves(tables: PushdownTables, state: int) -> list[tuple[tuple[int, ...] | None, list[int]]]:
-    """The moves of a state by which a count can go on: the record, and the states that may get the count."""
-    found: list[tuple[tuple[int, ...] | None, list[int]]] = []
-    for target in tables.targets(state):
-        if target < tables.states:
-            found.append((None, [target]))
-            continue
-        for record, sequence in tables.moves[target - tables.states]:
-            if record is not None:
-                found.append((record, _counted(record)))
-            elif sequence:
-                found.append((None, [sequence[0]]))
-    return found
-
-
-def lower_neighbours(tables: PushdownTables) -> tuple[list[set[int]], set[int]]:
-    """For each state, those that can lie directly below it on a stack; and the states that may lack a count."""
+def lower_neighbours(tables: PushdownTables) -> list[set[int]]:
+    """For each state, those that can lie directly below it on a stack."""
     below: list[set[int]] = [set() for _ in range(tables.states)]
     flows: list[set[int]] = [set() for _ in range(tables.states)]
-    counting: set[tuple[int, int]] = set()  # flows that bring a count along
-    countless = {tables.start}
     for state in range(tables.states):
         for target in tables.targets(state):
             if target < tables.states:
                 flows[state].add(target)
                 continue
             for record, sequence in tables.moves[target - tables.states]:
-                firsts = [sequence[:1]] if record is None else [(s,) for s in _counted(record)]
+                firsts = [sequence[:1]] if record is None else [(s,) for s in zones_of(record)]
                 rest = sequence[1:] if record is None else sequence
-                countless.update(rest)
                 for first in firsts:
                     flows[state].update(first)
-                    counting.update((state, s) for s in first if record is not None)
                     for lower, upper in zip((*first, *rest), rest, strict=False):
                         below[upper].add(lower)
     todo = [state for state in range(tables.states) if below[state]]
@@ -154,18 +94,4 @@ def lower_neighbours(tables: PushdownTables) -> tuple[list[set[int]], set[int]]:
             if not below[state] <= below[target]:
                 below[target] |= below[state]
                 todo.append(target)
-    todo = [state for state in range(tables.states) if tables.live[state] < 0 or state in countless]
-    countless.update(todo)
-    while todo:
-        state = todo.pop()
-        for target in flows[state]:
-            if target not in countless and (state, target) not in counting:
-                countless.add(target)
-                todo.append(target)
-    return below, countless
-
-
-def _counted(record: tuple[int, ...]) -> list[int]:
-    """The states that a counting move may come to."""
-    operation, _, low, mid, high = record
-    return [low] if operation == SET else [s for s in dict.fromkeys((low, mid, high)) if s >= 0]
+    return below

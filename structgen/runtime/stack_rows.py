@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..vocabulary.vocabulary import Vocabulary
+from .counts import Counts, counts_of
 from .pushdown_tables import PushdownTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool, flip_gaps
-from .shared import Settled, SharedPlaces
+from .shared import Settled, Shared, SharedPlaces
 from .stack_walks import StackWalker, stretches
 from .subautomata import calling_states, subautomaton
 
@@ -118,6 +119,7 @@ class StackRows:
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[Settled]]] = {}
         self._calling: set[int] | None = None
+        self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         self._walker: StackWalker | None = None
 
@@ -209,7 +211,8 @@ class StackRows:
         """From the segments of a state that counts without calling, such as the inside of a string."""
         found = self.segments.get(state)
         if found is None:
-            if state in self._uncounted or self._calls(state):
+            few = self.counts().possible[state] is not None
+            if few or state in self._uncounted or self._calls(state):
                 return None
             found = self.shared.segments(state) if self.is_wide(state) else None
             found = found or self._own_segments(state)
@@ -225,14 +228,24 @@ class StackRows:
         walked = self._walk().counted(state, (minimum, maximum))
         if walked is None:
             return None
+        if len(walked.ids) + len(walked.tokens[0]) > self.pool.longest_list:
+            cut = Shared.cut(walked, maximum, self.pool.words)
+            rows = map(self.pool.add_dense, cut.rows)
+            return cut.begins, [Settled(*pair) for pair in zip(rows, map(self.resumes.add, cut.resumes), strict=True)]
         begins, ids = stretches(walked.ids, walked.tokens, maximum)
         places, nodes = stretches(walked.below, walked.nodes, maximum)
         together = sorted({*begins, *places})
         settled = []
         for begin in together:
-            row = self._row(ids[bisect_right(begins, begin) - 1])
+            row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
             settled.append(Settled(row, self.resumes.add(nodes[bisect_right(places, begin) - 1])))
         return together, settled
+
+    def counts(self) -> Counts:
+        """Which counts each state can have."""
+        if self._counts is None:
+            self._counts = counts_of(self.tables)
+        return self._counts
 
     def _calls(self, state: int) -> bool:
         """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
