@@ -236,7 +236,7 @@ TYPES: list[tuple[Any, list[Any], list[Any]]] = [
 
 class TestTypes:
     @pytest.mark.parametrize(
-        ("annotation", "valid", "invalid"), TYPES, ids=lambda value: str(value)[:40]
+        ("annotation", "valid", "invalid"), TYPES, ids=lambda value: getattr(value, "__name__", str(value))[:40]
     )
     def test_pydantic_describes_them(self, annotation: Any, valid: list[Any], invalid: list[Any]) -> None:
         definition = JsonSchema(annotation)
