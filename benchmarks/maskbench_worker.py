@@ -251,7 +251,7 @@ class _Bench:
         return any(bits[token >> 3] >> (token & 7) & 1 for token in self.eos_ids), times
 
     def _kept(self, schema: Any, compiled: Any) -> int:
-        """The size of a complete structgen index, which goes to the cache as well; -1 for anything else."""
-        if isinstance(self.engine, schema_engines.Structgen) and compiled.complete and compiled.origin != "cache":
-            return self.engine.keep(schema, compiled)
-        return -1
+        """The size of an eagerly compiled structgen index, which goes to the cache as well; -1 for anything else."""
+        if not isinstance(self.engine, schema_engines.Structgen) or compiled.origin == "cache":
+            return -1
+        return self.engine.keep(schema, compiled) if compiled.machine.is_filled() else -1
