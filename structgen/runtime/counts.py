@@ -34,6 +34,8 @@ class Counts(NamedTuple):
 
 def counts_of(tables: PushdownTables) -> Counts:
     """A flow along the moves that keep, set or add to a count."""
+    if not len(tables.loops):
+        return Counts([None] * tables.states, set())
     moves = [_counting_moves(tables, state) for state in range(tables.states)]
     without = _countless(tables, moves)
     return Counts(_possible_counts(tables, moves, without), without)

@@ -353,9 +353,11 @@ _LONG_GAP = 0xFFFF
 
 def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
+    if len(ids) < 2 and (not len(ids) or ids[0] < _LONG_GAP):
+        return np.asarray(ids).astype(np.uint16)
     steps = ids.astype(np.int64)
     steps[1:] -= steps[:-1].copy()
-    if not len(steps) or int(steps.max()) < _LONG_GAP:
+    if int(steps.max()) < _LONG_GAP:
         return steps.astype(np.uint16)
     long = steps // _LONG_GAP
     gaps = np.full(len(steps) + int(long.sum()), _LONG_GAP, np.uint16)
