@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from .container import smallest
-from .tables import DEAD, INC, SET, byte_classes, dense_table
+from .tables import DEAD, byte_classes, counters_are_sound, dense_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,15 +233,7 @@ class PushdownTables:
             or records.shape[1] != 5 or loops.shape[1] != 2 or len(live) != n
         ):  # fmt: skip
             return False
-        targets = records[:, 2:]
-        return bool(
-            not ((records[:, 0] < SET) | (records[:, 0] > INC)).any()
-            and not ((records[:, 1] < 0) | (records[:, 1] >= len(loops))).any()
-            and not ((targets < DEAD) | (targets >= n)).any()
-            and not ((records[:, 0] == SET) & (records[:, 2] < 0)).any()
-            and not ((live < DEAD) | (live >= len(loops))).any()
-            and not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
-        )
+        return counters_are_sound(n, records, loops, live)
 
 
 def partitions(starts: NDArray[Any], total: int) -> bool:

@@ -70,7 +70,7 @@ class StackWalker:
         classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256]
         begin, width = int(self._arena[kernels.A_TABLE]), int(self._arena[kernels.A_CLASSES])
         self._table = self._arena[begin : begin + self._n * width].reshape(self._n, width)
-        self._weights = _nodes_below_each_class(vocabulary, classes)
+        self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
         #: Trie nodes below the bytes that each state takes.
         self.weight = (self._table != DEAD) @ self._weights
@@ -172,15 +172,6 @@ class StackWalker:
 def _config(state: int, frames: tuple[int, ...]) -> tuple[int, ...]:
     """State and frames, none with a count, as the kernels read them."""
     return tuple(x for s in (state, *frames) for x in (s, 0))
-
-
-def _nodes_below_each_class(vocabulary: Vocabulary, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Trie nodes whose first byte is in each class: what a live transition may cost."""
-    trie = vocabulary.trie
-    tops = np.flatnonzero(trie.depth == 1)
-    weights = np.zeros(int(classes[-1]) + 1)
-    np.add.at(weights, classes[trie.byte[tops]], trie.skip[tops] - tops)
-    return weights
 
 
 def too_ambiguous() -> BudgetExceededError:

@@ -47,6 +47,21 @@ def dense_table(
     return table
 
 
+def counters_are_sound(
+    states: int, records: NDArray[np.int32], loops: NDArray[np.int32], live: NDArray[np.int32]
+) -> bool:
+    """Whether operations, loops and targets of the records are in range, and so are the states' loops."""
+    targets = records[:, 2:]
+    return bool(
+        not ((records[:, 0] < SET) | (records[:, 0] > INC)).any()
+        and not ((records[:, 1] < 0) | (records[:, 1] >= len(loops))).any()
+        and not ((targets < DEAD) | (targets >= states)).any()
+        and not ((records[:, 0] == SET) & (records[:, 2] < 0)).any()
+        and not ((live < DEAD) | (live >= len(loops))).any()
+        and not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A byte automaton with at most one live counter, transitions as ranges of bytes.
@@ -144,23 +159,9 @@ class Tables:
             and len(accepting) == -(-states // 8)
             and not (np.diff(starts) < 0).any() and not (high < low).any()
             and (not len(edge_target) or int(edge_target.max()) < states + len(records))
-            and cls._counters_are_sound(states, records, loops, live)
+            and counters_are_sound(states, records, loops, live)
         )  # fmt: skip
         if not sound:
             raise FormatError("the automaton's tables point outside themselves", where=where)
         bits = np.unpackbits(accepting, count=states, bitorder="little")
         return cls(edge_start, low, high, edge_target, bits, records, loops, live, start)
-
-    @staticmethod
-    def _counters_are_sound(
-        states: int, records: NDArray[np.int32], loops: NDArray[np.int32], live: NDArray[np.int32]
-    ) -> bool:
-        targets = records[:, 2:]
-        return bool(
-            not ((records[:, 0] < SET) | (records[:, 0] > INC)).any()
-            and not ((records[:, 1] < 0) | (records[:, 1] >= len(loops))).any()
-            and not ((targets < DEAD) | (targets >= states)).any()
-            and not ((records[:, 0] == SET) & (records[:, 2] < 0)).any()
-            and not ((live < DEAD) | (live >= len(loops))).any()
-            and not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
-        )

@@ -62,7 +62,7 @@ class TokenMapper:
         self._counters = tuple(np.array(a) for a in (tables.records, tables.loops, tables.live))
         self._eos = np.array(vocabulary.eos_ids, np.int64)
         self._counting = _reaches_a_count(tables)
-        self._weights = _nodes_below_each_class(vocabulary, classes)
+        self._weights = trie.nodes_below(classes)
 
     def segments(self, state: int) -> Segments:
         """The rows of one state."""
@@ -228,15 +228,6 @@ class TokenMapper:
 def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
     ids = ids.astype(np.uint32)
     np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & 31))
-
-
-def _nodes_below_each_class(vocabulary: Vocabulary, classes: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Trie nodes whose first byte is in each class: what a live transition may cost."""
-    trie = vocabulary.trie
-    tops = np.flatnonzero(trie.depth == 1)
-    weights = np.zeros(int(classes[-1]) + 1)
-    np.add.at(weights, classes[trie.byte[tops]], trie.skip[tops] - tops)
-    return weights
 
 
 def _reaches_a_count(tables: Tables) -> NDArray[np.uint8]:

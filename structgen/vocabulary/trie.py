@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -61,6 +61,13 @@ class Trie:
     def max_depth(self) -> int:
         """Bytes of the longest token."""
         return int(self.depth.max())
+
+    def nodes_below(self, classes: NDArray[Any]) -> NDArray[np.float64]:
+        """Nodes whose first byte is in each class: what a live transition may cost. ``classes``: ``uint[256]``."""
+        tops = np.flatnonzero(self.depth == 1)
+        weights = np.zeros(int(classes[-1]) + 1)
+        np.add.at(weights, classes[self.byte[tops]], self.skip[tops] - tops)
+        return weights
 
     @classmethod
     def build(cls, vocabulary: Vocabulary) -> Trie:
