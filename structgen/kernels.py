@@ -19,8 +19,9 @@ DEAD = -1
 #: Results of kernels that can stop early.
 OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK = 0, 1, 2, 3
 
-#: Counter operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count.
-SET, INC = 0, 1
+#: Operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count; `MARK` adds to
+#: a set and tests it.
+SET, INC, MARK = 0, 1, 2
 
 #: Where a count lies: below the minimum, from the minimum to below the maximum, at the maximum.
 LOW, MID, HIGH = 0, 1, 2
@@ -271,9 +272,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             if size:
                 _sort(out, size)
                 if inside >= 0 and (
-                    variant >= MID
-                    or (how == _SAME and past_minimum)
-                    or (how == _AT_ONE and loops[inside, 0] <= 1)
+                    variant >= MID or (how == _SAME and past_minimum) or (how == _AT_ONE and loops[inside, 0] <= 1)
                 ):
                     out[size] = n_nfa
                     size += 1
@@ -317,9 +316,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                     if 2 * n_states > len(slots):
                         slots = np.full(2 * len(slots), -1, np.int32)
                         for s in range(n_states):
-                            slot = np.int64(
-                                _hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1)
-                            )
+                            slot = np.int64(_hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1))
                             while slots[slot] >= 0:
                                 slot = (slot + 1) & (len(slots) - 1)
                             slots[slot] = s
@@ -809,7 +806,7 @@ _FIXED = 1 << 40
 # one array costs a third of one with twelve. The first words say where the parts begin.
 
 A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES = range(6)
-A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, ARENA_HEADER = range(6, 12)
+A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, ARENA_HEADER = range(6, 13)
 
 #: Threads and stack cells of a walk; more than any sound definition needs inside one token.
 _THREADS, _CELLS = 1 << 12, 1 << 13
@@ -844,6 +841,27 @@ def _add_thread(threads, cells, begin, n, state, count, cell):
 
 
 @inlined
+def _marked(members, member):
+    """The set ``members`` with another one, or as it is for -1; -1 where that one is in it."""
+    if member < 0:
+        return members
+    bit = np.int64(1) << np.int64(member)
+    return np.int64(-1) if members & bit else members | bit
+
+
+@inlined
+def _passes(arena, members, test):
+    """Whether a set passes a test."""
+    t = arena[A_TESTS] + 4 * test
+    tested = members & (np.int64(arena[t + 2]) | np.int64(arena[t + 3]) << np.int64(31))
+    n = 0
+    while tested:
+        tested &= tested - 1
+        n += 1
+    return arena[t] <= n <= arena[t + 1]
+
+
+@inlined
 def _follow(arena, c, threads, begin, end, cells, top):
     """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
 
@@ -874,6 +892,11 @@ def _follow(arena, c, threads, begin, end, cells, top):
                         if arena[r] == SET:
                             state_now = arena[r + 2]
                             count_now = 1
+                        elif arena[r] == MARK:
+                            count_now = _marked(count, arena[r + 3])
+                            if count_now < 0 or not _passes(arena, count_now, arena[r + 1]):
+                                continue
+                            state_now = arena[r + 2]
                         else:
                             count_now = count + 1
                             loop = arena[A_LOOPS] + 2 * arena[r + 1]
@@ -959,7 +982,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     resume:
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
-        ``int32[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
+        ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -971,8 +994,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
 
     Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
     """
-    threads = np.empty((_THREADS, 3), np.int32)
-    cells = np.empty((_CELLS, 3), np.int32)
+    threads = np.empty((_THREADS, 3), np.int64)  # a set takes 64 bits
+    cells = np.empty((_CELLS, 3), np.int64)
     first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
     tops = np.zeros(max_depth + 3, np.int32)  # first free cell, likewise
     base_top, state, count, cell = _start_stack(config, cells, 0)
@@ -1099,9 +1122,9 @@ def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads.
     """
-    threads = np.empty((_THREADS, 3), np.int32)
-    others = np.empty((_THREADS, 3), np.int32)
-    cells = np.empty((_CELLS, 3), np.int32)  # of both
+    threads = np.empty((_THREADS, 3), np.int64)
+    others = np.empty((_THREADS, 3), np.int64)
+    cells = np.empty((_CELLS, 3), np.int64)  # of both
     first = np.zeros(max_depth + 2, np.int32)
     second = np.zeros(max_depth + 2, np.int32)
     tops = np.zeros(max_depth + 2, np.int32)
@@ -1218,6 +1241,8 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             if arena[move + 1] < arena[move + 3]:
                 return OVERFLOW, 0, 0, 0
             r = arena[A_RECORDS] + 5 * arena[move]
+            if arena[r] == MARK:
+                return OVERFLOW, 0, 0, 0
             if arena[r] == SET:
                 n = _join(pieces, base, n, arena[r + 2], lo, hi, _FIXED + 1)
                 continue

@@ -134,9 +134,7 @@ def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
     """The files below a folder, sorted, without hidden ones and without following linked folders."""
 
     def cannot_list(error: OSError) -> None:
-        failures.append(
-            DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename))
-        )
+        failures.append(DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename)))
 
     for parent, folders, files in os.walk(folder, onerror=cannot_list):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -201,9 +199,7 @@ def _read_words(path: Path, text: str) -> Items:
     if words:
         yield NamedDefinition(path.stem, Regex.choice(words), path)
     else:
-        yield DefinitionError(
-            "the file lists no words", where=str(path), remedy="Write one word on each line."
-        )
+        yield DefinitionError("the file lists no words", where=str(path), remedy="Write one word on each line.")
 
 
 def _read_schema(path: Path, text: str) -> Items:

@@ -50,7 +50,10 @@ SCHEMAS = {
 
 TEXTS = {
     "schema": b'{"id": "ab\xc3\xa9", "n": [1,"a", 1], "idx": {"id": "ab", "x": {"y": [true]}}}',
-    "date": b"2024-02-30", "counted": b'"a\xc3\xa9bc"', "choice": b"foo", "lazy": b"aab",
+    "date": b"2024-02-30",
+    "counted": b'"a\xc3\xa9bc"',
+    "choice": b"foo",
+    "lazy": b"aab",
 }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import TypeAlias
 
-from structgen.compiler.pushdown import REFUSED, SET, Edge, Program
+from structgen.compiler.pushdown import REFUSED, SET, Edge, Marked, Program
 
-#: A state and its count (0 where it has none).
+#: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]
 
 #: The current frame last; persistent: (rest, frame), or None when empty.
@@ -55,7 +55,17 @@ def all_edges(program: Program, state: int) -> list[Edge]:
 def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack]:
     sequence = list(edge.sequence)
     counted = edge.counted
-    if counted is not None:
+    if isinstance(counted, Marked):
+        members = {k for k in range(64) if count >> k & 1}
+        if counted.member in members:
+            return set()
+        members |= {counted.member} - {-1}
+        there = sum(1 for k in members if counted.condition.mask >> k & 1)
+        if not counted.condition.low <= there <= counted.condition.high:
+            return set()
+        count = sum(1 << k for k in members)
+        sequence.insert(0, counted.state)
+    elif counted is not None:
         least, most = program.loops[counted.loop]
         count = 1 if counted.operation == SET else count + 1
         if counted.operation == SET or count < least:
@@ -114,7 +124,9 @@ def dead_states(program: Program) -> list[int]:
     for owner in range(len(program.edges)):
         for edge in all_edges(program, owner):
             options: list[tuple[int, ...]] = [()]
-            if edge.counted is not None:
+            if isinstance(edge.counted, Marked):
+                options = [(edge.counted.state,)]
+            elif edge.counted is not None:
                 options = [(s,) for s in (edge.counted.low, edge.counted.mid, edge.counted.high) if s >= 0]
             for option in options:
                 needs = {*option, *edge.sequence}

@@ -144,9 +144,7 @@ def test_fill_batch_refuses_two_vocabularies_and_names_the_rows() -> None:
 
 def test_fill_batch_takes_equal_vocabularies_that_are_not_the_same_object() -> None:
     bitmask = allocate(2, 270)
-    fill_batch(
-        [Guide(fake_index("a", byte_vocabulary())), Guide(fake_index("b", byte_vocabulary()))], bitmask
-    )
+    fill_batch([Guide(fake_index("a", byte_vocabulary())), Guide(fake_index("b", byte_vocabulary()))], bitmask)
     assert [ids_of(row).tolist() for row in bitmask] == [[ord("a")], [ord("b")]]
 
 

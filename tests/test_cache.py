@@ -618,9 +618,7 @@ def test_the_planted_pickle_is_real(cache: Cache, tmp_path: Path, attack: Callab
     assert (tmp_path / "marker").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["../secret", "sub/../../secret", "{absolute}", "x/secret", "secret", "", None, 7]
-)
+@pytest.mark.parametrize("name", ["../secret", "sub/../../secret", "{absolute}", "x/secret", "secret", "", None, 7])
 def test_a_planted_path_is_not_followed(cache: Cache, tmp_path: Path, name: Any) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(container(9))

@@ -112,9 +112,7 @@ def test_category_groups_and_long_names() -> None:
 
 
 def test_cased_categories_are_one_without_case() -> None:
-    assert (
-        category("Lu", True) == category("Lowercase_Letter", True) == category("Lt", True) == category("LC")
-    )
+    assert category("Lu", True) == category("Lowercase_Letter", True) == category("Lt", True) == category("LC")
     assert category("Lo", True) == category("Lo")
     assert category("L", True) == category("L")
 

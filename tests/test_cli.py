@@ -113,9 +113,7 @@ class TestWarm:
             "[definitions.back]\nregex = '(a)\\1'\n\n[definitions.late]\nregex = 'b+'\n"
         )
         Path("latin.regex").write_bytes(b"\xe9")
-        result = run(
-            "warm", "all.toml", "latin.regex", "-t", tokenizer, "--cache", "kept", "--jobs", jobs, "--json"
-        )
+        result = run("warm", "all.toml", "latin.regex", "-t", tokenizer, "--cache", "kept", "--jobs", jobs, "--json")
         assert result.exit_code == 1
         report = json.loads(result.stdout)
         assert [entry["name"] for entry in report["warmed"]] == ["good", "late"]
@@ -234,10 +232,10 @@ class TestJsonSchema:
         Path("point.json").write_text(json.dumps({"properties": {"x": {"type": "integer"}}, "required": ["x"]}))
         Path("some.toml").write_text(
             "[definitions.point]\nfile = 'point.json'\nwhitespace = 'compact'\nadditional_properties = false\n"
-            "[definitions.set]\njson_schema = '{\"type\": \"array\", \"uniqueItems\": true}'\nlenient = true\n"
+            '[definitions.set]\njson_schema = \'{"type": "array", "uniqueItems": true}\'\nlenient = true\n'
         )
         Path("loose.toml").write_text(
-            "[definitions.set]\njson_schema = '{\"type\": \"array\", \"uniqueItems\": true}'\nlenient = true\n"
+            '[definitions.set]\njson_schema = \'{"type": "array", "uniqueItems": true}\'\nlenient = true\n'
         )
         Path("cli_models.py").write_text("class Model:\n    schema = {'enum': ['a', 'b']}\n")
 

@@ -141,9 +141,7 @@ def test_keys_tell_definitions_and_vocabularies_apart() -> None:
         for vocabulary in (VOCABULARY, other)
     }
     assert len(keys) == 8
-    assert cache_key(sg.Regex("a"), VOCABULARY) == cache_key(
-        sg.Regex("a", flags=32), VOCABULARY
-    )  # re.U is implied
+    assert cache_key(sg.Regex("a"), VOCABULARY) == cache_key(sg.Regex("a", flags=32), VOCABULARY)  # re.U is implied
 
 
 def test_an_unusable_cache_folder_means_uncached_with_a_warning(tmp_path: Path) -> None:

@@ -33,9 +33,7 @@ def blocks() -> list[tuple[str, bool, str]]:
         text = page.read_text(encoding="utf-8")
         for fence in FENCE.finditer(text):
             line = text.count("\n", 0, fence.start()) + 1
-            found.append(
-                (f"{page.relative_to(ROOT)}:{line}", page.name == "README.md" and not fence[1], fence[2])
-            )
+            found.append((f"{page.relative_to(ROOT)}:{line}", page.name == "README.md" and not fence[1], fence[2]))
     return found
 
 

@@ -222,9 +222,7 @@ def test_mutations_are_judged_as_python_does(name: str) -> None:
         letters = list(generator.choice(CASES[name][0]))
         for _ in range(generator.randint(1, 2)):
             place = generator.randrange(len(letters) + 1)
-            letters[place : place + generator.randint(0, 1)] = generator.choice(
-                [[], [generator.choice(alphabet)]]
-            )
+            letters[place : place + generator.randint(0, 1)] = generator.choice([[], [generator.choice(alphabet)]])
         text = "".join(letters)
         judged = accepts(name, text)
         assert judged <= python_accepts(DEFINITIONS[name], text), text

@@ -142,9 +142,7 @@ def test_token_ids_of_other_integer_types(guide: sg.Guide) -> None:
 
 def test_special_tokens_are_never_allowed() -> None:
     guide = sg.Guide(sg.compile(sg.Regex(r"(?s).*"), VOCABULARY))
-    special = [
-        t for t in range(VOCABULARY.size) if VOCABULARY.token(t) is None and t not in VOCABULARY.eos_ids
-    ]
+    special = [t for t in range(VOCABULARY.size) if VOCABULARY.token(t) is None and t not in VOCABULARY.eos_ids]
     assert special
     assert not any(guide.allows(t) or guide.advance(t) for t in special)
 

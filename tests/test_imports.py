@@ -113,9 +113,7 @@ def part(name: str) -> str:
 MODULES = modules()
 IMPORTS = [found for name, path in MODULES.items() for found in imports(name, path)]
 INTERNAL = [found for found in IMPORTS if found.target.startswith("structgen.")]
-EXTERNAL = [
-    found for found in IMPORTS if found.target.split(".")[0] not in ("structgen", *sys.stdlib_module_names)
-]
+EXTERNAL = [found for found in IMPORTS if found.target.split(".")[0] not in ("structgen", *sys.stdlib_module_names)]
 
 
 def test_the_walk_sees_the_package() -> None:
@@ -160,9 +158,7 @@ def test_import_is_cheap() -> None:
     assert python(script) == "[]"
 
 
-@pytest.mark.parametrize(
-    "module", ["structgen.runtime.guide", "structgen.runtime.index", "structgen.vocabulary"]
-)
+@pytest.mark.parametrize("module", ["structgen.runtime.guide", "structgen.runtime.index", "structgen.vocabulary"])
 def test_serving_modules_import_no_compiler(module: str) -> None:
     script = (
         f"import sys, {module};"

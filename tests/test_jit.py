@@ -65,8 +65,7 @@ def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     environment = os.environ | {"STRUCTGEN_CACHE_DIR": str(tmp_path)}
     both = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL)
-        for _ in "ab"
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.DEVNULL) for _ in "ab"
     ]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert run(tmp_path)[:2] == (1, 0)

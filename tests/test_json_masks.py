@@ -40,8 +40,12 @@ def speller(vocabulary: sg.Vocabulary) -> Speller:
     return Speller(vocabulary)
 
 
+def definition(case: dict[str, Any]) -> sg.JsonSchema:
+    return sg.JsonSchema(case["schema"], **case.get("options", {}))
+
+
 def compiled(case: dict[str, Any], vocabulary: sg.Vocabulary = SMALL, eager: bool = False, **more: Any) -> sg.Index:
-    return sg.compile(sg.JsonSchema(case["schema"]), vocabulary, eager=eager, **more)
+    return sg.compile(definition(case), vocabulary, eager=eager, **more)
 
 
 def spellings(case: dict[str, Any], vocabulary: sg.Vocabulary) -> list[list[int]]:
@@ -81,7 +85,7 @@ class TestCases:
     @each_case
     def test_advance_lets_through_what_the_program_does(self, case: dict[str, Any]) -> None:
         """At a few configurations, against an interpreter of the program that the tables were made from."""
-        program, _ = compile_json_schema(sg.JsonSchema(case["schema"]), Meter(Budget()))
+        program, _ = compile_json_schema(definition(case), Meter(Budget()))
         index, random = compiled(case), Random(2)
         for tokens in spellings(case, SMALL):
             stops = set(random.sample(range(len(tokens) + 1), min(3, len(tokens))))
@@ -242,7 +246,7 @@ class PlainWalk:
                 stack += [frame.state, frame.count]
                 frame = frame.below
             if state >= 0:
-                config = np.array(stack, np.int32)
+                config = np.array(stack, np.int64)
                 found, _ = kernels.walk_stack(*self._trie, self._arena, root, config, self._ids, self._below)
                 assert found >= 0
                 mask[self._ids[:found]] = True

@@ -193,8 +193,18 @@ def test_bodies(sets: Both, escapes: str, rng: random.Random) -> None:
 @settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(
-        ["^[ab]+é[ab]+$", r"^(\S+\s)*\S+$", "^a*b$", "^(ab)*$", "^(?:ab|é)+$", "^x{3}[ab]*y{2}$", ".", "^[^a]*a?$",
-         "^[ab]{1,20}(-[ab]{1,20}){0,2}$", "^(ab){0,20}é?$"]
+        [
+            "^[ab]+é[ab]+$",
+            r"^(\S+\s)*\S+$",
+            "^a*b$",
+            "^(ab)*$",
+            "^(?:ab|é)+$",
+            "^x{3}[ab]*y{2}$",
+            ".",
+            "^[^a]*a?$",
+            "^[ab]{1,20}(-[ab]{1,20}){0,2}$",
+            "^(ab){0,20}é?$",
+        ]
     ),
     st.integers(0, 12),
     st.integers(0, 40),

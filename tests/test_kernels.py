@@ -101,8 +101,7 @@ def nerode_classes(dfa: Dfa) -> int:
     block = [int(a) for a in dfa.accepting]
     while True:
         signature = [
-            (block[s], tuple(block[t] if t >= 0 else -1 for t in dfa.table[s].tolist()))
-            for s in range(dfa.states)
+            (block[s], tuple(block[t] if t >= 0 else -1 for t in dfa.table[s].tolist())) for s in range(dfa.states)
         ]
         names = {key: i for i, key in enumerate(dict.fromkeys(signature))}
         refined = [names[key] for key in signature]
@@ -183,9 +182,7 @@ def test_bit_kernels(mode: str) -> None:
 def test_utf8_automata(ranges: tuple[tuple[int, int], ...]) -> None:
     edges = utf8.utf8_edges(ranges).tolist()
     borders = {x for low, high in ranges for x in (low - 1, low, high, high + 1)}
-    for code in (
-        borders | {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF} | set(range(0, 0x110000, 4099))
-    ):
+    for code in borders | {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF} | set(range(0, 0x110000, 4099)):
         if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
             continue
         states = {0}

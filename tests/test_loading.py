@@ -43,9 +43,7 @@ class TestRegexFile:
             ("", ""),
         ],
     )
-    def test_is_one_pattern_less_one_line_break(
-        self, tmp_path: Path, content: str | bytes, expected: str
-    ) -> None:
+    def test_is_one_pattern_less_one_line_break(self, tmp_path: Path, content: str | bytes, expected: str) -> None:
         assert pattern(write(tmp_path, "x.regex", content)) == expected
 
     def test_is_named_by_its_file(self, tmp_path: Path) -> None:

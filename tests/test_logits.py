@@ -20,9 +20,7 @@ DEVICES += ["cuda"] if torch.cuda.is_available() else []
 DEVICES += ["mps"] if torch.backends.mps.is_available() else []
 
 
-def random_case(
-    batch: int, width: int, bits: int, dtype: Any = torch.float32, seed: int = 0
-) -> tuple[Any, Any]:
+def random_case(batch: int, width: int, bits: int, dtype: Any = torch.float32, seed: int = 0) -> tuple[Any, Any]:
     """Logits ``[batch, width]`` with infinities and NaNs among them, and booleans ``[batch, bits]``."""
     rng = np.random.default_rng(seed)
     logits = torch.from_numpy(rng.normal(size=(batch, width)).astype(np.float32)).to(dtype)

@@ -82,9 +82,7 @@ def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
                 if near
                 else allowed_tokens(guide.bitmask(), VOCABULARY.size)
             )
-            going_on = sorted(
-                allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b"")
-            )
+            going_on = sorted(allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b""))
             if not going_on:
                 break
             token_id = random_source.choice(going_on[:3])

@@ -9,7 +9,7 @@ import numpy as np
 import pushdown_oracle as oracle
 import pytest
 
-from structgen.compiler.pushdown import INC, SET, Counted, Edge, Program
+from structgen.compiler.pushdown import INC, MOST_MEMBERS, SET, Condition, Counted, Edge, Marked, Program
 from structgen.compiler.pushdown_tables import to_tables
 from structgen.errors import BudgetExceededError, FormatError, VocabularyError
 from structgen.runtime import stack_rows, stack_walks
@@ -41,7 +41,12 @@ def random_program(rng: random.Random) -> Program:
     """A few states with random edges, of which the first of each state leads towards an end."""
     program = Program()
     n = rng.randint(1, 7)
-    loops = [program.loop(low := rng.randint(0, 3), rng.randint(max(1, low), 5)) for _ in range(rng.randint(0, 1))]
+    loops, size = [], 0
+    if rng.random() < 0.3:
+        size = rng.choice((1, 2, 5, 40, MOST_MEMBERS))
+        loops = [program.register(size)]
+    elif rng.random() < 0.6:
+        loops = [program.loop(low := rng.randint(0, 3), rng.randint(max(1, low), 5))]
     for s in range(n):
         live = rng.choice(loops) if loops and rng.random() < 0.4 else -1
         program.state(f"s{s}", returns=rng.random() < 0.2, live=live)
@@ -53,8 +58,10 @@ def random_program(rng: random.Random) -> Program:
         for _ in range(rng.randint(0, 3)):
             low, high = sorted(rng.choices(ALPHABET, k=2))
             sequence = [rng.randrange(n) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
-            counted = None
-            if loops and rng.random() < 0.4:
+            counted: Counted | Marked | None = None
+            if size and rng.random() < 0.5:
+                counted = random_mark(rng, loops[0], size, n)
+            elif loops and not size and rng.random() < 0.4:
                 loop = rng.choice(loops)
                 targets = [rng.choice((-1, rng.randrange(n))) for _ in range(3)]
                 operation = rng.choice((SET, INC))
@@ -63,6 +70,16 @@ def random_program(rng: random.Random) -> Program:
             program.edges[s].append(Edge(low, high, tuple(sequence), counted))
     program.start = rng.randrange(n)
     return program
+
+
+def random_mark(rng: random.Random, register: int, size: int, states: int) -> Marked:
+    """Nearly always takes one of a few members, at both ends of the set, so that they come again."""
+    members = sorted({0, size // 2, size - 1})
+    test = Condition()
+    if rng.random() < 0.5:
+        low = rng.choice((0, 0, 1))
+        test = Condition(sum(1 << k for k in members if rng.random() < 0.7), low, rng.randint(low, 3))
+    return Marked(register, rng.randrange(states), rng.choice([-1, *members]), test)
 
 
 def ids_of(row: np.ndarray, size: int) -> set[int]:
@@ -143,7 +160,7 @@ def test_a_stored_machine_is_the_same(seed: int, with_vocabulary: bool, eager: b
     index = Index("json_schema", "handmade", machine)
     stored = index.to_bytes(with_vocabulary=with_vocabulary)
     again = Index.from_buffer(stored, None if with_vocabulary else vocabulary)
-    assert again.complete == eager
+    assert again.complete == index.complete
     assert again.to_bytes(with_vocabulary=with_vocabulary) == stored
     assert isinstance(again.machine, PushdownMachine)
     for _ in range(2):

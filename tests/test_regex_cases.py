@@ -21,9 +21,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CASES: list[dict[str, Any]] = tomllib.loads(
-    (Path(__file__).parent / "cases" / "regexes.toml").read_text("utf-8")
-)["case"]
+CASES: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "cases" / "regexes.toml").read_text("utf-8"))[
+    "case"
+]
 VOCABULARY = small_vocabulary()
 
 
@@ -66,10 +66,7 @@ def spell(index: sg.Index, text: str) -> tuple[bool, bool]:
         data, at = text.encode(), 0
         while at < len(data):
             piece = next(
-                t
-                for n in range(longest, 0, -1)
-                for t in TOKENS.get(data[at : at + n], [])
-                if at + n <= len(data)
+                t for n in range(longest, 0, -1) for t in TOKENS.get(data[at : at + n], []) if at + n <= len(data)
             )
             assert guide.allows(piece) == guide.fork().advance(piece)
             if not guide.advance(piece):

@@ -65,9 +65,7 @@ def agree(pattern: str, texts: Iterator[str] | list[str], flags: int = 0) -> Non
     tree = parse(pattern, flags)
     judge = compile_quietly(pattern, flags)
     for text in texts:
-        assert fullmatch(tree, text) == bool(judge.fullmatch(text)), (
-            f"{pattern!r}, flags {flags}, on {text!r}"
-        )
+        assert fullmatch(tree, text) == bool(judge.fullmatch(text)), f"{pattern!r}, flags {flags}, on {text!r}"
 
 
 def compile_quietly(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -556,9 +554,7 @@ def check_verdict(pattern: str, flags: int = 0) -> None:
     """Assert that a pattern is malformed here exactly when it is for `re`; what is refused is left aside."""
     complaint, error = verdict_of_re(pattern, flags), verdict(pattern, flags)
     if error is None:
-        assert not complaint or "look-behind" in complaint or r"\p" in complaint.lower(), (
-            f"{pattern!r}: {complaint}"
-        )
+        assert not complaint or "look-behind" in complaint or r"\p" in complaint.lower(), f"{pattern!r}: {complaint}"
     elif not isinstance(error, UnsupportedError):
         # Python 3.10 only warns of late flags, and "t" was an undocumented flag up to 3.12.
         late_flags = sys.version_info < (3, 11) and "flags not at the start" in error.what

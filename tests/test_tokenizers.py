@@ -216,9 +216,7 @@ def test_eos_ids_are_those_of_the_tokenizer_and_the_generation_config(tmp_path: 
     )
     assert eos_of(tmp_path).eos_ids == (eom,)
     save(tmp_path, tokenizer, special_tokens_map={}, generation_config={"eos_token_id": None})
-    with pytest.raises(
-        VocabularyError, match=r"has no EOS token .* Pass the ids that end a text as eos_ids="
-    ):
+    with pytest.raises(VocabularyError, match=r"has no EOS token .* Pass the ids that end a text as eos_ids="):
         eos_of(tmp_path)
 
 
@@ -278,9 +276,7 @@ def test_options_go_to_transformers_for_folders_too(tmp_path: Path) -> None:
     tokenizer = byte_level_tokenizer()
     tokenizer.add_special_tokens(["</s>", "<|eot|>"])
     end, eot = tokenizer.token_to_id("</s>"), tokenizer.token_to_id("<|eot|>")
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(
-        tmp_path
-    )
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(tmp_path)
     transformers.GenerationConfig(eos_token_id=eot).save_pretrained(tmp_path)
     vocabulary = Vocabulary.from_pretrained(tmp_path, local_files_only=True)
     assert vocabulary.eos_ids == (end, eot)
@@ -337,9 +333,7 @@ def unigram_with_byte_fallback() -> Any:
     pieces = [("<unk>", 0.0), *((f"<0x{byte:02X}>", -9.0) for byte in range(256)), ("▁a", -1.0), ("▁", -2.0)]
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    )
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     return tokenizer
 
 
@@ -788,9 +782,7 @@ def encoding() -> Any:
     tiktoken = pytest.importorskip("tiktoken")
     ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b" ab": 257, "é".encode(): 258}
     special_tokens = {"<|endoftext|>": 260, "<|im_end|>": 262}
-    return tiktoken.Encoding(
-        "tiny", pat_str=r" ?\w+|.|\s", mergeable_ranks=ranks, special_tokens=special_tokens
-    )
+    return tiktoken.Encoding("tiny", pat_str=r" ?\w+|.|\s", mergeable_ranks=ranks, special_tokens=special_tokens)
 
 
 def test_tiktoken(encoding: Any) -> None:

@@ -110,9 +110,7 @@ def test_token_ids_out_of_range() -> None:
 
 def test_the_fingerprint_is_of_what_masks_depend_on() -> None:
     base = Vocabulary.from_bytes([b"a", b"bc", None], [2])
-    assert (
-        base.fingerprint == Vocabulary.from_bytes([b"a", b"bc"], [2], special_tokens={"</s>": 2}).fingerprint
-    )
+    assert base.fingerprint == Vocabulary.from_bytes([b"a", b"bc"], [2], special_tokens={"</s>": 2}).fingerprint
     others = [
         Vocabulary.from_bytes([b"ab", b"c", None], [2]),
         Vocabulary.from_bytes([b"a", b"bd", None], [2]),

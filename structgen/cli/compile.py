@@ -19,9 +19,7 @@ def compile(
     tokenizer: options.Tokenizer,
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE", show_default=False, help="A file that holds one definition, or MODULE:NAME."
-        ),
+        typer.Argument(metavar="FILE", show_default=False, help="A file that holds one definition, or MODULE:NAME."),
     ] = None,
     regex: Annotated[str | None, typer.Option(metavar="PATTERN", help="A pattern, instead of FILE.")] = None,
     lazy: Annotated[

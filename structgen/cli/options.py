@@ -52,13 +52,9 @@ MaxStates = Annotated[
 ]
 MaxMemory = Annotated[
     int | None,
-    typer.Option(
-        metavar="SIZE", parser=parse_size, help="... beyond this much memory for its arrays: 500MB, 2GiB."
-    ),
+    typer.Option(metavar="SIZE", parser=parse_size, help="... beyond this much memory for its arrays: 500MB, 2GiB."),
 ]
-MaxSeconds = Annotated[
-    float | None, typer.Option(metavar="S", min=0.001, help="... beyond this many seconds.")
-]
+MaxSeconds = Annotated[float | None, typer.Option(metavar="S", min=0.001, help="... beyond this many seconds.")]
 
 
 def make_budget(states: int | None, memory: int | None, seconds: float | None) -> Budget:

@@ -211,9 +211,7 @@ def _warm_one(
     seconds = time.perf_counter() - start
     if cache_key(named.definition, vocabulary) not in cache:
         # A server gets by without a cache; here, keeping the index was the point.
-        return Failed(
-            named.name, "compiled, but the cache did not keep it", named.where, "See `cache verify`."
-        )
+        return Failed(named.name, "compiled, but the cache did not keep it", named.where, "See `cache verify`.")
     source = "cached" if index.origin == "cache" else "compiled"
     return Warmed(
         named.name,

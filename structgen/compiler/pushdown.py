@@ -17,6 +17,10 @@ Counts. A state that is *live* in a loop has a count beside it, on the stack as 
 or adds 1, then picks the first state of the sequence by comparing the count with the loop's bounds. A plain move
 to a live state keeps the count, and so does pushing one as the first of a sequence; otherwise there is none.
 A state that is live in a loop counts in no other loop, and does not hand its count to one.
+
+Registers. In place of a count a state can have a set of up to `MOST_MEMBERS` members, empty where nothing was marked
+yet; it is kept and left behind as counts are. A `Marked` edge adds a member that is not there yet, and tests which
+are. (Which names an object has had when they come in any order.)
 """
 
 from __future__ import annotations
@@ -24,11 +28,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from ..runtime.pushdown_tables import MOST_MEMBERS
 from ..runtime.tables import INC, SET
 
 State: TypeAlias = int
 
-__all__ = ["INC", "REFUSED", "SET", "Counted", "Edge", "Program", "State"]
+__all__ = ["INC", "MOST_MEMBERS", "REFUSED", "SET", "Counted", "Edge", "Marked", "Program", "State", "Condition"]
 
 
 #: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
@@ -56,18 +61,49 @@ class Counted(NamedTuple):
     high: State
 
 
+class Condition(NamedTuple):
+    """What a set must be like: from ``low`` to ``high`` of the members in ``mask`` (a bit each) are in it."""
+
+    mask: int = 0
+    low: int = 0
+    high: int = MOST_MEMBERS
+
+
+class Marked(NamedTuple):
+    """How an edge changes and tests a set, and the state that comes first in its sequence.
+
+    Parameters
+    ----------
+    register:
+        What `Program.register` gave.
+    state:
+        The first state of the sequence.
+    member:
+        The member to add; the edge is dead where it is there already. -1 adds none.
+    test:
+        The edge is dead, too, where the new set does not pass.
+    """
+
+    register: int
+    state: State
+    member: int = -1
+    condition: Condition = Condition()
+
+
 class Edge(NamedTuple):
     """Reads one byte from ``low`` to ``high``; see the module for ``sequence``."""
 
     low: int
     high: int
     sequence: tuple[State, ...]
-    counted: Counted | None = None  # its state comes before the sequence's
+    counted: Counted | Marked | None = None  # its state comes before the sequence's
 
     def successors(self) -> tuple[State, ...]:
         """Every state that the edge may enter or push."""
         if self.counted is None:
             return () if self.sequence == REFUSED else self.sequence
+        if isinstance(self.counted, Marked):
+            return (self.counted.state, *self.sequence)
         zones = (self.counted.low, self.counted.mid, self.counted.high)
         return (*(s for s in dict.fromkeys(zones) if s >= 0), *self.sequence)
 
@@ -83,8 +119,8 @@ class Program:
     start: State = 0
     edges: list[list[Edge]] = field(default_factory=list)
     returns: list[bool] = field(default_factory=list)
-    live: list[int] = field(default_factory=list)  # the loop whose count the state has, or -1
-    loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum)
+    live: list[int] = field(default_factory=list)  # the loop whose count the state has, or the register, or -1
+    loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum); of a register (-1, its size)
     names: list[str] = field(default_factory=list)
     like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
 
@@ -110,6 +146,11 @@ class Program:
         self.loops.append((minimum, maximum))
         return len(self.loops) - 1
 
+    def register(self, size: int) -> int:
+        """A register for sets of the members 0 to ``size - 1``; ``1 <= size <= MOST_MEMBERS``."""
+        self.loops.append((-1, size))
+        return len(self.loops) - 1
+
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
         return Program(
@@ -130,8 +171,11 @@ class Program:
         if edge.sequence == REFUSED:
             return "refused"
         parts = [str(s) for s in edge.sequence]
-        if edge.counted:
-            c = edge.counted
+        c = edge.counted
+        if isinstance(c, Marked):
+            taken = "" if c.member < 0 else f" +{c.member}"
+            parts.insert(0, f"[{c.state}{taken} if {c.condition.low}..{c.condition.high} of {c.condition.mask:#x}]")
+        elif c is not None:
             how = "=1" if c.operation == SET else f"+1 of {self.loops[c.loop]}"
             parts.insert(0, f"[{c.low}|{c.mid}|{c.high} {how}]")
         return " ".join(parts) or "pop"

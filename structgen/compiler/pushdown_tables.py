@@ -9,7 +9,8 @@ import numpy as np
 
 from ..runtime.container import smallest
 from ..runtime.pushdown_tables import PushdownTables
-from .pushdown import REFUSED, Counted, Edge, Program, State
+from ..runtime.tables import DEAD, MARK
+from .pushdown import REFUSED, Counted, Edge, Marked, Program, State, Condition
 
 #: A move: the record's number plus one (0: none), and its sequence.
 _Move: TypeAlias = tuple[int, tuple[int, ...]]
@@ -41,9 +42,15 @@ def to_tables(program: Program) -> PushdownTables:
         returns=np.array(program.returns, np.uint8)[states],
         records=np.array(list(flat.records), np.int32).reshape(-1, 5),
         loops=np.array(program.loops, np.int32).reshape(-1, 2),
+        tests=np.array([_words(test) for test in flat.tests], np.int32).reshape(-1, 4),
         live=np.array(program.live, np.int32)[states],
         start=0,
     )
+
+
+def _words(test: Condition) -> tuple[int, int, int, int]:
+    """The bounds of a test, and its mask in words of 31 bits."""
+    return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31
 
 
 class _Flattener:
@@ -66,6 +73,7 @@ class _Flattener:
         self.group_start = [0]
         self.moves: list[_Move] = []
         self.records: dict[tuple[int, ...], int] = {}
+        self.tests: dict[Condition, int] = {}
         self._groups: dict[tuple[_Move, ...], int] = {}
         self._targets: dict[int, int] = {}  # by id of the edge
 
@@ -150,7 +158,11 @@ class _Flattener:
         record = 0 if edge.counted is None else 1 + self._record(edge.counted)
         return record, tuple([self._numbered(s) for s in edge.sequence])
 
-    def _record(self, counted: Counted) -> int:
+    def _record(self, counted: Counted | Marked) -> int:
+        if isinstance(counted, Marked):
+            test = self.tests.setdefault(counted.condition, len(self.tests))
+            marking = (MARK, test, self._numbered(counted.state), counted.member, DEAD)
+            return self.records.setdefault(marking, len(self.records))
         targets = (s if s < 0 else self._numbered(s) for s in (counted.low, counted.mid, counted.high))
         key = (counted.operation, counted.loop, *targets)
         return self.records.setdefault(key, len(self.records))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from .pushdown_tables import PushdownTables
-from .tables import SET
+from .tables import MARK, SET
 
 #: A record or None, and the states that may get the count.
 _Counting: TypeAlias = tuple[tuple[int, ...] | None, list[int]]
@@ -23,7 +23,7 @@ class Counts(NamedTuple):
     Parameters
     ----------
     possible:
-        By state, the counts that it can have where these are a few; None for more.
+        By state, the counts that it can have where these are a few; None for more, and for sets.
     without:
         The states that can be entered without a count.
     """
@@ -42,9 +42,9 @@ def counts_of(tables: PushdownTables) -> Counts:
 
 
 def zones_of(record: tuple[int, ...]) -> list[int]:
-    """The states that a counting move may come to."""
+    """The states that a counting or marking move may come to."""
     operation, _, low, mid, high = record
-    return [low] if operation == SET else [s for s in dict.fromkeys((low, mid, high)) if s >= 0]
+    return [low] if operation in (SET, MARK) else [s for s in dict.fromkeys((low, mid, high)) if s >= 0]
 
 
 def _countless(tables: PushdownTables, moves: list[list[_Counting]]) -> set[int]:
@@ -66,7 +66,7 @@ def _countless(tables: PushdownTables, moves: list[list[_Counting]]) -> set[int]
 def _possible_counts(
     tables: PushdownTables, moves: list[list[_Counting]], countless: set[int]
 ) -> list[set[int] | None]:
-    counts: list[set[int] | None] = [set() for _ in range(tables.states)]
+    counts: list[set[int] | None] = [None if is_set else set() for is_set in tables.registers.tolist()]
     todo: list[tuple[int, int | None]] = []
 
     def add(state: int, count: int | None) -> None:
@@ -91,7 +91,7 @@ def _possible_counts(
             if count is None or (record is None and count):
                 for target in targets:
                     add(target, count)
-            elif record is not None and record[0] != SET:
+            elif record is not None and record[0] not in (SET, MARK):
                 minimum, maximum = loops[record[1]]
                 zone = 2 if count + 1 >= maximum else 1 if count + 1 >= minimum else 0
                 add(record[2 + zone], count + 1)

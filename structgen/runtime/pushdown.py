@@ -29,7 +29,7 @@ from .rows import RowPool
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
 from .stack_walks import too_ambiguous
-from .tables import SET
+from .tables import MARK, SET
 
 #: Configurations, rows, and moves by byte that are remembered; past that a memo starts afresh.
 MEMO_CONFIGS, MEMO_ROWS, MEMO_MOVES = 1 << 15, 1 << 12, 1 << 17
@@ -118,6 +118,7 @@ class PushdownMachine:
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
+        self._tests = tables.passes
         self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
         self._flat: tuple[list[int], ...] | None = None
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
@@ -246,6 +247,15 @@ class PushdownMachine:
             operation, loop, low, mid, high = record
             if operation == SET:
                 first, count = low, 1
+            elif operation == MARK:
+                first = low
+                if mid >= 0:
+                    if count >> mid & 1:
+                        return
+                    count |= 1 << mid
+                mask, least, most = self._tests[loop]
+                if not least <= (count & mask).bit_count() <= most:
+                    return
             else:
                 count += 1
                 least, most = self._loops[loop]

@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from .container import smallest
-from .tables import DEAD, byte_classes, counters_are_sound, dense_table
+from .tables import DEAD, MARK, bounds_are_sound, byte_classes, counters_are_sound, dense_table
+
+#: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
+MOST_MEMBERS = 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +53,11 @@ class PushdownTables:
     returns:
         ``uint8[states]``: 1 where the next byte may be left to the state below.
     records, loops, live:
-        Counters, as in `structgen.runtime.tables.Tables`.
+        Counters, as in `structgen.runtime.tables.Tables`. A loop with the minimum -1 is a register, its maximum the
+        number of possible members. A record of it is `MARK`, a test, the state, the member to add or -1, and -1.
+    tests:
+        ``int32[tests, 4]``: from how many to how many of the members in a mask must be there, and the mask's lower
+        and upper 31 bits.
     start:
         The initial state, alone on the stack.
     """
@@ -68,12 +75,24 @@ class PushdownTables:
     records: NDArray[np.int32]
     loops: NDArray[np.int32]
     live: NDArray[np.int32]
+    tests: NDArray[np.int32]
     start: int
 
     @property
     def states(self) -> int:
         """Number of states."""
         return len(self.returns)
+
+    @cached_property
+    def registers(self) -> NDArray[np.bool_]:
+        """``bool[states]``: which states are live in a register."""
+        is_register = np.append(self.loops[:, 0] < 0, False)  # the last for states that are not live
+        return is_register[self.live]
+
+    @cached_property
+    def passes(self) -> list[tuple[int, int, int]]:
+        """For each test its mask, and the bounds on the number of its members that are there."""
+        return [(upper << 31 | lower, low, high) for low, high, lower, upper in self.tests.tolist()]
 
     @property
     def nbytes(self) -> int:
@@ -103,7 +122,7 @@ class PushdownTables:
 
     @cached_property
     def moves(self) -> list[list[tuple[tuple[int, ...] | None, tuple[int, ...]]]]:
-        """For each group its moves: the record, as (operation, loop, low, mid, high), and the sequence."""
+        """For each group its moves: the record, as its five columns, and the sequence."""
         records = [None, *(tuple(r) for r in self.records.tolist())]
         starts, states = self.move_start.tolist(), self.sequence.tolist()
         moves = [
@@ -138,6 +157,7 @@ class PushdownTables:
             kernels.A_LOOPS: self.loops,
             kernels.A_LIVE: self.live,
             kernels.A_RETURNS: self.returns,
+            kernels.A_TESTS: self.tests,
         }
         header = np.zeros(kernels.ARENA_HEADER, np.int32)
         header[kernels.A_STATES], header[kernels.A_CLASSES] = self.states, table.shape[1]
@@ -165,6 +185,8 @@ class PushdownTables:
         }
         if len(self.loops):
             sections |= {"records": self.records, "loops": self.loops, "live": self.live}
+        if len(self.tests):
+            sections["tests"] = self.tests
         return sections
 
     @classmethod
@@ -189,6 +211,7 @@ class PushdownTables:
             records=sections.get("records", np.zeros((0, 5), np.int32)),
             loops=sections.get("loops", np.zeros((0, 2), np.int32)),
             live=sections.get("live", np.full(states, DEAD, np.int32)),
+            tests=sections.get("tests", np.zeros((0, 4), np.int32)),
             start=start,
         )
         if not tables._is_sound():
@@ -226,14 +249,25 @@ class PushdownTables:
         return self._counters_are_sound()
 
     def _counters_are_sound(self) -> bool:
-        n, records, loops, live = self.states, self.records, self.loops, self.live
+        n, records, loops, live, tests = self.states, self.records, self.loops, self.live, self.tests
         if (
             records.dtype != np.int32 or loops.dtype != np.int32 or live.dtype != np.int32
             or records.ndim != 2 or loops.ndim != 2 or live.ndim != 1
             or records.shape[1] != 5 or loops.shape[1] != 2 or len(live) != n
+            or tests.dtype != np.int32 or tests.ndim != 2 or tests.shape[1] != 4 or (tests < 0).any()
         ):  # fmt: skip
             return False
-        return counters_are_sound(n, records, loops, live)
+        marks, counts = records[records[:, 0] == MARK], records[records[:, 0] != MARK]
+        registers, counters = loops[loops[:, 0] < 0], loops[loops[:, 0] >= 0]
+        return bool(
+            counters_are_sound(n, counts, loops, live)
+            and bounds_are_sound(counters)
+            and not (loops[counts[:, 1], 0] < 0).any()
+            and not ((registers[:, 0] != -1) | (registers[:, 1] < 1) | (registers[:, 1] > MOST_MEMBERS)).any()
+            and not ((marks[:, 1] < 0) | (marks[:, 1] >= len(tests))).any()
+            and not ((marks[:, 2] < 0) | (marks[:, 2] >= n)).any()
+            and not ((marks[:, 3] < -1) | (marks[:, 3] >= MOST_MEMBERS)).any()
+        )
 
 
 def partitions(starts: NDArray[Any], total: int) -> bool:

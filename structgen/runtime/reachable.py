@@ -18,6 +18,8 @@ from .stack_rows import NOTHING, ROOT, StackRows
 _CHUNK = 64
 
 
+# Of the sets that a register can have, those that come about in the members' order are taken.
+
 #: Counts of a wide state that calls while it counts (a key whose length is bounded, in an open object) that are
 #: settled ahead of time: each takes a walk of the whole vocabulary. The others are settled when they are touched.
 _WIDE_COUNTS = 4
@@ -51,6 +53,9 @@ def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tup
     """Settles a place, for the counts that it can have; the resume lists it leaves, and whether for all counts."""
     if rows.tables.live[state] < 0:
         return {rows.settle(resume, state, 0).resume}, True
+    if rows.tables.registers[state]:
+        size = int(rows.tables.loops[rows.tables.live[state]][1])
+        return {rows.settle(resume, state, (1 << k) - 1).resume for k in range(size + 1)}, False
     found = {rows.settle(resume, state, 0).resume} if state in counts_of.without else set()
     possible = counts_of.possible[state]
     if possible is None:

@@ -112,7 +112,7 @@ class StackRows:
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
         self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
-        #: By resume list, state and count: what was settled or looked up here.
+        #: By resume list, state and count, or number of a set: what was settled or looked up here.
         self.settled: dict[tuple[int, int, int], Settled] = {}
         self.stored: StoredPlaces | None = None
         self._fresh = 0  # how many were settled here
@@ -121,18 +121,23 @@ class StackRows:
         self._calling: set[int] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
+        #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
+        self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
 
     def settle(self, resume: int, state: int, count: int) -> Settled:
-        """What ``state`` settles when entered at the nodes of a resume list."""
-        if count and self.tables.live[state] >= 0:
+        """What ``state`` settles when entered at the nodes of a resume list; ``count`` is a count or a set."""
+        number = 0
+        if count and self.tables.registers[state]:
+            number = self.sets.setdefault(count, len(self.sets) + 1)
+        elif count and self.tables.live[state] >= 0:
             found = self._counted(state, count) if resume == ROOT else None
             if found is not None:
                 return found
-            count = self.representative(state, count)
+            number = count = self.representative(state, count)
         else:
             count = 0
-        key = (resume, state, count)
+        key = (resume, state, number)
         found = self.settled.get(key)
         if found is None and self.stored is not None:
             found = self.stored.get(*key)

@@ -19,6 +19,9 @@ from .stack_rows import StackRows, StoredPlaces
 
 Sections = dict[str, NDArray[Any]]
 
+#: A set of members is stored in two words of so many bits.
+_LOWER = (1 << 31) - 1
+
 #: Bounds where any count will do.
 _ANY = 1 << 31
 
@@ -43,6 +46,9 @@ def to_sections(rows: StackRows, self_contained: bool) -> Sections:
             "seg_next": np.array([place.resume for group in places for place in group]),
         }
     sections: Sections = {name: smallest(column) for name, column in columns.items()}
+    if rows.sets:
+        words = [(members & _LOWER, members >> 31) for members in rows.sets]
+        sections["set_members"] = np.array(words, np.uint32)
     sections |= rows.pool.to_sections() | rows.resumes.to_sections()
     if rows.shared.used:
         sections |= _shared_sections(rows, self_contained)
@@ -143,6 +149,14 @@ def _read_settled(rows: StackRows, sections: Sections, where: str) -> None:
     rows.stored = StoredPlaces(rows.tables.states, resumes, states, counts, numbers, following)
     if not rows.stored.is_sorted():
         raise FormatError("the settled places are not in order", where=where)
+    if "set_members" in sections:
+        words = sections["set_members"]
+        if words.dtype != np.uint32 or words.ndim != 2 or words.shape[1] != 2 or int(words.max(initial=0)) > _LOWER:
+            raise FormatError("the sets of members are damaged", where=where)
+        sets = [lower | upper << 31 for lower, upper in words.tolist()]
+        rows.sets = {members: number for number, members in enumerate(sets, 1)}
+        if len(rows.sets) < len(sets) or 0 in rows.sets:
+            raise FormatError("the sets of members are damaged", where=where)
 
 
 def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:

@@ -81,7 +81,7 @@ class StackWalker:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites."""
         ids, below = _scratch.of(*self._sizes)
-        n, m = self._kernels.walk_stack(*self._trie, self._arena, resume, np.array(config, np.int32), ids, below)
+        n, m = self._kernels.walk_stack(*self._trie, self._arena, resume, np.array(config, np.int64), ids, below)
         if n < 0:
             raise too_ambiguous()
         return ids[:n], below[:m]
@@ -92,7 +92,7 @@ class StackWalker:
         """Ids and nodes in which two configurations differ; views, as in `narrow`."""
         ids, below = _scratch.of(*self._sizes)
         n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._arena, np.array(config, np.int32), np.array(base, np.int32), ids, below
+            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ids, below
         )
         if n < 0:
             raise too_ambiguous()

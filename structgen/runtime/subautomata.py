@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .counts import zones_of
 from .pushdown_tables import PushdownTables
-from .tables import SET
+from .tables import MARK, SET
 
 #: States of an automaton whose rows are shared through the vocabulary.
 _LARGEST = 200
@@ -50,6 +51,8 @@ def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
                 names.append("pop")
                 continue
             operation, loop, *zones = record
+            if operation == MARK:
+                return None
             loops.add(loop)
             names.append((operation, *map(named, zones[:1] if operation == SET else zones)))
         digest.update(tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes())
@@ -58,7 +61,7 @@ def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
 
 
 def calling_states(tables: PushdownTables) -> set[int]:
-    """The states that reach a return, a move that pushes, or several moves for one byte, before they pop."""
+    """The states that reach a return, a move that pushes, a set, or several moves for one byte, before they pop."""
     found: set[int] = set()
     sources: dict[int, list[int]] = {}
     for state in range(tables.states):
@@ -70,7 +73,8 @@ def calling_states(tables: PushdownTables) -> set[int]:
             moves = tables.moves[target - tables.states]
             record, sequence = moves[0]
             calls = calls or len(moves) > 1 or len(sequence) + (record is not None) > 1
-            for after in (*(record[2:] if record else ()), *sequence):
+            calls = calls or (record is not None and record[0] == MARK)
+            for after in (*(zones_of(record) if record else ()), *sequence):
                 sources.setdefault(after, []).append(state)
         if calls:
             found.add(state)

@@ -15,8 +15,8 @@ from .container import smallest
 #: A dead state, and a missing target.
 DEAD = -1
 
-#: Counter operations and the columns of a record.
-SET, INC = 0, 1
+#: The operations of a record: on counters, and (in automata with a stack) on registers.
+SET, INC, MARK = 0, 1, 2
 
 
 def byte_classes(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -50,7 +50,10 @@ def dense_table(
 def counters_are_sound(
     states: int, records: NDArray[np.int32], loops: NDArray[np.int32], live: NDArray[np.int32]
 ) -> bool:
-    """Whether operations, loops and targets of the records are in range, and so are the states' loops."""
+    """Whether operations, loops and targets of the records are in range, and so are the states' loops.
+
+    The bounds of the loops are up to `bounds_are_sound`.
+    """
     targets = records[:, 2:]
     return bool(
         not ((records[:, 0] < SET) | (records[:, 0] > INC)).any()
@@ -58,8 +61,12 @@ def counters_are_sound(
         and not ((targets < DEAD) | (targets >= states)).any()
         and not ((records[:, 0] == SET) & (records[:, 2] < 0)).any()
         and not ((live < DEAD) | (live >= len(loops))).any()
-        and not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
     )
+
+
+def bounds_are_sound(loops: NDArray[np.int32]) -> bool:
+    """Whether the minimum and maximum of loops make sense."""
+    return not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +167,7 @@ class Tables:
             and not (np.diff(starts) < 0).any() and not (high < low).any()
             and (not len(edge_target) or int(edge_target.max()) < states + len(records))
             and counters_are_sound(states, records, loops, live)
+            and bounds_are_sound(loops)
         )  # fmt: skip
         if not sound:
             raise FormatError("the automaton's tables point outside themselves", where=where)

@@ -32,9 +32,7 @@ from .vocabulary import Vocabulary
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 
 
-def from_transformers(
-    tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None
-) -> Vocabulary:
+def from_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> Vocabulary:
     """Read a tokenizer object, and check on a few texts that its tokens spell what it encodes.
 
     Parameters

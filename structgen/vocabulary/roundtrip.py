@@ -20,9 +20,7 @@ TEXTS = (
 )
 
 
-def check_roundtrip(
-    vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], texts: Iterable[str]
-) -> None:
+def check_roundtrip(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], texts: Iterable[str]) -> None:
     """Raise `VocabularyError` where the bytes of a text's tokens are not the text in UTF-8.
 
     One space before the text is forgiven: many tokenizers put it in front of the first word when they encode,

@@ -11,9 +11,7 @@ from .vocabulary import Vocabulary
 _EOS = "<|endoftext|>"
 
 
-def from_tiktoken(
-    encoding: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None
-) -> Vocabulary:
+def from_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> Vocabulary:
     """Read a tiktoken encoding.
 
     Parameters

@@ -118,9 +118,7 @@ def _check_model(model: Mapping[str, Any]) -> None:
             raise refused(f"its {affix} {model[affix]!r} stands for spaces that cannot be known exactly")
 
 
-def _added_bytes(
-    entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None, decoder: PieceDecoder
-) -> bytes:
+def _added_bytes(entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None, decoder: PieceDecoder) -> bytes:
     """Bytes of an added token that is text: its content, normalized first where the text around it is."""
     content = entry["content"]
     for step in flatten(normalizer, "normalizers") if entry.get("normalized") else ():

@@ -97,9 +97,7 @@ class Trie:
         return cls(byte, depth, _skips(depth), first_token, token_ids, token, twins)
 
 
-def _sorted(
-    blob: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _sorted(blob: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """The order that sorts the tokens by their bytes; equal tokens stay as they were.
 
     Compares eight bytes at a time, as one big-endian integer, and goes on with the tokens that are still

@@ -75,9 +75,7 @@ class Vocabulary:
             raise VocabularyError("the token offsets do not partition the token bytes")
         if np.any(lengths > MAX_TOKEN_BYTES):
             longest = int(lengths.argmax())
-            raise VocabularyError(
-                f"token {longest} has {lengths[longest]:,} bytes, the limit is {MAX_TOKEN_BYTES:,}"
-            )
+            raise VocabularyError(f"token {longest} has {lengths[longest]:,} bytes, the limit is {MAX_TOKEN_BYTES:,}")
         for name, ids in (("EOS", self.eos_ids), ("special token", self.special_tokens.values())):
             for i in ids:
                 if not 0 <= i < self.size:
@@ -244,9 +242,7 @@ class Vocabulary:
         return cls.from_sections(meta, sections, where)
 
     @classmethod
-    def from_sections(
-        cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str
-    ) -> Vocabulary:
+    def from_sections(cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str) -> Vocabulary:
         """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
         offsets, blob = sections.get("token_offsets"), sections.get("token_bytes")
         eos, specials = meta.get("eos_ids"), meta.get("special_tokens")

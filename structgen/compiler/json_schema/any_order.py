@@ -1,6 +1,6 @@
-"""Objects whose members come in any order.
+"""Objects whose members come in any order, with a state for each set of properties that have been there.
 
-The state then has to know which properties have been there, so this is for objects with few of them.
+For objects with few properties, or whose members must earn marks; `marked_order` has the others.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 from ...errors import UnsupportedError
 from ..pushdown import State
 from .building import CLOSE_BRACE, Builder, Refs, grouped
+from .marked_order import MarkedOrder
 from .members import START, Members, Tally
 from .shapes import Choice, ObjectShape
 from .trie import NONE
@@ -20,8 +21,14 @@ from .trie import NONE
 #: The properties that have been there, a bit each, and the tally of all members.
 Seen: TypeAlias = tuple[int, Tally]
 
-#: So many sets of properties are told apart.
-_MAX_SETS = 1024
+#: So many sets of properties are told apart; and so many where that is not the only way.
+_MAX_SETS, _FEW_SETS = 1024, 16
+
+
+def in_any_order(builder: Builder, shape: ObjectShape, pointer: str, level: int) -> AnyOrder | MarkedOrder:
+    """The way to lower a shape whose members come in any order."""
+    few = 1 << sum(1 for p in shape.properties if p.choice) <= _FEW_SETS
+    return (AnyOrder if few or shape.exists else MarkedOrder)(builder, shape, pointer, level)
 
 
 class AnyOrder(Members):

@@ -14,7 +14,7 @@ from ...errors import DefinitionError
 from ..pushdown import Program
 from ..regex.lower import language
 from ..regex.parser import parse
-from .any_order import AnyOrder
+from .any_order import in_any_order
 from .building import Builder
 from .embed import Automaton, automaton
 from .items import Items
@@ -47,7 +47,7 @@ def lower(values: Values, layout: Layout, meter: Meter, *, lenient: list[str] | 
         if isinstance(shape, ArrayShape):
             Items(builder, shape, value.pointer, level).run(start)
         elif layout.property_order == "any":
-            AnyOrder(builder, shape, value.pointer, level).run(start)
+            in_any_order(builder, shape, value.pointer, level).run(start)
         else:
             InOrder(builder, shape, value.pointer, level).run(start)
     return builder.program

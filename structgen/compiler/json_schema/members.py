@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ...errors import UnsupportedError
 from ..pushdown import State
 from .building import CLOSE_BRACE, Builder, Refs, grouped
-from .embed import QUOTE, Automaton
+from .embed import QUOTE, Automaton, Body
 from .keys import Others
 from .shapes import Choice, ObjectShape, Property
 from .trie import FORBIDDEN, NONE, Node, spelling
@@ -157,13 +157,17 @@ class Members:
             if after:
                 bodies.append(self.builder.embedding.body(key_class.keys))
                 afters.append(self.builder.after_key(after, self.inner))
+        self.check_counted(bodies)
+        return Others(tuple(bodies), tuple(afters)) if bodies else None
+
+    def check_counted(self, bodies: list[Body]) -> None:
+        """Raise `UnsupportedError` where the names of several classes count."""
         if sum(body.is_counted for body in bodies) > 1:
             raise UnsupportedError(
                 "several kinds of property names have long bounds on their lengths",
                 where=self.pointer or "#",
                 remedy="Bound the length of names in one pattern at most.",
             )
-        return Others(tuple(bodies), tuple(afters)) if bodies else None
 
     def begin_key(self, state: State, names: Node, others: Others | None) -> None:
         """Give the state before a key's opening quote its edge."""

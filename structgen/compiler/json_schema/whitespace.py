@@ -7,12 +7,19 @@ item, without the whitespace before it. ``level`` is the nesting depth of the br
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ..pushdown import Edge, Program, State
+from ..pushdown import Condition, Edge, Marked, Program, State
 from .embed import Automaton
 
 COLON, COMMA, SPACE, NEWLINE = b":, \n"
+
+
+class Conditions(NamedTuple):
+    """What the set of a tail that is live in a register must be like for a comma, and for the closing bracket."""
+
+    more: Condition
+    end: Condition
 
 
 class Whitespace(Protocol):
@@ -21,8 +28,18 @@ class Whitespace(Protocol):
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """Give the state after an opening bracket its edges; ``close`` is the bracket that may follow at once."""
 
-    def tail(self, inside: State | None, close: int | None, level: int, live: int = -1) -> State:
-        """A state after a member or an item: a comma and ``inside``, or the closing bracket."""
+    def tail(
+        self,
+        inside: State | None,
+        close: int | None,
+        level: int,
+        live: int = -1,
+        conditions: Conditions | None = None,
+    ) -> State:
+        """A state after a member or an item: a comma and ``inside``, or the closing bracket.
+
+        ``live`` is the loop or register of the state; of a register, with ``conditions``.
+        """
 
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
@@ -44,7 +61,8 @@ class Gaps:
         self._skips = gap.accepting[gap.start]
         self._gapped: dict[State, State] = {}
         self._colons: dict[State, State] = {}
-        self._tails: dict[tuple[State | None, int | None, int], State] = {}
+        self._tails: dict[tuple[State | None, int | None, int, Conditions | None], State] = {}
+        self._end: State | None = None
         self._first = self._embed(gap)
 
     def _embed(self, gap: Automaton) -> list[Edge]:
@@ -91,19 +109,34 @@ class Gaps:
         else:
             program.edges[start] = list(program.edges[then])
 
-    def tail(self, inside: State | None, close: int | None, level: int, live: int = -1) -> State:
+    def tail(
+        self,
+        inside: State | None,
+        close: int | None,
+        level: int,
+        live: int = -1,
+        conditions: Conditions | None = None,
+    ) -> State:
         """See `Whitespace`."""
-        key = (inside, close, live)
+        key = (inside, close, live, conditions)
         known = self._tails.get(key)
         if known is None:
             program = self._program
             bare = program.state("tail", live=live)
             if close is not None:
-                program.edge(bare, close, close)
+                end = () if conditions is None else (self._ended(),)
+                program.edges[bare].append(_edge(close, end, live, conditions and conditions.end))
             if inside is not None:
-                program.edge(bare, COMMA, COMMA, self._after_gap(inside))
+                more = (self._after_gap(inside),)
+                program.edges[bare].append(_edge(COMMA, more, live, conditions and conditions.more))
             known = self._tails[key] = self._after_gap(bare)
         return known
+
+    def _ended(self) -> State:
+        """A state that leaves whatever comes to the one below: what a conditional edge pops by."""
+        if self._end is None:
+            self._end = self._program.state("end", returns=True)
+        return self._end
 
     def colon(self, value: State) -> State:
         """See `Whitespace`."""
@@ -124,7 +157,7 @@ class Indented:
         self._lines: dict[tuple[int, State], State] = {}
         self._closings: dict[tuple[int, int], State] = {}
         self._colons: dict[State, State] = {}
-        self._tails: dict[tuple[State | None, int | None, int, int], State] = {}
+        self._tails: dict[tuple[State | None, int | None, int, int, Conditions | None], State] = {}
 
     def _indented(self, level: int, state: State) -> State:
         """A state that reads a line's indentation and goes on to ``state``."""
@@ -161,17 +194,26 @@ class Indented:
         if inside is not None:
             self._program.edge(start, NEWLINE, NEWLINE, self._indented(level + 1, inside))
 
-    def tail(self, inside: State | None, close: int | None, level: int, live: int = -1) -> State:
+    def tail(
+        self,
+        inside: State | None,
+        close: int | None,
+        level: int,
+        live: int = -1,
+        conditions: Conditions | None = None,
+    ) -> State:
         """See `Whitespace`."""
-        key = (inside, close, level, live)
+        key = (inside, close, level, live, conditions)
         known = self._tails.get(key)
         if known is None:
             program = self._program
             known = self._tails[key] = program.state("tail", live=live)
             if close is not None:
-                program.edge(known, NEWLINE, NEWLINE, self._closing(close, level))
+                end = (self._closing(close, level),)
+                program.edges[known].append(_edge(NEWLINE, end, live, conditions and conditions.end))
             if inside is not None:
-                program.edge(known, COMMA, COMMA, self._line(level + 1, inside))
+                more = (self._line(level + 1, inside),)
+                program.edges[known].append(_edge(COMMA, more, live, conditions and conditions.more))
         return known
 
     def colon(self, value: State) -> State:
@@ -184,3 +226,10 @@ class Indented:
             known = self._colons[value] = program.state("colon")
             program.edge(known, COLON, COLON, space)
         return known
+
+
+def _edge(byte: int, sequence: tuple[State, ...], register: int, condition: Condition | None) -> Edge:
+    """An edge, under a condition on a register's set if there is one."""
+    if condition is None:
+        return Edge(byte, byte, sequence)
+    return Edge(byte, byte, sequence[1:], Marked(register, sequence[0], condition=condition))
