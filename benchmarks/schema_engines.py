@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 
 import structgen as sg
 
@@ -78,7 +77,7 @@ class Structgen:
         self._vocabulary, self._setting, self._eager = vocabulary, setting, eager
         self._cache = sg.Cache(setting.cache) if cached else None
         # The rows that belong to the vocabulary and serve every schema, as a server that has started has them.
-        sg.Guide(sg.compile(sg.JsonSchema({}), vocabulary)).fill_bitmask(np.zeros(vocabulary.words, np.int32))
+        sg.compile_base_rows(vocabulary)
 
     def compile(self, schema: Schema) -> sg.Index:
         """An index, under `compile`'s default budget."""

@@ -24,6 +24,7 @@ _HOMES = {
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
+    "compile_base_rows": "api",
     "Index": "runtime.index",
     "Guide": "runtime.guide",
     "Cache": "cache.cache",
@@ -43,10 +44,11 @@ __all__ = [
     "Regex",
     "Vocabulary",
     "compile",
+    "compile_base_rows",
 ]
 
 if TYPE_CHECKING:
-    from .api import compile
+    from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
     from .definitions import Definition, Fsm, JsonSchema, Regex

@@ -811,8 +811,8 @@ A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, ARENA_HEADER = range
 #: Threads and stack cells of a walk; more than any sound definition needs inside one token.
 _THREADS, _CELLS = 1 << 12, 1 << 13
 
-#: What a walk returns in place of a count where it gave up.
-OVERFLOW = -1
+#: What a walk returns in place of a count where it gave up: too many threads or cells, or too many nodes.
+OVERFLOW, TOO_FAR = -1, -2
 
 
 @inlined
@@ -1116,11 +1116,14 @@ def walk_closed(byte, depth, skip, token, twins, max_depth, arena, state, row, b
 
 
 @kernel
-def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, ids, below):
+def walk_stack_difference(
+    byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, limit, ids, below
+):
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
-    A subtree is left out as soon as both have come to the same threads.
+    A subtree is left out as soon as both have come to the same threads. ``(TOO_FAR, 0)`` where more than ``limit``
+    nodes tell them apart.
     """
     threads = np.empty((_THREADS, 3), np.int64)
     others = np.empty((_THREADS, 3), np.int64)
@@ -1138,6 +1141,8 @@ def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, 
     if _may_return(arena, threads, 0, 1, cells) != _may_return(arena, others, 0, 1, cells):
         below[0] = 0
         n_below = 1
+    visited = 0
+    same_after = np.zeros(256, np.bool_)  # classes of first bytes after which both have come to the same
     i = 1
     n_nodes = len(byte)
     while i < n_nodes:
@@ -1145,6 +1150,12 @@ def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, 
         begin = first[d]
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
+        if d == 1 and same_after[c]:
+            i = skip[i]
+            continue
+        visited += 1
+        if visited > limit:
+            return TOO_FAR, 0
         n, top, escaped = _follow(arena, c, threads, first[d - 1], begin, cells, tops[d - 1])
         m, top, leapt = _follow(arena, c, others, second[d - 1], other, cells, top)
         if n < 0 or m < 0:
@@ -1160,6 +1171,7 @@ def walk_stack_difference(byte, depth, skip, first_token, token_ids, max_depth, 
                     same = False
                     break
             if same:
+                same_after[c] |= d == 1
                 i = skip[i]
                 continue
         if (n > begin or escaped) != (m > other or leapt):

@@ -86,6 +86,13 @@ class Display:
         with self.track("kernels") as show:
             compile_kernels(lambda _, done, total: show("compiling", done, total))
 
+    def compile_base_rows(self, vocabulary: Vocabulary, cache: Cache) -> None:
+        """Work out the rows that schemas share, under a bar of their own."""
+        from ..api import compile_base_rows
+
+        with self.track("base rows") as show:
+            compile_base_rows(vocabulary, cache=cache, progress=show)
+
     @contextmanager
     def track(self, name: str) -> Iterator[Progress]:
         """A bar for one task; yields the `Progress` callable that moves it."""

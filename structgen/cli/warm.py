@@ -82,6 +82,10 @@ def warm(
         bool,
         typer.Option("--lazy", help="Store the automata only; each mask is worked out when first needed."),
     ] = False,
+    base: Annotated[
+        bool,
+        typer.Option("--base", help="First the rows that JSON Schemas of this vocabulary share: strings, formats."),
+    ] = False,
     max_states: options.MaxStates = None,
     max_memory: options.MaxMemory = None,
     max_seconds: options.MaxSeconds = None,
@@ -107,6 +111,8 @@ def warm(
     if reading.definitions:
         with Display() as display:
             display.compile_kernels()
+            if base:
+                display.compile_base_rows(vocabulary, store)
             warm_one = partial(
                 _warm_one, vocabulary=vocabulary, cache=store, budget=budget, eager=not lazy, jobs=jobs
             )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _INT32 = np.dtype(np.int32)
+_ndarray = np.ndarray
 
 
 class _End:
@@ -81,7 +82,7 @@ class Guide:
         """
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
-        if type(bitmask) is not np.ndarray:
+        if type(bitmask) is not _ndarray:
             bitmask = _as_array(bitmask)
         width, words = len(bitmask) if bitmask.ndim == 1 else 0, self._words
         if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
@@ -91,7 +92,7 @@ class Guide:
             )
         try:
             if width == words:
-                bitmask[:] = row
+                bitmask[...] = row  # a quarter faster than [:]
             else:
                 bitmask[:words] = row
                 bitmask[words:] = 0

@@ -60,12 +60,13 @@ Thread = tuple[int, int, Frame | None]
 class Configuration:
     """A set of threads, with what was found out about it. Interned by its machine."""
 
-    __slots__ = ("accepting", "row", "targets", "threads")
+    __slots__ = ("accepting", "dense", "row", "targets", "threads")
 
     def __init__(self, threads: tuple[Thread, ...]) -> None:
         self.threads = threads
         self.targets: dict[int, Configuration | None] = {}
         self.row: Any = None  # the key of its row
+        self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
         self.accepting: bool | None = None
 
     def __repr__(self) -> str:
@@ -342,7 +343,7 @@ class PushdownMachine:
 
     def row(self, config: Any) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
-        row = self._dense.get(config.row)
+        row: NDArray[np.int32] | None = config.dense
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration) -> NDArray[np.int32]:
@@ -358,7 +359,10 @@ class PushdownMachine:
                 row = self._union(config.row)
                 if len(self._dense) >= MEMO_ROWS:
                     self._dense.clear()
+                    for known_config in list(self._configs.values()):
+                        known_config.dense = None
                 self._dense[config.row] = row
+            config.dense = row
             fresh = len(self.rows) > known
         if fresh and self.on_new_row:
             self.on_new_row()

@@ -59,9 +59,10 @@ def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tup
     found = {rows.settle(resume, state, 0).resume} if state in counts_of.without else set()
     possible = counts_of.possible[state]
     if possible is None:
+        segments = rows.tell_counts(state) if resume == ROOT else None
+        if segments is not None:  # all counts at once
+            return found | {settled.resume for settled in segments[1]}, True
         found.add(rows.settle(resume, state, 1).resume)
-        if resume == ROOT and state in rows.segments:  # all counts at once
-            return found | {settled.resume for settled in rows.segments[state][1]}, True
     counts = sorted(_all_counts(rows, state) if possible is None else possible)
     taken = counts[:_WIDE_COUNTS] if resume == ROOT and rows.is_wide(state) else counts
     found.update(rows.settle(resume, state, count).resume for count in taken)

@@ -145,6 +145,7 @@ class SharedPlaces:
         self.resumes = resumes
         self._walker = walker
         self._automata: dict[int, Subautomaton | None] = {}
+        self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
         #: By name and number of the place: a state that has it, and what that settles.
         self.used: dict[tuple[bytes, int], tuple[int, Settled]] = {}
         self.stored: dict[bytes, Shared] = {}  # what the index's file brings along
@@ -158,6 +159,15 @@ class SharedPlaces:
     def plain(self, state: int) -> Settled | None:
         """A state of an automaton that only moves and pops, or counts from nothing; None for any other."""
         name = self.name(state, PLAIN)
+        return None if name is None else self._use(name, 0, state)
+
+    def is_known(self, state: int) -> bool:
+        """Whether the vocabulary has at hand what `plain` would give."""
+        return self.name(state, PLAIN) in self._vocabulary.shared_rows
+
+    def far(self, state: int) -> Settled | None:
+        """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
+        name = self._far_name(state)
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> Settled | None:
@@ -182,6 +192,16 @@ class SharedPlaces:
             self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
         self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
         return begins, settled
+
+    def with_nothing_counted(self, state: int) -> Settled | None:
+        """What a state settles with a count of 0, in a loop whose minimum is at most 1; None where it can't be shared."""
+        name = self.name(state, MID)
+        if name is None:
+            return None
+        maximum = int(self._tables.loops[self._tables.live[state]][1])
+        begins = self.find(name, state).begins
+        place = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
+        return self._use(name, max(0, place), state)
 
     def _append(
         self, begins: list[int], settled: list[Settled], name: bytes, state: int, offset: int, first: int
@@ -211,7 +231,13 @@ class SharedPlaces:
         bounds = [kind, self._reach]
         if kind == PLAIN and automaton.loop >= 0:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
-        return hashlib.blake2b(automaton.digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+        return _name(automaton, bounds)
+
+    def _far_name(self, state: int) -> bytes | None:
+        if state not in self._far:
+            automaton = subautomaton(self._tables, state, far=True)
+            self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
+        return self._far[state]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
         """Bounds between which a state counts as it does in any loop: `MID` up to the maximum, `LOW` to the minimum."""
@@ -266,6 +292,9 @@ class SharedPlaces:
 
     def _walk(self, name: bytes, state: int) -> Shared:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
+        if kind is None and self._far_name(state) == name:
+            row, below = self._walker().closed(state, far=True)
+            return Shared([0], row[None], [below])
         if kind is None:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
         if kind == PLAIN:
@@ -278,3 +307,7 @@ class SharedPlaces:
         if walked is None:
             raise too_ambiguous()
         return Shared.cut(walked, high if kind == MID else low - 1, self.pool.words)
+
+
+def _name(automaton: Subautomaton, bounds: list[int]) -> bytes:
+    return hashlib.blake2b(automaton.digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

@@ -32,11 +32,14 @@ from .counts import Counts, counts_of
 from .pushdown_tables import PushdownTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool, flip_gaps
-from .shared import Settled, Shared, SharedPlaces
+from .shared import PLAIN, Settled, Shared, SharedPlaces
 from .stack_walks import StackWalker, stretches
 from .subautomata import calling_states, subautomaton
 
 __all__ = ["NOTHING", "ROOT", "Settled", "StackRows", "StoredPlaces"]
+
+#: A walk of a whole automaton is cheaper than one beside another that tells more nodes apart.
+_FAR_APART = 20_000
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
@@ -192,14 +195,40 @@ class StackRows:
         walk = self._walk()
         base = walk.base(state)
         if base is None:
+            return self._before_counting(state) or self.shared.plain(state)
+        shareable = self.shared.name(state, PLAIN) is not None
+        if shareable and self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
-        ids, nodes = walk.difference((state, 0), base)
-        ids, nodes = np.sort(ids), nodes.copy()  # they are views, and to ask for what is shared may take a walk
+        found = walk.difference((state, 0), base, _FAR_APART if shareable else None)
+        return self.shared.plain(state) if found is None else self._different(held, *found)
+
+    def _different(self, held: Settled, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> Settled:
+        """What settles as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
         row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
             return Settled(row, held.resume)
         return Settled(row, self.resumes.add(np.setxor1d(self.resumes[held.resume], nodes).astype(np.int32)))
+
+    def _before_counting(self, state: int) -> Settled | None:
+        """A wide state that begins to count, by its difference from the one that it counts in, with nothing counted."""
+        inside = self._walk().counts_in(state)
+        held = None if inside is None else self._with_nothing_counted(inside)
+        if inside is None or held is None:
+            return None
+        found = self._walk().difference((state, 0), (inside, 0))
+        return None if found is None else self._different(held, *found)
+
+    def _with_nothing_counted(self, state: int) -> Settled | None:
+        """What a state that counts would settle with a count of 0."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        if minimum > 1:
+            return None
+        found = self.shared.with_nothing_counted(state)
+        if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
+            found = self._counted(state, 1)
+        return found
 
     def _configuration(self, config: tuple[int, ...]) -> Settled:
         """What a state with some known frames below it settles; ``config`` as in the kernels."""
@@ -213,20 +242,39 @@ class StackRows:
     # -- states that count -----------------------------------------------------------------------------
 
     def _counted(self, state: int, count: int) -> Settled | None:
-        """From the segments of a state that counts without calling, such as the inside of a string."""
+        """A state that counts without calling, such as the inside of a string."""
         found = self.segments.get(state)
         if found is None:
-            few = self.counts().possible[state] is not None
-            if few or state in self._uncounted or self._calls(state):
-                return None
-            found = self.shared.segments(state) if self.is_wide(state) else None
-            found = found or self._own_segments(state)
-            if found is None:
-                self._uncounted.add(state)
-                return None
-            self.segments[state] = found
+            if self._is_far(state, count) and self.is_wide(state):
+                far = self.shared.far(state)
+                if far is not None:
+                    return far
+            found = self.tell_counts(state)
+        if found is None:
+            return None
         begins, settled = found
         return settled[bisect_right(begins, count) - 1]
+
+    def tell_counts(self, state: int) -> tuple[list[int], list[Settled]] | None:
+        """The segments of a state that counts without calling; None for any other, or if there are too many."""
+        found = self.segments.get(state)
+        if found is not None:
+            return found
+        few = self.counts().possible[state] is not None
+        if few or state in self._uncounted or self._calls(state):
+            return None
+        found = self.shared.segments(state) if self.is_wide(state) else None
+        found = found or self._own_segments(state)
+        if found is None:
+            self._uncounted.add(state)
+            return None
+        self.segments[state] = found
+        return found
+
+    def _is_far(self, state: int, count: int) -> bool:
+        """Whether no token comes near a bound."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        return bool(minimum <= count + 1 and count + self.vocabulary.trie.max_depth < maximum)
 
     def _own_segments(self, state: int) -> tuple[list[int], list[Settled]] | None:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError
 from ..vocabulary.vocabulary import Vocabulary
 from .pushdown_tables import PushdownTables
-from .tables import DEAD
+from .tables import DEAD, INC, SET
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
 _WORTH_A_BASE = 0.5
@@ -72,6 +72,7 @@ class StackWalker:
         self._table = self._arena[begin : begin + self._n * width].reshape(self._n, width)
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
+        self._far: NDArray[np.int32] | None = None
         #: Trie nodes below the bytes that each state takes.
         self.weight = (self._table != DEAD) @ self._weights
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
@@ -87,24 +88,43 @@ class StackWalker:
         return ids[:n], below[:m]
 
     def difference(
-        self, config: tuple[int, ...], base: tuple[int, ...]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Ids and nodes in which two configurations differ; views, as in `narrow`."""
+        self, config: tuple[int, ...], base: tuple[int, ...], limit: int | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """Ids and nodes in which two configurations differ; views, as in `narrow`. None after ``limit`` nodes."""
         ids, below = _scratch.of(*self._sizes)
+        limit = self._sizes[1] if limit is None else limit
         n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ids, below
+            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), limit, ids, below
         )
-        if n < 0:
+        if n == self._kernels.OVERFLOW:
             raise too_ambiguous()
-        return ids[:n], below[:m]
+        return None if n < 0 else (ids[:n], below[:m])
 
-    def closed(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the resume list of a state whose automaton only moves and pops."""
+    def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The row and the resume list of a state whose automaton only moves and pops.
+
+        ``far`` lets it count as well, and takes all counts as far from their bounds.
+        """
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
         byte, depth, skip, *_, max_depth = self._trie
-        m = self._kernels.walk_closed(byte, depth, skip, *self._ends, max_depth, self._arena, state, row, below)
+        arena = self._uncounted() if far else self._arena
+        m = self._kernels.walk_closed(byte, depth, skip, *self._ends, max_depth, arena, state, row, below)
         return row[:-1], below[:m].copy()
+
+    def _uncounted(self) -> NDArray[np.int32]:
+        """The arena with plain moves in place of those that add to a count, as if no bound were near."""
+        if self._far is None:
+            follow = np.arange(self._n + len(self._moves) + 1)  # the last for the dead
+            for group, moves in enumerate(self._moves, self._n):
+                record, sequence = moves[0]
+                if len(moves) == 1 and record is not None and record[0] == INC and not sequence:
+                    follow[group] = record[3]
+            follow[-1] = DEAD
+            self._far = self._arena.copy()
+            begin = int(self._arena[self._kernels.A_TABLE])
+            self._far[begin : begin + self._table.size] = follow[self._table.reshape(-1)]
+        return self._far
 
     def place(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the resume list of a state, entered without a count."""
@@ -161,6 +181,17 @@ class StackWalker:
             frames = (*reversed(sequence[:-1]), *frames)
             here = sequence[-1]
         return None
+
+    def counts_in(self, state: int) -> int | None:
+        """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
+        if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
+            return None
+        entry, share = self._widest(state)
+        moves = self._moves[entry - self._n] if entry >= self._n else []
+        if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
+            return None
+        operation, _, inside, *_ = moves[0][0]
+        return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
     def _widest(self, state: int) -> tuple[int, float]:
         """The entry that takes the most trie nodes, and its share of what the state takes."""

@@ -12,7 +12,7 @@ from .pushdown_tables import PushdownTables
 from .tables import MARK, SET
 
 #: States of an automaton whose rows are shared through the vocabulary.
-_LARGEST = 200
+_LARGEST = 400
 
 
 class Subautomaton(NamedTuple):
@@ -22,8 +22,12 @@ class Subautomaton(NamedTuple):
     loop: int
 
 
-def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
-    """None where it calls, returns, branches, counts in several loops, or is large."""
+def subautomaton(tables: PushdownTables, state: int, *, far: bool = False) -> Subautomaton | None:
+    """None where it calls, returns, branches, counts in several loops, or is large.
+
+    ``far`` takes it as it is while all counts are far from their bounds: as one that does not count. None, too, where
+    a count can begin anew.
+    """
     number = {state: 0}
     loops: set[int] = set()
     digest = hashlib.blake2b(digest_size=32)
@@ -38,7 +42,7 @@ def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
         if tables.returns[here] or tables.like[here] or len(queue) > _LARGEST:
             return None
         begin, end = int(tables.edge_start[here]), int(tables.edge_start[here + 1])
-        names: list[Any] = [int(tables.live[here]) >= 0]
+        names: list[Any] = [int(tables.live[here]) >= 0 and not far]
         for target in (tables.edge_target[begin:end].astype(np.int64) - 1).tolist():
             if target < tables.states:
                 names.append(named(target))
@@ -51,8 +55,11 @@ def subautomaton(tables: PushdownTables, state: int) -> Subautomaton | None:
                 names.append("pop")
                 continue
             operation, loop, *zones = record
-            if operation == MARK:
+            if operation == MARK or (far and operation == SET):
                 return None
+            if far:
+                names.append(named(zones[1]))
+                continue
             loops.add(loop)
             names.append((operation, *map(named, zones[:1] if operation == SET else zones)))
         digest.update(tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes())

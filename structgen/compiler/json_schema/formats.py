@@ -333,3 +333,6 @@ _PATTERNS: dict[str, Callable[[], str]] = {
 
 #: The names of all formats; any other is an annotation.
 FORMATS = frozenset({*_PATTERNS, "regex"})
+
+#: Those whose automata are small enough for their rows to be shared by all schemas.
+SHAREABLE_FORMATS = FORMATS - {"idn-email", "idn-hostname", "regex"}

@@ -27,7 +27,7 @@ from .words import everything, nothing, plain_dfa
 
 _DEAD = -1
 #: Bounds up to here are spelled out.
-_COUNT_FROM = 24
+COUNT_FROM = 24
 #: What it takes to count the characters of an automaton, for each entry of the table with all zones.
 _BYTES_OF_ENTRY, _ENTRIES_PER_SECOND = 40, 4_000_000
 #: So many characters are spelled out at the start if that helps.
@@ -57,7 +57,7 @@ def bounded(dfa: Dfa, minimum: int, maximum: int | None, meter: Meter, *, count:
         maximum = None
     if minimum == 0 and maximum is None:
         return dfa
-    if count and maximum is not None and maximum > _COUNT_FROM:
+    if count and maximum is not None and maximum > COUNT_FROM:
         first, to_go = _spelled_ends(widths, minimum, maximum)
         last = maximum - max(0, to_go - 1)
         if last - first >= 2:
