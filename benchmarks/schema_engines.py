@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-
 import structgen as sg
 
 from . import peers

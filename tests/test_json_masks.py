@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -60,6 +61,7 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     SMALL.shared_rows.clear()
     if request.param == "everything is wide":
         monkeypatch.setattr(stack_rows, "_WIDE", 0)
+        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
         monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 
@@ -206,6 +208,54 @@ class TestRealVocabularies:
             for token in speller(llama3).spell(b'["' + b"a" * length, random):
                 assert guide.advance(token)
             np.testing.assert_array_equal(mask_of(guide), plain.mask(guide), str(length))
+
+    @pytest.mark.parametrize(
+        "asserted",
+        [
+            {"format": "email", "maxLength": 1000},
+            {"pattern": "^[a-z]([a-z0-9-]|é)*$", "minLength": 2, "maxLength": 300},
+            {"pattern": "^([a-z]{30,200}_)+[a-z]$"},  # a count that begins anew
+            {"minLength": 100, "maxLength": 700},
+            {"minLength": 9},
+        ],
+        ids=repr,
+    )
+    def test_counts_far_from_their_bounds(self, asserted: dict[str, Any], llama3: sg.Vocabulary) -> None:
+        """Where no token comes near a bound a state has the row that it would have without a counter."""
+        llama3.shared_rows.clear()
+        index = sg.compile(sg.JsonSchema({"type": "string"} | asserted), llama3, eager=False)
+        plain, random = PlainWalk(index), Random(repr(asserted))
+        letters = [token for token in range(llama3.size) if re.fullmatch(b"[a-z]{1,9}", llama3.token(token) or b"")]
+        for steps in (0, 3, 20, 60):
+            guide = sg.Guide(index)
+            assert guide.advance(speller(llama3).spell(b'"')[0])
+            for _ in range(steps):
+                np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+                allowed = [token for token in random.sample(letters, 50) if guide.allows(token)]
+                if not allowed or not guide.advance(allowed[0]):
+                    break
+            np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+
+    def test_base_rows_are_what_schemas_share(self, llama3: sg.Vocabulary, tmp_path: Path) -> None:
+        llama3.shared_rows.clear()
+        with sg.Cache(tmp_path) as cache:
+            assert sg.compile_base_rows(llama3, cache=cache) > 0
+        known = set(llama3.shared_rows)
+        schema = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 77}}
+        text = b'["https://example.org/x", "a"]'
+        for case in (schema, {"items": {"type": "string", "format": "uri-reference"}, "type": "array"}):
+            index = sg.compile(sg.JsonSchema(case), llama3, eager=False)
+            plain = PlainWalk(index)
+            for guide in guides_along(index, speller(llama3).spell(text)):
+                np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+        assert set(llama3.shared_rows) == known, "nothing had to be walked for these"
+        llama3.shared_rows.clear()
+        with sg.Cache(tmp_path) as cache:
+            index = sg.compile(sg.JsonSchema(schema), llama3, eager=False, cache=cache)
+            assert index.origin == "compiled"
+            for guide in guides_along(index, speller(llama3).spell(b'["abc"]')):
+                mask_of(guide)
+        assert set(llama3.shared_rows) <= known, "they came from the cache"
 
     @pytest.mark.parametrize("eager", [False, True])
     def test_a_shared_row_that_another_row_asks_for_first(self, eager: bool, llama3: sg.Vocabulary) -> None:

@@ -26,6 +26,7 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """The ways round walking a wide state are for real vocabularies; here they are forced on small ones, too."""
     if request.param == "everything is wide":
         monkeypatch.setattr(stack_rows, "_WIDE", 0)
+        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
         monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 

@@ -8,10 +8,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..progress import Progress
+
+if TYPE_CHECKING:
+    from ..cache.cache import Cache
+    from ..vocabulary.vocabulary import Vocabulary
 
 
 def core_count() -> int:

@@ -64,13 +64,13 @@ class Trie:
 
     def nodes_below(self, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Nodes whose first byte is in each class: what a live transition may cost. ``classes``: ``uint[256]``."""
-        return np.bincount(classes, self._below_byte, int(classes[-1]) + 1)
+        return np.bincount(classes, self._below_byte, int(classes[-1]) + 1).astype(np.float64)
 
     @cached_property
     def _below_byte(self) -> NDArray[np.float64]:
         """``float64[256]``: how many nodes begin with each byte."""
         tops = np.flatnonzero(self.depth == 1)
-        return np.bincount(self.byte[tops], self.skip[tops] - tops, 256)
+        return np.bincount(self.byte[tops], self.skip[tops] - tops, 256).astype(np.float64)
 
     @classmethod
     def build(cls, vocabulary: Vocabulary) -> Trie:
