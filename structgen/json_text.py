@@ -81,71 +81,92 @@ def dumps(value: Any) -> str:
     BudgetExceededError
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
-    parts: list[str] = []
-    add = parts.append
-    values = characters = 0
-    stack: list[_Container] = []
-    open_ids: set[int] = set()
-    item = value
-    while True:
-        kind = type(item)
-        if kind is str:
-            characters += len(item)
-            if characters > _MAX_CHARACTERS:
-                raise _too_large()
-            add(quote(item))
-        elif item is True or item is False or item is None:
-            add("true" if item else "null" if item is None else "false")
-        elif isinstance(item, Mapping | list | tuple):
-            if id(item) in open_ids:
-                raise DefinitionError("the schema contains itself", where=_pointer(stack), remedy="Use $ref.")
-            if len(stack) >= _MAX_DEPTH:
-                raise _too_deep()
-            values += len(item)
-            if values > _MAX_VALUES:
-                raise _too_large()
-            open_ids.add(id(item))
-            stack.append(_Container(item))
-            add(stack[-1].opening)
-        else:
-            add(_scalar(item, stack))
-        while stack:
-            top = stack[-1]
-            try:
-                key = next(top.rest)
-            except StopIteration:
-                add(top.closing)
-                open_ids.discard(id(top.value))
-                stack.pop()
-                continue
-            if top.began:
-                add(",")
-            top.began = True
-            top.key = key
-            item = top.value[key]
-            if top.is_object:
-                if type(key) is not str:
-                    key = _name(key, stack)
-                characters += len(key)
-                add(quote(key))
-                add(":")
-            break
-        else:
-            return "".join(parts)
+    writer = _Writer()
+    writer.write(value)
+    return "".join(writer.parts)
 
 
 class _Container:
     """An array or object that is being written."""
 
-    __slots__ = ("began", "closing", "is_object", "key", "opening", "rest", "value")
+    __slots__ = ("closing", "is_object", "key", "rest", "separator", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.is_object = isinstance(value, Mapping)
-        self.rest: Iterator[Any] = iter(value) if self.is_object else iter(range(len(value)))
-        self.opening, self.closing = "{}" if self.is_object else "[]"
-        self.began = False
+        if type(value) is dict:
+            self.rest: Iterator[tuple[Any, Any]] = iter(value.items())
+        elif self.is_object:
+            self.rest = ((key, value[key]) for key in value)
+        else:
+            self.rest = enumerate(value)
+        self.separator, self.closing = "{}" if self.is_object else "[]"
         self.key: Any = None
+
+
+class _Writer:
+    """What has been written, and what is still open."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._stack: list[_Container] = []
+        self._open_ids: set[int] = set()
+        self._values = self._characters = 0
+
+    def write(self, value: Any) -> None:
+        """Write a value and all that is in it."""
+        if not self._open(value):
+            self.parts.append(_scalar(value, []))
+        while self._stack:
+            top = self._stack[-1]
+            if not self._go_on(top):
+                # An empty container has not written its opening bracket yet.
+                self.parts.append(top.closing if top.separator == "," else top.separator + top.closing)
+                self._open_ids.discard(id(top.value))
+                self._stack.pop()
+
+    def _go_on(self, top: _Container) -> bool:
+        """Write the parts of a container, up to one that is a container itself; False when all are written."""
+        add, is_object = self.parts.append, top.is_object
+        for key, item in top.rest:
+            add(top.separator)
+            top.separator = ","
+            top.key = key
+            kind = type(item)
+            length = len(item) if kind is str else 0
+            if is_object:
+                name = key if type(key) is str else _name(key, self._stack)
+                length += len(name)
+                add(quote(name))
+                add(":")
+            self._characters += length
+            if self._characters > _MAX_CHARACTERS:
+                raise _too_large()
+            if kind is str:
+                add(quote(item))
+            elif kind in _SCALARS or not self._open(item):
+                add(_scalar(item, self._stack))
+            else:
+                return True
+        return False
+
+    def _open(self, value: Any) -> bool:
+        """Begin an array or object; False for any other value."""
+        if not isinstance(value, (dict, list, tuple, Mapping)):
+            return False
+        if id(value) in self._open_ids:
+            raise DefinitionError("the schema contains itself", where=_pointer(self._stack), remedy="Use $ref.")
+        if len(self._stack) >= _MAX_DEPTH:
+            raise _too_deep()
+        self._values += len(value)
+        if self._values > _MAX_VALUES:
+            raise _too_large()
+        self._open_ids.add(id(value))
+        self._stack.append(_Container(value))
+        return True
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def _name(key: Any, stack: list[_Container]) -> str:
@@ -157,9 +178,13 @@ def _name(key: Any, stack: list[_Container]) -> str:
 
 
 def _scalar(item: Any, stack: list[_Container]) -> str:
+    if item is True or item is False or item is None:
+        return "true" if item else "null" if item is None else "false"
     if isinstance(item, Enum):
         item = item.value
     if isinstance(item, str):
+        if len(item) > _MAX_CHARACTERS:
+            raise _too_large()
         return quote(str.__str__(item))
     if isinstance(item, int) and not isinstance(item, bool):
         if item.bit_length() > _MAX_BITS:

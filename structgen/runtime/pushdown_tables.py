@@ -230,7 +230,7 @@ class PushdownTables:
         if (
             len(self.edge_start) != n + 1 or len(self.edge_low) != edges or len(self.edge_high) != edges
             or not partitions(self.edge_start, edges) or not partitions(self.group_start, moves)
-            or (np.diff(self.group_start.astype(np.int64)) < 1).any()
+            or (self.group_start[1:] <= self.group_start[:-1]).any()
             or len(self.move_start) != moves + 1 or not partitions(self.move_start, len(self.sequence))
             or (self.edge_high < self.edge_low).any()
             or int(self.edge_target.max(initial=0)) > n + groups
@@ -250,6 +250,8 @@ class PushdownTables:
 
     def _counters_are_sound(self) -> bool:
         n, records, loops, live, tests = self.states, self.records, self.loops, self.live, self.tests
+        if not (len(records) or len(loops) or len(tests)):
+            return len(live) == n and not (live != DEAD).any()
         if (
             records.dtype != np.int32 or loops.dtype != np.int32 or live.dtype != np.int32
             or records.ndim != 2 or loops.ndim != 2 or live.ndim != 1
@@ -274,4 +276,4 @@ def partitions(starts: NDArray[Any], total: int) -> bool:
     """Whether ``starts`` begins at 0, never descends, and ends at ``total``."""
     if not len(starts) or int(starts[0]) != 0 or int(starts[-1]) != total:
         return False
-    return not (np.diff(starts.astype(np.int64)) < 0).any()
+    return not (starts[1:] < starts[:-1]).any()

@@ -142,12 +142,13 @@ class RowPool:
         self.shared.append(source)
         return self._add_list(SHARED + len(self.shared) - 1, np.zeros(0, np.uint32))
 
-    def is_shared(self, row: int, shared: int) -> bool:
-        """Whether a row is this shared row and nothing more."""
-        if row >= len(self):
-            return False
-        base, gaps = self._row(row)
-        return base == SHARED + shared and not len(gaps)
+    def are_shared(self, rows: list[int]) -> bool:
+        """Whether these are the shared rows of a file, each in its turn, and nothing more."""
+        found = np.array(rows, np.int64)
+        if len(found) > self._flat_shared or int(found.max(initial=0)) >= len(self._base):
+            return not len(found)
+        stored = self._flat_bases + 1 + np.arange(len(found))
+        return bool((self._base[found] == stored).all() and (self._start[found + 1] == self._start[found]).all())
 
     def _add_list(self, base: int, ids: NDArray[Any]) -> int:
         gaps = encode_gaps(ids)

@@ -1,11 +1,11 @@
-"""Rows that belong to a vocabulary: settled places whose automaton does not depend on a definition.
-"""
+"""Rows that belong to a vocabulary: settled places whose automaton does not depend on a definition."""
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -263,13 +263,13 @@ class SharedPlaces:
         for (name, _), (state, _) in self.used.items():
             self.find(name, state)
 
-    def row_of(self, name: bytes, place: int, state: int) -> Callable[[], NDArray[np.uint32]]:
-        """How the pool gets the row when it is first needed."""
-        return lambda: self._place(name, place, state)[0]
+    def row_of(self, name: bytes, place: int, state: int) -> NDArray[np.uint32]:
+        """The row of a shared place that ``state`` has."""
+        return self._place(name, place, state)[0]
 
-    def resume_of(self, name: bytes, place: int, state: int) -> Callable[[], NDArray[np.int32]]:
-        """How the resume list is got when it is first needed."""
-        return lambda: self._place(name, place, state)[1]
+    def resume_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
+        """The resume list of a shared place that ``state`` has."""
+        return self._place(name, place, state)[1]
 
     def _place(self, name: bytes, place: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         shared = self.find(name, state)
@@ -280,8 +280,8 @@ class SharedPlaces:
     def _use(self, name: bytes, place: int, state: int) -> Settled:
         found = self.used.get((name, place))
         if found is None:
-            row = self.pool.add_shared(self.row_of(name, place, state))
-            resume = self.resumes.add_shared(self.resume_of(name, place, state))
+            row = self.pool.add_shared(partial(self.row_of, name, place, state))
+            resume = self.resumes.add_shared(partial(self.resume_of, name, place, state))
             found = self.used[name, place] = state, Settled(row, resume)
         return found[1]
 

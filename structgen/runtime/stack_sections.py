@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,26 +86,21 @@ def from_sections(tables: PushdownTables, vocabulary: Vocabulary, sections: Sect
     used = _read_used(sections, tables.states, len(resumes), where)
     pool = RowPool.from_sections(vocabulary.size, sections, where, shared=len(used))
     rows = StackRows(tables, vocabulary, pool, resumes)
-    for k, (name, place, state, row, resume) in enumerate(used):
-        if not pool.is_shared(row, k):
-            raise FormatError("a shared row is listed but not there", where=where)
-        pool.shared.append(rows.shared.row_of(name, place, state))
-        resumes.share(resume, rows.shared.resume_of(name, place, state))
-        rows.shared.used[name, place] = state, Settled(row, resume)
-    rows.shared.stored = _read_stored(sections, list(dict.fromkeys(u.name for u in used)), vocabulary, where)
+    if not pool.are_shared([row for *_, row, _ in used]):
+        raise FormatError("a shared row is listed but not there", where=where)
+    shared = rows.shared
+    for name, place, state, row, resume in used:
+        pool.shared.append(partial(shared.row_of, name, place, state))
+        resumes.share(resume, partial(shared.resume_of, name, place, state))
+        shared.used[name, place] = state, Settled(row, resume)
+    shared.stored = _read_stored(sections, list(dict.fromkeys(name for name, *_ in used)), vocabulary, where)
     _read_settled(rows, sections, where)
     _read_segments(rows, sections, where)
     return rows
 
 
-class _Used(NamedTuple):
-    """A shared place: its name and number, a state that has it, and the numbers of its row and resume list."""
-
-    name: bytes
-    place: int
-    state: int
-    row: int
-    resume: int
+#: A shared place: its name and number, a state that has it, and the numbers of its row and resume list.
+_Used: TypeAlias = tuple[bytes, int, int, int, int]
 
 
 def _read_used(sections: Sections, states: int, resumes: int, where: str) -> list[_Used]:
@@ -116,7 +112,8 @@ def _read_used(sections: Sections, states: int, resumes: int, where: str) -> lis
     bounds = {"name": len(hashes), "place": 1 << 16, "state": states, "row": _ANY, "next": resumes}
     columns = _columns(sections, {f"shared_{name}": bound for name, bound in bounds.items()}, where)
     names = [h.tobytes() for h in hashes]
-    return [_Used(names[number], *rest) for number, *rest in zip(*columns, strict=True)]
+    numbers, *others = columns
+    return list(zip([names[number] for number in numbers], *others, strict=True))
 
 
 def _read_stored(sections: Sections, names: list[bytes], vocabulary: Vocabulary, where: str) -> dict[bytes, Shared]:
