@@ -25,6 +25,11 @@ _CHUNK = 64
 _WIDE_COUNTS = 4
 
 
+#: More places than these are settled when they are touched: hundreds of alternatives of one object, each with keys of
+#: its own, can have any number, most of which no text ever comes to.
+_MOST_PLACES = 50_000
+
+
 def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
     """Settle every place that is not settled yet; False where some were left for later. Raises `BudgetExceededError`."""
     complete = True
@@ -32,6 +37,9 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     for done, (resume, state) in enumerate(todo):  # grows as it goes
+        if done == _MOST_PLACES:
+            complete = False
+            break
         if done % _CHUNK == 0:
             progress("token maps", done, len(todo))
             if meter:
