@@ -1,0 +1,101 @@
+"""LALR(1) lookaheads by the relations of DeRemer & Pennello (Efficient computation of LALR(1) look-ahead sets, 1982).
+
+Sets of terminals are integers, a bit for each. With a transition ``(p, A)`` of the LR(0) automaton on a nonterminal:
+
+- what can be read right after it (*direct reads*), and after empty nonterminals (*reads*), is ``Read(p, A)``;
+- where a rule ends with ``A`` and what can be empty, whatever follows the rule follows ``A`` (*includes*): ``Follow(p, A)``;
+- a rule of ``A`` that was begun in ``p`` and ends in ``q`` is reduced there before ``Follow(p, A)`` (*lookback*).
+
+Both ``Read`` and ``Follow`` are least solutions of ``F(x) = F'(x) | F(y) for x R y``, found in one pass over the strongly
+connected components (the paper's Digraph).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...budget import Meter
+from .lr0 import Lr0
+
+
+def lookaheads(automaton: Lr0, meter: Meter) -> list[dict[int, int]]:
+    """By state: the terminals before which each complete rule is reduced, as bits."""
+    symbols, moves = automaton.symbols, automaton.moves
+    end, nullable = symbols.terminals, symbols.nullable
+    transitions = [(p, a) for p, there in enumerate(moves) for a in there if a > end]
+    number = {transition: i for i, transition in enumerate(transitions)}
+    follow = [0] * len(transitions)
+    reads: list[list[int]] = []
+    for i, (p, a) in enumerate(transitions):
+        after = moves[p][a]
+        reads.append([number[after, symbol] for symbol in moves[after] if symbol > end and nullable[symbol]])
+        for symbol in moves[after]:
+            if symbol <= end:
+                follow[i] |= 1 << symbol
+    solve(follow, reads)
+    includes: list[list[int]] = [[] for _ in transitions]
+    lookback: list[tuple[int, int, int]] = []  # state at the end, rule, transition
+    empty_from = _empty_from(automaton)
+    for i, (p, a) in enumerate(transitions):
+        if i % 1024 == 0:
+            meter.check_time("looking ahead")
+        for rule in symbols.rules_of[a]:
+            here, from_ = p, empty_from[rule]
+            for place, symbol in enumerate(symbols.rules[rule][1]):
+                if symbol > end and place + 1 >= from_:
+                    includes[number[here, symbol]].append(i)
+                here = moves[here][symbol]
+            lookback.append((here, rule, i))
+    solve(follow, includes)
+    found: list[dict[int, int]] = [dict.fromkeys(rules, 0) for rules in automaton.complete]
+    for state, rule, i in lookback:
+        found[state][rule] |= follow[i]
+    return found
+
+
+def _empty_from(automaton: Lr0) -> list[int]:
+    """By rule: the first place from which on all symbols can be empty."""
+    nullable = automaton.symbols.nullable
+    found = []
+    for _, expansion in automaton.symbols.rules:
+        place = len(expansion)
+        while place and nullable[expansion[place - 1]]:
+            place -= 1
+        found.append(place)
+    return found
+
+
+def solve(values: list[int], relation: Sequence[Sequence[int]]) -> None:
+    """Add to each value those that it is related to, however indirectly. In place; no recursion."""
+    done = len(values) + 1
+    depth = [0] * len(values)
+    stack: list[int] = []
+    for root in range(len(values)):
+        if depth[root]:
+            continue
+        stack.append(root)
+        depth[root] = len(stack)
+        path = [(root, 0)]
+        while path:
+            here, at = path.pop()
+            related = relation[here]
+            while at < len(related):
+                there = related[at]
+                if not depth[there]:
+                    path.append((here, at))
+                    stack.append(there)
+                    depth[there] = len(stack)
+                    path.append((there, 0))
+                    break
+                depth[here] = min(depth[here], depth[there])
+                values[here] |= values[there]
+                at += 1
+            else:
+                if stack[depth[here] - 1] == here:
+                    value = values[here]
+                    while True:
+                        member = stack.pop()
+                        depth[member] = done
+                        values[member] = value
+                        if member == here:
+                            break
