@@ -1391,3 +1391,74 @@ def _popcount(word):
     word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
     # Numba computes in 64 bits here: only the fourth byte of the product is the sum.
     return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF
+
+
+# -- token walks with a lexer ----------------------------------------------------------------------------
+
+
+@kernel
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, label, resume, state, watch, ids,
+               ends, below, below_state, below_watch):  # fmt: skip
+    """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
+
+    Parameters
+    ----------
+    class_of, table, label:
+        The lexer, as in `structgen.runtime.grammar_tables`.
+    resume:
+        ``int32[*]``, nodes; the subtree below each is walked from ``state``.
+    state:
+        The lexer state at these nodes.
+    watch:
+        A state of an earlier lexeme that must not be completed any more, or -1: where it comes to a label, the walk ends.
+    ids, ends:
+        ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
+    below, below_state, below_watch:
+        ``int32[*]``, out: nodes with children at which the lexeme may be complete, its state there, and what is
+        watched there.
+
+    Returns
+    -------
+    (number of tokens, number of nodes), or ``(OVERFLOW, 0)`` where an output is too short.
+    """
+    states = np.empty(max_depth + 2, np.int32)
+    watched = np.empty(max_depth + 2, np.int32)
+    n = 0
+    m = 0
+    for r in range(len(resume)):
+        root = resume[r]
+        states[depth[root]] = state
+        watched[depth[root]] = watch
+        i = root + 1
+        end = skip[root]
+        while i < end:
+            d = depth[i]
+            c = class_of[byte[i]]
+            s = table[states[d - 1], c]
+            if s < 0:
+                i = skip[i]
+                continue
+            w = watched[d - 1]
+            if w >= 0:
+                w = table[w, c]
+                if w >= 0 and label[w] >= 0:
+                    i = skip[i]
+                    continue
+            for t in range(first_token[i], first_token[i + 1]):
+                if n == len(ids):
+                    return OVERFLOW, 0
+                ids[n] = token_ids[t]
+                ends[n] = s
+                n += 1
+            if i + 1 < skip[i]:
+                if label[s] >= 0:
+                    if m == len(below):
+                        return OVERFLOW, 0
+                    below[m] = i
+                    below_state[m] = s
+                    below_watch[m] = w
+                    m += 1
+                states[d] = s
+                watched[d] = w
+            i += 1
+    return n, m

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...budget import Meter
 from . import lookaheads, lr0
-from .grammar import Grammar
+from .rules import ContextFreeGrammar
 from .lr0 import Lr0
 from .symbols import Symbol, Symbols
 
@@ -89,7 +89,7 @@ class Lalr:
             yield f"  {names} reduce {symbols.shown(rule)}"
 
 
-def build(grammar: Grammar, meter: Meter, *, keep_all: bool = False) -> Lalr:
+def build(grammar: ContextFreeGrammar, meter: Meter, *, keep_all: bool = False) -> Lalr:
     """The table of a grammar; ``keep_all`` resolves no conflict. Raises `BudgetExceededError`.
 
     Conflicts that nothing decides are left as they are: see `structgen.compiler.grammar.conflicts`.

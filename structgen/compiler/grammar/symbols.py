@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from .grammar import Grammar
+from .rules import ContextFreeGrammar
 
 #: A terminal, the end of the text, or a nonterminal; in this order.
 Symbol = int
@@ -36,7 +36,7 @@ class Symbols:
     priorities: tuple[int, ...]
 
     @classmethod
-    def of(cls, grammar: Grammar) -> Symbols:
+    def of(cls, grammar: ContextFreeGrammar) -> Symbols:
         """The numbers of a grammar."""
         terminals = [t.name for t in grammar.terminals]
         names = (*terminals, "$END", *grammar.nonterminals, "$root")

@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ..automata.dfa import Dfa, add_to, complement, determinize, intersect, minimize, total
@@ -47,7 +49,7 @@ class AnchoredLook(NamedTuple):
 def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., Dfa], meter: Meter) -> Dfa:
     """Replace the markers in ``dfa`` (symbol ``256 + k`` for ``looks[k]``) by what they assert."""
     for k, (look, at_edge) in enumerate(looks):
-        _check_nesting(look, at_edge)
+        check_nesting(look, at_edge)
         item = language(look.item, meter, edges=False, suffix=not (look.behind or look.whole),
                         prefix=look.behind and not look.whole)  # fmt: skip
         side = _behind if look.behind else _ahead
@@ -56,10 +58,12 @@ def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., D
     builder = NfaBuilder()
     start, accepting = add_to(builder, dfa)
     edges = builder.edge_blocks.pop()
-    marker = edges[:, 1] >= BYTES
-    builder.edge_blocks.append(edges[~marker])
-    for source, target in edges[marker][:, [0, 3]].tolist():
+    # A range may hold bytes and markers alike, where both lead to one state.
+    for source, target in edges[edges[:, 2] >= BYTES][:, [0, 3]].tolist():
         builder.epsilon(source, target)
+    edges = edges[edges[:, 1] < BYTES]
+    edges[:, 2] = np.minimum(edges[:, 2], BYTES - 1)
+    builder.edge_blocks.append(edges)
     accept = builder.state()
     for s in accepting:
         builder.epsilon(s, accept)
@@ -97,7 +101,7 @@ def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) ->
     return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead"), meter))
 
 
-def _check_nesting(look: Look, at_edge: bool) -> None:
+def check_nesting(look: Look, at_edge: bool) -> None:
     """Refuse look-around inside ``look`` that sees beyond what ``look`` itself reads."""
     from .lower import measure
 

@@ -349,10 +349,9 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
             raise _malformed(self._obstacle, start, _ESCAPE_IT)
         if self.peek_static("+"):
             raise _refused("a possessive quantifier", start, "Leave the second sign out, or group: (?:...)+.")
-        # A lazy quantifier matches the same texts.
-        self.static_b("?")
+        lazy = bool(self.static_b("?"))
         parts = self._group.parts
-        parts[-1] = Repeat(parts[-1], *counts, column=start + 1)
+        parts[-1] = Repeat(parts[-1], *counts, column=start + 1, lazy=lazy)
         self._obstacle = "multiple repeat"
 
     def _counts(self) -> tuple[int, int | None] | None:

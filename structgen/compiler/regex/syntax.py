@@ -37,12 +37,13 @@ class Alternate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeat:
-    """The item ``min`` to ``max`` times; ``None`` is unbounded."""
+    """The item ``min`` to ``max`` times; ``None`` is unbounded. ``lazy`` prefers fewer: the same texts, other matches."""
 
     item: Node
     min: int
     max: int | None
     column: int
+    lazy: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""`Grammar`: what a grammar's text says, once loaded and expanded: rules over symbols, and the patterns of terminals.
+"""`ContextFreeGrammar`: what a grammar's text says, once loaded and expanded: rules over symbols, and the patterns of terminals.
 
 It is the readable form. `structgen.compiler.grammar.loading` makes it with Lark, `structgen.compiler.grammar.lalr`
 and `structgen.compiler.grammar.scanner` work from it.
@@ -23,20 +23,17 @@ class Terminal:
         A Python regex with its flags inline; None for one that was only declared.
     text:
         The text itself where the grammar gives a string and not a regex.
-    ignores_case:
-        Whether a ``text`` is matched in either case.
+    flags:
+        The letters of its flags, such as ``i``.
     priority:
         As the grammar states it, 0 where it doesn't.
-    rank:
-        The place in the order in which Lark's scanner tries terminals.
     """
 
     name: str
     pattern: str | None
     text: str | None = None
-    ignores_case: bool = False
+    flags: frozenset[str] = frozenset()
     priority: int = 0
-    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class ContextFreeGrammar:
     """Rules and terminals.
 
     Parameters
@@ -72,7 +69,7 @@ class Grammar:
     rules:
         All rules that the start can come to, in the order of the text.
     terminals:
-        All terminals that rules name, and those that are ignored.
+        All terminals that rules name, and those that are ignored, in the order in which Lark's scanner tries them.
     ignored:
         Names of terminals that may stand between any two others.
     """

@@ -1,0 +1,131 @@
+"""Conflicts as a person needs them: the rules, and the shortest text at which the parser cannot decide.
+
+The text is one of symbols that lead to the state, each spelled out by terminals, and then the terminal before which the
+actions compete. It is the shortest that comes to the state, not always one that can be completed both ways.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+
+from ...errors import DefinitionError
+from .lalr import Conflict, Lalr, bits
+from .symbols import Symbol, Symbols
+
+#: So many conflicts are spelled out in one message.
+_MOST_SHOWN = 5
+
+
+def check(table: Lalr, *, strict: bool) -> None:
+    """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all."""
+    bad = [conflict for conflict in table.conflicts if strict or conflict.winner is None]
+    if not bad:
+        return
+    words = _words(table.symbols)
+    shown = [described(table, conflict, words) for conflict in bad[:_MOST_SHOWN]]
+    more = len(bad) - len(shown)
+    raise DefinitionError(
+        f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
+        remedy='Change the rules, give one a priority, or keep all ways with ambiguity="all".',
+    )
+
+
+def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | None] | None = None) -> str:
+    """One conflict in a sentence."""
+    symbols = table.symbols
+    words = words if words is not None else _words(symbols)
+    terminal = next(bits(conflict.terminals))
+    names = [symbols.names[t] for t in _way_to(table, conflict.state, words)]
+    rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
+    if conflict.winner == -1:
+        target = table.automaton.moves[conflict.state][terminal]
+        item = table.automaton.kernels[target][0] - 1
+        rules.append(f"shift in '{table.automaton.items.shown(item)}'")
+    end = {None: "", -1: " (shifted)"}.get(conflict.winner, " (the first by priority)")
+    return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
+
+
+def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
+    """By symbol: a shortest text of terminals; None where there is none. (Knuth's generalisation of Dijkstra's algorithm, 1977.)"""
+    found: list[tuple[Symbol, ...] | None] = [(s,) if symbols.is_terminal(s) else None for s in range(len(symbols.names))]
+    found[symbols.end] = ()
+    missing = [len(set(expansion)) for _, expansion in symbols.rules]
+    uses: list[list[int]] = [[] for _ in symbols.names]
+    for rule, (_, expansion) in enumerate(symbols.rules):
+        for symbol in set(expansion):
+            uses[symbol].append(rule)
+    tie = itertools.count()
+    heap: list[tuple[int, int, Symbol, tuple[Symbol, ...]]] = []
+
+    def settle(rule: int) -> None:
+        origin, expansion = symbols.rules[rule]
+        length = sum(len(found[s] or ()) for s in expansion)
+        if length <= _LONGEST:
+            heapq.heappush(heap, (length, next(tie), origin, tuple(t for s in expansion for t in found[s] or ())))
+
+    def known(symbol: Symbol) -> None:
+        for rule in uses[symbol]:
+            missing[rule] -= 1
+            if not missing[rule]:
+                settle(rule)
+
+    for rule, count in enumerate(missing):
+        if not count:
+            settle(rule)
+    for terminal in range(symbols.end + 1):
+        known(terminal)
+    while heap:
+        _, _, origin, word = heapq.heappop(heap)
+        if found[origin] is None:
+            found[origin] = word
+            known(origin)
+    return found
+
+
+#: Words longer than this are of no help to anybody.
+_LONGEST = 10_000
+
+
+def unproductive(symbols: Symbols) -> Iterator[Symbol]:
+    """The nonterminals of which no text of terminals can come."""
+    found = [symbols.is_terminal(symbol) for symbol in range(len(symbols.names))]
+    missing = [len(expansion) for _, expansion in symbols.rules]
+    uses: list[list[int]] = [[] for _ in symbols.names]
+    for rule, (_, expansion) in enumerate(symbols.rules):
+        for symbol in expansion:
+            uses[symbol].append(rule)
+    todo = [symbol for symbol, known in enumerate(found) if known]
+    ready = [rule for rule, count in enumerate(missing) if not count]
+    while todo or ready:
+        if ready:
+            origin = symbols.rules[ready.pop()][0]
+            if not found[origin]:
+                found[origin] = True
+                todo.append(origin)
+            continue
+        for rule in uses[todo.pop()]:
+            missing[rule] -= 1
+            if not missing[rule]:
+                ready.append(rule)
+    return (symbol for symbol, known in enumerate(found) if not known)
+
+
+def _way_to(table: Lalr, state: int, words: list[tuple[Symbol, ...] | None]) -> tuple[Symbol, ...]:
+    """Terminals that lead from the start to a state, as few as possible."""
+    tie = itertools.count()
+    heap: list[tuple[int, int, int, tuple[Symbol, ...]]] = [(0, next(tie), 0, ())]
+    seen: set[int] = set()
+    while heap:
+        _, _, here, way = heapq.heappop(heap)
+        if here == state:
+            return way
+        if here in seen:
+            continue
+        seen.add(here)
+        for symbol, target in table.automaton.moves[here].items():
+            word = words[symbol]
+            if word is not None and target not in seen:
+                heapq.heappush(heap, (len(way) + len(word), next(tie), target, way + word))
+    return ()

@@ -1,0 +1,260 @@
+"""`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
+
+A configuration is a set of threads; nearly always there is one. A thread is the parser's stack before the lexeme that is
+being read, the lexer's state within it, and what is watched: earlier lexemes that the bytes since may still turn
+out to belong to. A lexeme is handed to the parser when the first byte after it is read. Where it could also go on with that
+byte, both threads are followed, and the one that took it for complete watches the other.
+
+Configurations are interned and remember where each token led, as in `structgen.runtime.pushdown`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BudgetExceededError
+from ..vocabulary.vocabulary import Vocabulary
+from .automaton import Match
+from .grammar_tables import GrammarTables, sets_of
+from .lexer_places import ROOT, LexerPlaces, Watched
+from .parser_stack import Parser, Stack
+from .rows import RowPool
+
+#: Configurations and rows that are remembered; past that a memo starts afresh.
+MEMO_CONFIGS, MEMO_ROWS = 1 << 15, 1 << 12
+
+#: Threads that a configuration can have.
+MAX_THREADS = 1 << 8
+
+#: The stack before the lexeme, the lexer's state, what is watched.
+Thread: TypeAlias = tuple[Stack, int, Watched]
+
+
+class Configuration:
+    """A set of threads, with what was found out about it. Interned by its machine."""
+
+    __slots__ = ("accepting", "dense", "targets", "threads")
+
+    def __init__(self, threads: tuple[Thread, ...]) -> None:
+        self.threads = threads
+        self.targets: dict[int, Configuration | None] = {}
+        self.accepting: bool | None = None
+        self.dense: NDArray[np.int32] | None = None
+
+    def __repr__(self) -> str:
+        return " | ".join(f"{lexer} on {' '.join(map(str, stack.states()))}"[:60] for stack, lexer, _ in self.threads)
+
+
+class GrammarMachine:
+    """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, tables: GrammarTables, vocabulary: Vocabulary) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.places = LexerPlaces(tables, vocabulary)
+        self.on_new_row: Callable[[], None] | None = None
+        self._parser = Parser(tables)
+        self._bytes = vocabulary.bytes
+        self._bounds = vocabulary.offsets.data
+        self._class_of = tables.class_of.tobytes()
+        self._table: list[list[int]] = tables.table.tolist()
+        self._label: list[int] = tables.label.tolist()
+        self._future = tables.futures
+        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        self._end = 1 << tables.end
+        self._starts = [int(tables.starts[c]) for c in tables.context.tolist()]  # by parser state
+        self._fresh = frozenset(tables.starts.tolist())
+        self._configs: dict[tuple[Thread, ...], Configuration] = {}
+        self._dense: dict[Any, NDArray[np.int32]] = {}
+        self._lock = threading.RLock()
+        start = self._parser.start
+        self._start = self._config(((start, self._starts[start.state], ()),))
+
+    @property
+    def start(self) -> Configuration:
+        """The initial configuration."""
+        return self._start
+
+    @property
+    def pool(self) -> RowPool:
+        """The rows, each once."""
+        return self.places.pool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables and rows as stored."""
+        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def advance(self, config: Any, token_id: int) -> Configuration | None:
+        """Follow a token's bytes; ``None`` where they die or the token has none."""
+        try:
+            return config.targets[token_id]  # type: ignore[no-any-return]
+        except KeyError:
+            pass
+        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        threads = config.threads if data else ()
+        for byte in data:
+            threads = self._step(threads, byte)
+            if not threads:
+                break
+        threads = tuple(thread for thread in threads if self._is_alive(thread))
+        target = self._config(threads) if threads else None
+        config.targets[token_id] = target
+        return target
+
+    def _config(self, threads: tuple[Thread, ...]) -> Configuration:
+        config = self._configs.get(threads)
+        if config is None:
+            if len(self._configs) >= MEMO_CONFIGS:
+                forgotten, self._configs = self._configs, {}
+                for known in list(forgotten.values()):
+                    known.targets = {}
+                self._configs[self._start.threads] = self._start
+            config = self._configs[threads] = Configuration(threads)
+        return config
+
+    def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        """All threads over one byte."""
+        c, table, label = self._class_of[byte], self._table, self._label
+        found: dict[Thread, None] = {}
+        for stack, lexer, watched in threads:
+            if watched:
+                watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
+                if any(label[w] >= 0 for w in watched):
+                    continue  # an earlier lexeme was longer than this thread took it to be
+            longer = table[lexer][c]
+            if longer >= 0:
+                found[stack, longer, watched] = None
+            after = self._completed(stack, lexer)
+            if after is None or (longer >= 0 and label[longer] >= 0):
+                continue
+            begun = table[self._starts[after.state]][c]
+            if begun >= 0:
+                more = self.places.watch(longer, watched) if longer >= 0 else watched
+                found[after, begun, more] = None
+        if len(found) > MAX_THREADS:
+            raise BudgetExceededError(
+                "a text could be read in too many ways at once",
+                remedy="Make the terminals of the grammar differ earlier.",
+            )
+        return tuple(found)
+
+    def _completed(self, stack: Stack, lexer: int) -> Stack | None:
+        """The stack after the lexeme, if it can be complete."""
+        terminal = self._label[lexer]
+        if terminal < 0:
+            return None
+        if self._ignored >> terminal & 1:
+            return stack
+        return self._parser.after(stack, terminal)
+
+    def _is_alive(self, thread: Thread) -> bool:
+        """Whether the lexeme can become something that the parser accepts."""
+        stack, lexer, _ = thread
+        return bool(self._future[lexer] & (self._parser.accepted(stack) | self._ignored))
+
+    def is_accepting(self, config: Any) -> bool:
+        """Whether the text so far is complete."""
+        if config.accepting is None:
+            config.accepting = any(self._is_complete_thread(stack, lexer) for stack, lexer, _ in config.threads)
+        return bool(config.accepting)
+
+    def _is_complete_thread(self, stack: Stack, lexer: int) -> bool:
+        after = stack if lexer in self._fresh else self._completed(stack, lexer)
+        return after is not None and bool(self._parser.accepted(after) & self._end)
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes."""
+        threads = self._start.threads
+        for i, byte in enumerate(data):
+            following = tuple(filter(self._is_alive, self._step(threads, byte)))
+            if not following:
+                return self._match(i, len(data), threads)
+            threads = following
+        return self._match(len(data), len(data), threads)
+
+    def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
+        can_end = any(self._is_complete_thread(stack, lexer) for stack, lexer, _ in threads)
+        ranges: list[tuple[int, int]] = []
+        for byte in range(256):
+            if not any(map(self._is_alive, self._step(threads, byte))):
+                continue
+            if ranges and ranges[-1][1] == byte - 1:
+                ranges[-1] = (ranges[-1][0], byte)
+            else:
+                ranges.append((byte, byte))
+        return Match(consumed, can_end and consumed == length, can_end, tuple(ranges))
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def row(self, config: Any) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        row: NDArray[np.int32] | None = config.dense
+        return row if row is not None else self._find_row(config)
+
+    def _find_row(self, config: Configuration) -> NDArray[np.int32]:
+        with self._lock:
+            known = len(self.places)
+            numbers: set[int] = set()
+            for stack, lexer, watched in config.threads:
+                self._collect(stack, lexer, watched, numbers)
+            key = (self.is_accepting(config), *sorted(numbers))
+            row = self._dense.get(key)
+            if row is None:
+                row = self._union(key)
+                if len(self._dense) >= MEMO_ROWS:
+                    self._dense.clear()
+                    for other in list(self._configs.values()):
+                        other.dense = None
+                self._dense[key] = row
+            config.dense = row
+            fresh = len(self.places) > known
+        if fresh and self.on_new_row:
+            self.on_new_row()
+        return row
+
+    def _collect(self, stack: Stack, lexer: int, watched: Watched, numbers: set[int]) -> None:
+        """The rows of a thread: of the lexeme in progress, and of what can follow it within a token."""
+        settle, parser = self.places.settle, self._parser
+        todo = [(ROOT, stack, lexer, watched)]
+        seen = set(todo)
+        while todo:
+            resume, stack, lexer, watched = todo.pop()
+            groups, ends = settle(resume, lexer, watched)
+            accepted = parser.accepted(stack) | self._ignored
+            numbers.update([row for terminals, row in groups if terminals & accepted])
+            for terminal, there, watch in ends:
+                if not accepted >> terminal & 1:
+                    continue
+                after = stack if self._ignored >> terminal & 1 else parser.after(stack, terminal)
+                if after is None:
+                    continue
+                place = there, after, self._starts[after.state], watch
+                if place not in seen:
+                    seen.add(place)
+                    todo.append(place)
+
+    def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
+        accepting, *numbers = key
+        row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
+        for number in numbers[1:]:
+            self.pool.add_to(row, number)
+        if accepting:
+            row |= self.vocabulary.eos_row
+        row.flags.writeable = False
+        return row
+
+    @property
+    def known_rows(self) -> int:
+        """How many places have been settled so far."""
+        return len(self.places)

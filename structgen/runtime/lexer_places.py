@@ -1,0 +1,175 @@
+"""What a lexeme in progress settles, whatever the parser's stack is: the tokens, by what the lexeme can become.
+
+A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state. A
+token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
+become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the rest of
+the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
+
+    settle(R, q) = groups: a set of terminals and a row each
+                   ends:   a terminal T and a resume list R' each
+
+    mask(S, q) = the rows of the groups that the stack S accepts some terminal of,
+                 and for each end whose T is accepted: mask(S after T, lexer start there) from R' on
+
+Neither depends on the stack, and both are finite tables. Where a lexeme is complete it may also go on; if it comes to be
+complete again, it has been the longer one all the time. So what begins after it *watches* the old lexeme, and
+ends where that one is complete once more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..vocabulary.vocabulary import Vocabulary
+from .grammar_tables import GrammarTables
+from .resume_lists import NOTHING, ROOT, ResumeLists
+from .rows import RowPool
+
+__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched"]
+
+#: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
+Watched: TypeAlias = tuple[int, ...]
+
+
+class End(NamedTuple):
+    """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
+
+    terminal: int
+    resume: int
+    watched: Watched
+
+
+class Settled(NamedTuple):
+    """Tokens by what the lexeme in progress at their end can become, and where lexemes end."""
+
+    groups: tuple[tuple[int, int], ...]  # a set of terminals, and a row
+    ends: tuple[End, ...]
+
+
+class LexerPlaces:
+    """Settles lexer states over one vocabulary, and remembers what it found."""
+
+    def __init__(self, tables: GrammarTables, vocabulary: Vocabulary) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.pool = RowPool(vocabulary.size)
+        self.resumes = ResumeLists()
+        self.settled: dict[tuple[int, int, Watched], Settled] = {}
+        self._grows: list[bool] = (tables.table >= 0).any(axis=1).tolist()
+        self._labels: list[int] = tables.label.tolist()
+        futures = dict.fromkeys(tables.futures)
+        self._sets = list(futures)
+        number = {each: i for i, each in enumerate(futures)}
+        self._set_of = np.array([number[each] for each in tables.futures], np.int32)
+        self._scratch: tuple[NDArray[np.int32], ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.settled)
+
+    def settle(self, resume: int, state: int, watched: Watched) -> Settled:
+        """What a lexer state settles when entered at the nodes of a resume list."""
+        key = resume, state, watched
+        found = self.settled.get(key)
+        if found is None:
+            found = self.settled[key] = self._settle(*key)
+        return found
+
+    def watch(self, state: int, watched: Watched) -> Watched:
+        """What is watched after a lexeme that ended in a state, besides what was."""
+        return tuple(sorted({*watched, state})) if self._grows[state] else watched
+
+    def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
+        nodes = self.resumes[resume]
+        walk = self._walk_slowly if len(watched) > 1 else self._walk
+        ids, states, below, below_state, below_watch = walk(nodes, state, watched)
+        groups = []
+        for number, members in _by_value(self._set_of[states], ids):
+            groups.append((self._sets[number], self._row(np.unique(members))))
+        ends: list[End] = []
+        if self._labels[state] >= 0:
+            ends.append(End(self._labels[state], resume, self.watch(state, watched)))
+        together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
+        for key, where in _by_value(together, below):
+            at, watch = key >> 32, self._watches[key & 0xFFFFFFFF]
+            ends.append(End(self._labels[at], self.resumes.add(np.unique(where)), self.watch(at, watch)))
+        return Settled(tuple(groups), tuple(ends))
+
+    def _row(self, ids: NDArray[np.int32]) -> int:
+        if len(ids) <= self.pool.longest_list:
+            return self.pool.add_ids(ids)
+        from .. import kernels
+
+        row = np.zeros(self.vocabulary.words, np.uint32)
+        kernels.flip_ids(row, ids)
+        return self.pool.add_dense(row)
+
+    #: What is watched, by the number that walks write: 0 for nothing.
+    _watches: list[Watched]
+
+    def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
+        """The kernel's walk, with at most one state to watch."""
+        from .. import kernels
+
+        trie, tables = self.vocabulary.trie, self.tables
+        size = max(len(trie.token_ids), len(trie.byte)) + 64
+        while True:
+            if self._scratch is None or len(self._scratch[0]) < size:
+                self._scratch = tuple(np.empty(size, np.int32) for _ in range(5))
+            n, m = kernels.walk_lexer(
+                trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
+                tables.class_of, tables.table, tables.label, nodes, state, watched[0] if watched else -1,
+                *self._scratch,
+            )  # fmt: skip
+            if n >= 0:
+                break
+            size *= 4
+        ids, ends, below, below_state, below_watch = self._scratch
+        seen = np.unique(below_watch[:m])
+        self._watches = [(), *((int(w),) for w in seen if w >= 0)]
+        shift = int(len(seen) > 0 and seen[0] < 0)
+        numbers = np.searchsorted(seen, below_watch[:m]) + 1 - shift
+        return ids[:n].copy(), ends[:n].copy(), below[:m].copy(), below_state[:m].copy(), numbers
+
+    def _walk_slowly(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
+        """The same in Python, whatever is watched: a lexeme within a lexeme within a lexeme, all undecided."""
+        trie, tables = self.vocabulary.trie, self.tables
+        class_of, table, labels = tables.class_of.tolist(), tables.table, self._labels
+        ids: list[int] = []
+        ends: list[int] = []
+        below: list[tuple[int, int, int]] = []
+        self._watches = [()]
+        for root in nodes.tolist():
+            at: dict[int, tuple[int, Watched]] = {int(trie.depth[root]): (state, watched)}
+            i, end = root + 1, int(trie.skip[root])
+            while i < end:
+                d, c = int(trie.depth[i]), class_of[trie.byte[i]]
+                here, watches = at[d - 1]
+                s = int(table[here, c])
+                after = tuple(w for w in (int(table[w, c]) for w in watches) if w >= 0)
+                if s < 0 or any(labels[w] >= 0 for w in after):
+                    i = int(trie.skip[i])
+                    continue
+                for t in range(int(trie.first_token[i]), int(trie.first_token[i + 1])):
+                    ids.append(int(trie.token_ids[t]))
+                    ends.append(s)
+                if labels[s] >= 0 and i + 1 < trie.skip[i]:
+                    if after not in self._watches:
+                        self._watches.append(after)
+                    below.append((i, s, self._watches.index(after)))
+                at[d] = s, after
+                i += 1
+        columns = np.array(below, np.int32).reshape(-1, 3).T
+        return np.array(ids, np.int32), np.array(ends, np.int32), columns[0], columns[1], columns[2]
+
+
+def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
+    """Things that have the same value, value by value."""
+    if not len(values):
+        return []
+    order = np.argsort(values, kind="stable")
+    values, things = values[order], things[order]
+    cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return list(zip(values[np.concatenate([[0], cuts])].tolist(), np.split(things, cuts), strict=True))
