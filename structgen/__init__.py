@@ -21,6 +21,7 @@ _HOMES = {
     "Regex": "definitions",
     "Fsm": "definitions",
     "JsonSchema": "definitions",
+    "Grammar": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -38,6 +39,7 @@ __all__ = [
     "Definition",
     "Error",
     "Fsm",
+    "Grammar",
     "Guide",
     "Index",
     "JsonSchema",
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Fsm, JsonSchema, Regex
+    from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index

@@ -14,12 +14,13 @@ import numpy as np
 
 from . import __version__
 from .budget import Budget, Meter
-from .definitions import Definition, Fsm, JsonSchema, Regex, as_definition
+from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, FormatError, VocabularyMismatchError
 from .garbage import paused
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
+from .runtime.grammar import GrammarMachine
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
@@ -100,6 +101,8 @@ def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tupl
     """The machine of a definition, without rows, and what was relaxed."""
     if isinstance(definition, JsonSchema):
         return _build_pushdown(definition, vocabulary, meter)
+    if isinstance(definition, Grammar):
+        return _build_grammar(definition, vocabulary, meter), ()
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -129,6 +132,15 @@ def _build_pushdown(
     machine = PushdownMachine(to_tables(program), vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
+
+
+def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) -> GrammarMachine:
+    from .compiler.grammar.compiler import compile_grammar
+    from .compiler.stuck import check_lexer_never_stuck
+
+    machine = GrammarMachine(compile_grammar(definition, meter), vocabulary)
+    check_lexer_never_stuck(machine)
+    return machine
 
 
 # -- the cache -----------------------------------------------------------------------------------------------
@@ -275,6 +287,7 @@ def _base_samples() -> list[Definition]:
 _KERNEL_SAMPLES: tuple[Definition, ...] = (
     *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
     JsonSchema('{"type": "string", "maxLength": 40}'),
+    Grammar('start: "ab"+ /[^a]+/'),
 )
 
 _kernels_ready = False

@@ -1,4 +1,4 @@
-"""What a user writes, as small immutable values: a `Regex`, an `Fsm` or a `JsonSchema`, later a grammar.
+"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema` or a `Grammar`.
 
 A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
 lower it. It holds no automata and does no work beyond checking its own fields.
@@ -14,6 +14,7 @@ from os import PathLike
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from .errors import DefinitionError
+from .grammar_text import imported_files, read_grammar
 from .json_text import dumps
 from .schemas import read_schema
 
@@ -27,7 +28,7 @@ class Definition(Protocol):
 
     @property
     def kind(self) -> str:
-        """``"regex"``, ``"fsm"`` or ``"json_schema"``, later ``"grammar"``: which front end lowers it."""
+        """``"regex"``, ``"fsm"``, ``"json_schema"`` or ``"grammar"``: which front end lowers it."""
         ...
 
     def canonical(self) -> str:
@@ -225,6 +226,57 @@ class JsonSchema:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
         options = [self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient]
         return f'["json_schema",{json.dumps(options, separators=(",", ":"))},{self.text}]'
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
+
+    Parameters
+    ----------
+    source:
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+    start:
+        The rule that a whole text is.
+    lexer:
+        ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
+    strict:
+        Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
+    import_paths:
+        Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, or an option without meaning. The grammar itself is read when it is compiled.
+    """
+
+    source: InitVar[Any]
+    _: KW_ONLY
+    start: str = "start"
+    lexer: str = "contextual"
+    strict: bool = False
+    import_paths: tuple[str, ...] = ()
+    text: str = field(init=False)
+    path: str = field(init=False)
+
+    kind = "grammar"
+
+    def __post_init__(self, source: Any) -> None:
+        text, path = read_grammar(source)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "import_paths", tuple(map(str, self.import_paths)))
+        _check_choice("lexer", self.lexer, ("contextual", "basic"))
+        _check_choice("strict", self.strict, (True, False))
+        if not isinstance(self.start, str) or not self.start:
+            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    def canonical(self) -> str:
+        """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
+        options = [self.start, self.lexer, self.strict]
+        imported = [[name, digest] for name, digest in imported_files(self.text, self.path, self.import_paths)]
+        return json.dumps(["grammar", options, self.text, imported], separators=(",", ":"))
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:

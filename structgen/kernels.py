@@ -1397,8 +1397,8 @@ def _popcount(word):
 
 
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, label, resume, state, watch, ids,
-               ends, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, label, resume, state, watch,
+               ids, ends, below, below_state, below_watch):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
@@ -1410,7 +1410,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     state:
         The lexer state at these nodes.
     watch:
-        A state of an earlier lexeme that must not be completed any more, or -1: where it comes to a label, the walk ends.
+        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it has a label.
     ids, ends:
         ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
     below, below_state, below_watch:

@@ -106,6 +106,7 @@ def test_asking_for_single_tokens_walks_nothing() -> None:
 def test_lazy_and_eager_agree_row_for_row() -> None:
     definition = sg.Regex(r'"(?:[^"\\]|\\.){0,50}"|[a-z]+')
     lazy, eager = (sg.compile(definition, VOCABULARY, eager=e) for e in (False, True))
+    assert isinstance(eager.machine, AutomatonMachine)
     for state in range(eager.states):
         for counter in range(0, 50, 7):
             config = state + eager.states * (counter if eager.machine.tables.live[state] >= 0 else 0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from naive import allowed_tokens, is_viable, small_vocabulary
 
 import structgen as sg
+from structgen.runtime.automaton import AutomatonMachine
 
 VOCABULARY = small_vocabulary()
 
@@ -70,6 +71,7 @@ def test_exact_along_random_walks(pattern: str) -> None:
 def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
     """Whole walks by the longest tokens, so that every count near a bound is met."""
     index = sg.compile(sg.Regex(pattern), VOCABULARY)
+    assert isinstance(index.machine, AutomatonMachine)
     assert len(index.machine.tables.loops)
     for seed in range(2):
         random_source = random.Random(seed)

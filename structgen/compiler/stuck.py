@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from ..budget import Meter
 from ..errors import VocabularyError
 from ..runtime.automaton import AutomatonMachine
+from ..runtime.grammar import GrammarMachine
 from ..runtime.pushdown import PushdownMachine
 from ..runtime.pushdown_tables import PushdownTables
+from .grammar.lookaheads import solve
 
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
@@ -165,3 +167,43 @@ def _check_configurations(machine: PushdownMachine, meter: Meter) -> None:
             f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
             remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
         )
+
+
+def check_lexer_never_stuck(machine: GrammarMachine) -> None:
+    """Raise `VocabularyError` where a lexeme needs a byte that no token is by itself to become what it could be.
+
+    What the vocabulary can then begin it can finish, byte by byte.
+    """
+    tables = machine.tables
+    spelled = np.zeros(tables.table.shape[1], np.bool_)
+    spelled[tables.class_of[machine.vocabulary.single_bytes]] = True
+    if spelled.all():
+        return
+    future = [1 << label if label >= 0 else 0 for label in tables.label.tolist()]
+    solve(future, [[t for t in row if t >= 0] for row in tables.table[:, spelled].tolist()])
+    for state in _states_met(machine):
+        possible, left = tables.futures[state], future[state]
+        if possible != left:
+            lost = possible & ~left
+            byte = int(np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(initial=255))
+            raise VocabularyError(
+                "the vocabulary cannot complete every text of this grammar",
+                where=f"terminal {tables.terminals[(lost & -lost).bit_length() - 1]}; no token is just the byte 0x{byte:02x}",
+                remedy="Use a grammar that the vocabulary can spell, or a vocabulary with all single bytes.",
+            )
+
+
+def _states_met(machine: GrammarMachine) -> list[int]:
+    """The lexer states that bytes of the vocabulary's tokens can lead to."""
+    tables = machine.tables
+    met = np.zeros(tables.table.shape[1], np.bool_)
+    met[tables.class_of[np.unique(machine.vocabulary.blob)]] = True
+    rows = tables.table[:, met].tolist()
+    todo = tables.starts.tolist()
+    seen = set(todo)
+    while todo:
+        for target in rows[todo.pop()]:
+            if target >= 0 and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return sorted(seen)

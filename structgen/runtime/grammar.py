@@ -17,16 +17,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError
+from ..budget import Meter
+from ..errors import BudgetExceededError, FormatError
+from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
 from .grammar_tables import GrammarTables, sets_of
-from .lexer_places import ROOT, LexerPlaces, Watched
+from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections
 from .parser_stack import Parser, Stack
 from .rows import RowPool
 
 #: Configurations and rows that are remembered; past that a memo starts afresh.
 MEMO_CONFIGS, MEMO_ROWS = 1 << 15, 1 << 12
+
+#: An eager compile settles so many places at most; the others are settled when they are touched.
+_MOST_PLACES = 50_000
 
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 8
@@ -56,10 +61,18 @@ class GrammarMachine:
     Safe to use from several threads.
     """
 
-    def __init__(self, tables: GrammarTables, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        tables: GrammarTables,
+        vocabulary: Vocabulary,
+        places: LexerPlaces | None = None,
+        *,
+        filled: bool = False,
+    ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        self.places = LexerPlaces(tables, vocabulary)
+        self.places = places if places is not None else LexerPlaces(tables, vocabulary)
+        self._filled = filled
         self.on_new_row: Callable[[], None] | None = None
         self._parser = Parser(tables)
         self._bytes = vocabulary.bytes
@@ -258,3 +271,68 @@ class GrammarMachine:
     def known_rows(self) -> int:
         """How many places have been settled so far."""
         return len(self.places)
+
+    def is_complete(self) -> bool:
+        """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
+        return False
+
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self._filled
+
+    def fill(
+        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
+    ) -> None:
+        """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
+        following = self._following()
+        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self._label))]
+        seen = set(todo)
+        for done, place in enumerate(todo):  # grows as it goes
+            if done >= _MOST_PLACES:
+                break
+            if done % 64 == 0:
+                progress("token maps", done, len(todo))
+                if meter:
+                    meter.check_time("token maps")
+                    meter.check_memory(self.pool.nbytes, "token rows")
+            for terminal, resume, watch in self.places.settle(*place).ends:
+                for state in following[terminal]:
+                    after = resume, state, watch
+                    if after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+        progress("token maps", len(todo), len(todo))
+        self.pool.compact()
+        self._filled = True
+
+    def _following(self) -> list[list[int]]:
+        """By terminal: the lexer states that can be the first after it."""
+        found: list[set[int]] = [set() for _ in range(self.tables.end + 1)]
+        for _, terminal, target in self.tables.shift.tolist():
+            found[terminal].add(self._starts[target])
+        return [
+            sorted(self._fresh) if self._ignored >> terminal & 1 else sorted(starts)
+            for terminal, starts in enumerate(found)
+        ]
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section."""
+        return {"filled": self._filled}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md); nothing is kept elsewhere."""
+        with self._lock:
+            return self.tables.to_sections() | to_sections(self.places)
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> GrammarMachine:
+        """A machine over stored arrays, after a check of every index. Raises `FormatError`."""
+        filled = meta.get("filled")
+        if type(filled) is not bool:
+            raise FormatError("the meta section does not say whether all rows are there", where=where)
+        tables = GrammarTables.from_sections(sections, where)
+        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), filled=filled)

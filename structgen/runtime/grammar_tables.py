@@ -5,11 +5,16 @@ The readable forms are `structgen.compiler.grammar.lalr.Lalr` and `structgen.com
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import FormatError
+from .container import smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,9 @@ class GrammarTables:
     before: NDArray[np.uint32]
     terminals: tuple[str, ...]
 
+    #: The parser's first state.
+    start = 0
+
     @property
     def states(self) -> int:
         """Number of lexer and parser states together."""
@@ -65,9 +73,7 @@ class GrammarTables:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.class_of, self.table, self.label, self.future, self.starts, self.context, self.ignored,
-                  self.shift, self.goto, self.reduce, self.before)  # fmt: skip
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self.to_sections().values())
 
     @cached_property
     def futures(self) -> list[int]:
@@ -78,6 +84,83 @@ class GrammarTables:
     def end(self) -> int:
         """The number of the end of the text, as a terminal."""
         return len(self.terminals)
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md)."""
+        names = "\n".join(self.terminals).encode()
+        return {
+            "lex_class": self.class_of,
+            "lex_table": smallest(self.table + 1),
+            "lex_label": smallest(self.label + 1),
+            "lex_future": self.future,
+            "lex_start": smallest(self.starts),
+            "lr_context": smallest(self.context),
+            "lr_ignored": self.ignored,
+            "lr_shift": self.shift,
+            "lr_goto": self.goto,
+            "lr_reduce": self.reduce,
+            "lr_before": self.before,
+            "terminals": np.frombuffer(names, np.uint8),
+        }
+
+    @classmethod
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], where: str) -> GrammarTables:
+        """Read `to_sections`, after a check of every index in them. Raises `FormatError`."""
+        own = {name: sections.get(name) for name in _SECTIONS}
+        if any(section is None or section.dtype.kind not in "ui" for section in own.values()):
+            raise FormatError("a section of the grammar's tables is missing", where=where)
+        found = {name: section for name, section in own.items() if section is not None}
+        if any(found[name].ndim != dimensions for name, dimensions in _SECTIONS.items()):
+            raise FormatError("the grammar's tables have another shape", where=where)
+        try:
+            terminals = tuple(found["terminals"].tobytes().decode().split("\n"))
+        except UnicodeDecodeError as error:
+            raise FormatError("the names of the terminals are damaged", where=where) from error
+        tables = cls(
+            class_of=found["lex_class"].astype(np.uint8),
+            table=found["lex_table"].astype(np.int32) - 1,
+            label=found["lex_label"].astype(np.int32) - 1,
+            future=found["lex_future"].astype(np.uint32),
+            starts=found["lex_start"].astype(np.int32),
+            context=found["lr_context"].astype(np.int32),
+            ignored=found["lr_ignored"].astype(np.uint32),
+            shift=found["lr_shift"].astype(np.int32),
+            goto=found["lr_goto"].astype(np.int32),
+            reduce=found["lr_reduce"].astype(np.int32),
+            before=found["lr_before"].astype(np.uint32),
+            terminals=terminals,
+        )
+        if not tables._is_sound():
+            raise FormatError("the grammar's tables point outside themselves", where=where)
+        return tables
+
+    def _is_sound(self) -> bool:
+        lexer, parser, words = len(self.label), len(self.context), -(-(self.end + 1) // 32)
+        return bool(
+            lexer and parser and len(self.starts)
+            and len(self.class_of) == 256 and self.table.shape == (lexer, int(self.class_of.max()) + 1)
+            and self.table.max() < lexer and self.label.max() < self.end
+            and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
+            and len(self.ignored) == words
+            and _within(self.starts, lexer) and _within(self.context, len(self.starts))
+            and self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
+            and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
+            and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
+            and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+        )  # fmt: skip
+
+
+#: The sections of a grammar's tables, and their dimensions.
+_SECTIONS = {
+    "lex_class": 1, "lex_table": 2, "lex_label": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
+    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "terminals": 1,
+}  # fmt: skip
+
+
+def _within(values: NDArray[Any], bound: int) -> bool:
+    return not len(values) or (int(values.min()) >= 0 and int(values.max()) < bound)
 
 
 def words_of(sets: list[int], members: int) -> NDArray[np.uint32]:

@@ -15,16 +15,18 @@ from ..errors import FormatError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import AutomatonMachine, Match
 from .container import Buffer, pack, unpack
+from .grammar import GrammarMachine
 from .pushdown import PushdownMachine
 
 #: The machines behind indexes; what guides need of them is `structgen.runtime.machine.Machine`.
-AnyMachine = AutomatonMachine | PushdownMachine
+AnyMachine = AutomatonMachine | PushdownMachine | GrammarMachine
 
 #: Which machine reads the sections of which kind of index.
-MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine]] = {
+MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[GrammarMachine]] = {
     "regex": AutomatonMachine,
     "fsm": AutomatonMachine,
     "json_schema": PushdownMachine,
+    "grammar": GrammarMachine,
 }
 
 

@@ -18,13 +18,17 @@ ends where that one is complete once more.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
-from .grammar_tables import GrammarTables
+from .container import smallest
+from .grammar_tables import GrammarTables, sets_of, words_of
+from .pushdown_tables import partitions
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool
 
@@ -52,13 +56,19 @@ class Settled(NamedTuple):
 class LexerPlaces:
     """Settles lexer states over one vocabulary, and remembers what it found."""
 
-    def __init__(self, tables: GrammarTables, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        tables: GrammarTables,
+        vocabulary: Vocabulary,
+        pool: RowPool | None = None,
+        resumes: ResumeLists | None = None,
+    ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        self.pool = RowPool(vocabulary.size)
-        self.resumes = ResumeLists()
+        self.pool = pool if pool is not None else RowPool(vocabulary.size)
+        self.resumes = resumes if resumes is not None else ResumeLists()
         self.settled: dict[tuple[int, int, Watched], Settled] = {}
-        self._grows: list[bool] = (tables.table >= 0).any(axis=1).tolist()
+        self._grows: list[bool] = np.any(tables.table >= 0, axis=1).tolist()
         self._labels: list[int] = tables.label.tolist()
         futures = dict.fromkeys(tables.futures)
         self._sets = list(futures)
@@ -163,6 +173,89 @@ class LexerPlaces:
                 i += 1
         columns = np.array(below, np.int32).reshape(-1, 3).T
         return np.array(ids, np.int32), np.array(ends, np.int32), columns[0], columns[1], columns[2]
+
+
+def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
+    """The sections of the file format: settled places, with their groups and ends, by number of what is watched."""
+    watches: dict[Watched, int] = {}
+    sets: dict[int, int] = {}
+    columns: list[list[int]] = [[] for _ in range(3)]
+    groups: list[tuple[int, int]] = []
+    ends: list[tuple[int, int, int]] = []
+    group_start, end_start = [0], [0]
+    for (resume, state, watched), settled in places.settled.items():
+        for column, value in zip(columns, (resume, state, watches.setdefault(watched, len(watches))), strict=True):
+            column.append(value)
+        groups += ((sets.setdefault(terminals, len(sets)), row) for terminals, row in settled.groups)
+        ends += ((e.terminal, e.resume, watches.setdefault(e.watched, len(watches))) for e in settled.ends)
+        group_start.append(len(groups))
+        end_start.append(len(ends))
+    return {
+        "pl_resume": smallest(np.array(columns[0], np.int64)),
+        "pl_state": smallest(np.array(columns[1], np.int64)),
+        "pl_watch": smallest(np.array(columns[2], np.int64)),
+        "pl_groups": smallest(np.array(group_start)),
+        "pl_group": smallest(np.array(groups, np.int64).reshape(-1, 2)),
+        "pl_ends": smallest(np.array(end_start)),
+        "pl_end": smallest(np.array(ends, np.int64).reshape(-1, 3)),
+        "pl_sets": words_of(list(sets), places.tables.end + 1),
+        "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
+        "pl_watched": smallest(np.array([state for watch in watches for state in watch], np.int64)),
+        **places.pool.to_sections(),
+        **places.resumes.to_sections(),
+    }
+
+
+def from_sections(
+    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], where: str
+) -> LexerPlaces:
+    """Read `to_sections`, after a check of every index. Raises `FormatError`."""
+    resumes = ResumeLists.from_sections(sections, vocabulary, where)
+    pool = RowPool.from_sections(vocabulary.size, sections, where, shared=0)
+    places = LexerPlaces(tables, vocabulary, pool, resumes)
+    states = len(tables.label)
+    watched = _column(sections, "pl_watched", states, where)
+    watch_starts = _starts(sections, "pl_watches", len(watched), where)
+    watches = [tuple(watched[i:j]) for i, j in pairwise(watch_starts)]
+    words = sections.get("pl_sets")
+    if words is None or words.dtype != np.uint32 or words.ndim != 2:
+        raise FormatError("the sets of terminals are damaged", where=where)
+    sets = sets_of(words)
+    set_of, row = (_column(sections, "pl_group", bound, where, k) for k, bound in enumerate((len(sets), len(pool))))
+    bounds = (tables.end, len(resumes), len(watches))
+    terminal, there, watch = (_column(sections, "pl_end", bound, where, k) for k, bound in enumerate(bounds))
+    groups = [(sets[number], each) for number, each in zip(set_of, row, strict=True)]
+    ends = [End(t, r, watches[w]) for t, r, w in zip(terminal, there, watch, strict=True)]
+    keys = zip(
+        _column(sections, "pl_resume", len(resumes), where), _column(sections, "pl_state", states, where),
+        _column(sections, "pl_watch", len(watches), where), strict=False,
+    )  # fmt: skip
+    spans = zip(
+        pairwise(_starts(sections, "pl_groups", len(groups), where)),
+        pairwise(_starts(sections, "pl_ends", len(ends), where)), strict=False,
+    )  # fmt: skip
+    for (resume, state, number), ((a, b), (c, d)) in zip(keys, spans, strict=False):
+        places.settled[resume, state, watches[number]] = Settled(tuple(groups[a:b]), tuple(ends[c:d]))
+    return places
+
+
+def _column(sections: dict[str, NDArray[Any]], name: str, bound: int, where: str, k: int | None = None) -> list[int]:
+    """A column of a stored table, each value below its bound."""
+    column = sections.get(name)
+    if k is not None and column is not None:
+        column = column[:, k] if column.ndim == 2 and k < column.shape[1] else None
+    if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
+        raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
+    found: list[int] = column.tolist()
+    return found
+
+
+def _starts(sections: dict[str, NDArray[Any]], name: str, total: int, where: str) -> list[int]:
+    starts = sections.get(name)
+    if starts is None or starts.ndim != 1 or starts.dtype.kind != "u" or not partitions(starts, total):
+        raise FormatError(f"section {name!r} is missing or damaged", where=where)
+    found: list[int] = starts.tolist()
+    return found
 
 
 def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:

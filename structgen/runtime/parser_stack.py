@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..errors import BudgetExceededError
+from ..errors import BudgetExceededError, FormatError
 from .grammar_tables import GrammarTables, sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
@@ -112,11 +112,13 @@ class Parser:
         return here
 
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
-        here = stack
+        here: Stack | None = stack
         for _ in range(length):
-            assert here.below is not None
-            here = here.below
-        return self._push(here, self._gotos[here.state][origin])
+            here = here and here.below
+        target = None if here is None else self._gotos[here.state].get(origin)
+        if here is None or target is None:
+            raise FormatError("the parser's tables contradict themselves")
+        return self._push(here, target)
 
     @staticmethod
     def _push(stack: Stack, state: int) -> Stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...budget import Meter
+from ...definitions import Grammar
 from ...errors import EmptyLanguageError
 from ...runtime.grammar_tables import GrammarTables, words_of
 from . import conflicts, lalr, scanner
@@ -63,9 +64,13 @@ def compile_rules(grammar: ContextFreeGrammar, meter: Meter, *, lexer: str = "co
     )
 
 
-def compile_grammar(text: str, start: str, meter: Meter, *, lexer: str = "contextual", strict: bool = False) -> GrammarTables:
+def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
-    return compile_rules(load(text, start, meter), meter, lexer=lexer, strict=strict)
+    rules = load(
+        definition.text, definition.start, meter,
+        source=definition.path or "<grammar>", import_paths=definition.import_paths,
+    )  # fmt: skip
+    return compile_rules(rules, meter, lexer=definition.lexer, strict=definition.strict)
 
 
 def _ignored(grammar: ContextFreeGrammar) -> int:

@@ -6,18 +6,26 @@ Lark takes care of the whole syntax: EBNF, repeats, templates, aliases, prioriti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...budget import Meter
-from ...errors import BudgetExceededError, DefinitionError
+from ...errors import BudgetExceededError, DefinitionError, StructgenError
 from .rules import ContextFreeGrammar, Rule, Terminal
 
 #: Groups that may be open at once in a grammar's text: Lark walks what it read by recursion.
 _MOST_OPEN = 60
 
 
-def load(text: str, start: str, meter: Meter, *, source: str = "<grammar>", import_paths: Sequence[str] = ()) -> ContextFreeGrammar:
+def load(
+    text: str,
+    start: str,
+    meter: Meter,
+    *,
+    source: str = "<grammar>",
+    import_paths: Sequence[str] = (),
+    declared: Collection[str] = (),
+) -> ContextFreeGrammar:
     """Read a grammar in Lark's syntax.
 
     Parameters
@@ -26,6 +34,8 @@ def load(text: str, start: str, meter: Meter, *, source: str = "<grammar>", impo
         The file that the text is from; relative imports are looked for beside it.
     import_paths:
         Folders in which absolute imports are looked for, besides Lark's own grammars.
+    declared:
+        Terminals that the grammar may declare without a definition; they have no pattern.
 
     Raises
     ------
@@ -39,11 +49,14 @@ def load(text: str, start: str, meter: Meter, *, source: str = "<grammar>", impo
 
     _check_nesting(text, min(meter.budget.depth, _MOST_OPEN))
     try:
-        loaded, _ = load_grammar(text, source, list(import_paths), False)
+        loaded, _ = load_grammar(  # type: ignore[no-untyped-call]
+            text, source, list(import_paths), False
+        )
         meter.check_time("loading the grammar")
         if start not in {name for name, *_ in loaded.rule_defs}:
             raise DefinitionError(f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=...")
         terminals, rules, ignored = loaded.compile([start], set())
+        terminals.sort(key=_order)
     except UnexpectedInput as error:
         raise DefinitionError(_first_line(error), where=f"line {error.line}, column {error.column}") from error
     except (GrammarError, LarkError, OSError) as error:
@@ -52,14 +65,19 @@ def load(text: str, start: str, meter: Meter, *, source: str = "<grammar>", impo
         raise BudgetExceededError(
             "the grammar is nested too deeply", remedy="Give inner groups rules of their own."
         ) from error
+    except StructgenError:
+        raise
+    except Exception as error:  # of `re`, or an assertion: Lark does not foresee all that a text can hold
+        raise DefinitionError(f"the grammar does not load: {_first_line(error)}") from error
     meter.check_time("loading the grammar")
+    used = {symbol.name for rule in rules for symbol in rule.expansion}
     found = ContextFreeGrammar(
         start,
         tuple(
             Rule(rule.origin.name, tuple(symbol.name for symbol in rule.expansion), rule.options.priority or 0)
             for rule in rules
         ),
-        tuple(map(_terminal, sorted(terminals, key=_order))),
+        (*map(_terminal, terminals), *(Terminal(name, None) for name in sorted(set(declared) & used))),
         tuple(ignored),
     )
     _check_defined(found)

@@ -1,0 +1,231 @@
+"""Grammars from end to end, judged by Lark: every mask by every token, and texts in both directions."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from grammars import GRAMMARS, JSON, STATEMENTS
+from lark import Lark
+from lark.exceptions import LarkError
+
+import structgen as sg
+from structgen.runtime import lexer_places
+from structgen.runtime.grammar import GrammarMachine
+
+each_grammar = pytest.mark.parametrize("name", GRAMMARS)
+each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
+
+
+@cache
+def lark(name: str, lexer: str) -> Lark:
+    return Lark(GRAMMARS[name][0], parser="lalr", lexer=lexer)
+
+
+def parses(name: str, lexer: str, text: str) -> bool:
+    try:
+        lark(name, lexer).parse(text)
+    except LarkError:
+        return False
+    return True
+
+
+def small_vocabulary(name: str, seed: int) -> sg.Vocabulary:
+    """All bytes of the grammar's letters, and random strings of them; some end inside a character."""
+    random, letters = Random(seed), GRAMMARS[name][1]
+    tokens: list[bytes | None] = [bytes([b]) for b in sorted(set(letters.encode()))]
+    tokens += ["".join(random.choices(letters, k=random.randint(2, 6))).encode() for _ in range(150)]
+    tokens += [token[:-1] for token in tokens if token and token[-1] > 127][:5]
+    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+
+
+def compiled(name: str, lexer: str, vocabulary: sg.Vocabulary, eager: bool = False) -> sg.Index:
+    return sg.compile(sg.Grammar(GRAMMARS[name][0], lexer=lexer), vocabulary, eager=eager)
+
+
+def allowed(guide: sg.Guide) -> list[int]:
+    row = guide.bitmask()
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
+
+
+def walk(index: sg.Index, random: Random, steps: int) -> list[tuple[sg.Guide, bytes]]:
+    """A guide before each token of a random walk, and after the last, with the text so far."""
+    guide, text = sg.Guide(index), b""
+    seen = [(guide.fork(), text)]
+    for _ in range(steps):
+        ids = [t for t in allowed(guide) if t not in index.vocabulary.eos_ids]
+        if not ids:
+            break
+        token = random.choice(ids)
+        text += index.vocabulary.token(token) or b""
+        assert guide.advance(token)
+        seen.append((guide.fork(), text))
+    return seen
+
+
+@each_grammar
+@each_lexer
+@pytest.mark.parametrize("seed", range(2))
+def test_masks_and_ends_of_random_walks(name: str, lexer: str, seed: int) -> None:
+    random, vocabulary = Random(seed), small_vocabulary(name, seed)
+    index = compiled(name, lexer, vocabulary)
+    ended = 0
+    for _ in range(12):
+        for guide, text in walk(index, random, 20):
+            assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)], text
+            assert guide.is_accepting() == parses(name, lexer, text.decode("utf-8", "replace")), text
+            assert allowed(guide), f"stuck after {text!r}"
+            ended += guide.is_accepting()
+    assert ended
+
+
+@each_grammar
+@each_lexer
+def test_texts_are_judged_as_lark_does(name: str, lexer: str) -> None:
+    random, letters = Random(name + lexer), GRAMMARS[name][1]
+    index = compiled(name, lexer, small_vocabulary(name, 0))
+    judged = {False: 0, True: 0}
+    for _ in range(60):
+        whole = walk(index, random, 15)[-1][1].decode("utf-8", "ignore")
+        for _ in range(12):
+            text = list(whole[: random.randint(0, len(whole))])
+            for _ in range(random.randint(0, 3)):
+                at = random.randint(0, len(text))
+                text[at : at + random.randint(0, 1)] = random.choice(["", random.choice(letters)])
+            changed = "".join(text)
+            verdict = parses(name, lexer, changed)
+            found = index.match(changed.encode())
+            assert found.accepted == verdict, changed
+            judged[verdict] += 1
+            if verdict:  # every prefix of what Lark parses is let through, in whatever tokens
+                assert found.consumed == len(changed.encode())
+    assert min(judged.values()) > 10, judged
+
+
+@each_grammar
+def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) -> None:
+    vocabulary = small_vocabulary(name, 1)
+    lazy, eager = compiled(name, "contextual", vocabulary), compiled(name, "contextual", vocabulary, eager=True)
+    saved = tmp_path / "grammar.sgx"
+    eager.save(saved)
+    definition = sg.Grammar(GRAMMARS[name][0])
+    with sg.Cache(tmp_path / "cache") as cache:
+        sg.compile(definition, vocabulary, cache=cache)
+        cached = sg.compile(definition, vocabulary, cache=cache)
+    assert cached.origin == "cache"
+    again = sg.Index.load(saved, vocabulary)
+    assert again.to_bytes() == eager.to_bytes()
+    for guide, text in walk(lazy, Random(3), 25):
+        for index in (eager, again, cached):
+            assert index.match(text).consumed == len(text)
+        others = [sg.Guide(index) for index in (eager, again, cached)]
+        for other in others:
+            for byte in text:
+                token = next(t for t in range(vocabulary.size) if vocabulary.token(t) == bytes([byte]))
+                assert other.advance(token)
+            assert allowed(other) == allowed(guide), text
+
+
+def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk in Python, for places that watch two lexemes, does what the kernel does for those that watch one."""
+    vocabulary = small_vocabulary("undecided", 5)
+    index = compiled("undecided", "basic", vocabulary)
+    expected = [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)]
+    monkeypatch.setattr(lexer_places.LexerPlaces, "_walk", lexer_places.LexerPlaces._walk_slowly)
+    index = compiled("undecided", "basic", vocabulary)
+    assert [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)] == expected
+
+
+def test_a_stack_decides_where_lookaheads_promise_too_much() -> None:
+    vocabulary = sg.Vocabulary.from_bytes(
+        [b"a", b"x", b"y", b"d", b"c", b"yc", b"yd", b"xyd", b"b", None], eos_ids=[9]
+    )
+    guide = sg.Guide(compiled("merged", "contextual", vocabulary))
+    assert guide.advance(0)
+    assert guide.advance(1)
+    assert guide.advance(2)
+    assert allowed(guide) == [2, 4, 5], "after a x y: more y, or c; the d would do after b"
+
+
+def test_long_texts_cost_nesting_and_not_length() -> None:
+    vocabulary = small_vocabulary("statements", 0)
+    index = sg.compile(sg.Grammar(STATEMENTS), vocabulary, eager=False)
+    assert isinstance(index.machine, GrammarMachine)
+    guide = sg.Guide(index)
+    tokens = {vocabulary.token(t): t for t in range(vocabulary.size)}
+    for _ in range(3000):
+        for byte in b"x=1;":
+            assert guide.advance(tokens[bytes([byte])])
+    assert len(index.machine._configs) < 100
+
+
+def test_deep_nesting_costs_no_recursion() -> None:
+    vocabulary = small_vocabulary("json", 0)
+    index = sg.compile(sg.Grammar(JSON), vocabulary, eager=False)
+    depth = 20_000
+    assert index.match(b"[" * depth + b"]" * depth).accepted
+    assert not index.match(b"[" * depth + b"]" * (depth - 1)).accepted
+
+
+# -- bad grammars --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("start: (", sg.errors.DefinitionError, "line 1"),
+        ("start: b", sg.errors.DefinitionError, "b"),
+        ("begin: \"a\"", sg.errors.DefinitionError, "no rule 'start'"),
+        ("start: A\nA: /a*/", sg.errors.DefinitionError, "empty string"),
+        ("start: A\nA: /(a/", sg.errors.DefinitionError, "missing"),
+        ("start: A\nA: /a(?!a)b(?!c)/", sg.errors.UnsupportedError, "beyond the end of its terminal"),
+        ("start: A\nA: /(a)\\1/", sg.errors.UnsupportedError, "terminal A"),
+        ("start: A\nA: /[^\\s\\S]/", sg.errors.DefinitionError, "matches nothing"),
+        ("start: start \"a\"", sg.errors.EmptyLanguageError, "start"),
+        ("start: a | b\na: \"x\"\nb: \"x\"", sg.errors.DefinitionError, "before .END: reduce 'a: X' or"),
+        ("start: A\n%declare A", sg.errors.DefinitionError, "declared"),
+        ("start: A\n%import nowhere.A", sg.errors.DefinitionError, "nowhere"),
+        ("start: " + "(" * 60_000 + "\"a\"" + ")" * 60_000, sg.errors.BudgetExceededError, "nested"),
+        ("start: " + "(" * 900 + "\"a\"" + ")" * 900, sg.errors.StructgenError, ""),
+        ("start: \"a\"~1..100000000", sg.errors.StructgenError, ""),
+        ("start: A\nA: /a{1,100000000}/", sg.errors.BudgetExceededError, ""),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)  # fmt: skip
+def test_bad_grammars(text: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message.replace("$", r"\$")):
+        sg.compile(sg.Grammar(text), small_vocabulary("arithmetic", 0), budget=sg.Budget(seconds=10))
+
+
+def test_strict_grammars_refuse_what_is_shifted() -> None:
+    vocabulary = small_vocabulary("statements", 0)
+    text = 'start: s\ns: "i" s | "i" s "e" s | "x"'
+    sg.compile(sg.Grammar(text), sg.Vocabulary.from_bytes([b"i", b"e", b"x", None], eos_ids=[3]))
+    with pytest.raises(sg.errors.DefinitionError, match="after I X, before E: reduce 's: I s' or shift"):
+        sg.compile(sg.Grammar(text, strict=True), vocabulary)
+
+
+def test_vocabularies_that_cannot_spell() -> None:
+    vocabulary = sg.Vocabulary.from_bytes([b"1", b"+", None], eos_ids=[2])
+    with pytest.raises(sg.errors.VocabularyError, match="0x"):
+        sg.compile(sg.Grammar(GRAMMARS["arithmetic"][0]), vocabulary)
+
+
+def test_grammars_from_files_and_their_imports(tmp_path: Path) -> None:
+    (tmp_path / "inner.lark").write_text('word: "a" | "b"\n')
+    file = tmp_path / "outer.lark"
+    file.write_text('%import .inner.word\nstart: word "!"\n')
+    vocabulary = sg.Vocabulary.from_bytes([b"a", b"b", b"c", b"!", None], eos_ids=[4])
+    definition = sg.Grammar(file)
+    index = sg.compile(definition, vocabulary)
+    assert index.match(b"a!").accepted
+    assert not index.match(b"c!").accepted
+    before = definition.canonical()
+    (tmp_path / "inner.lark").write_text('word: "a" | "c"\n')
+    assert sg.Grammar(file).canonical() != before, "an import is part of what a definition means"
+    assert sg.compile(sg.Grammar(file), vocabulary).match(b"c!").accepted
+    with pytest.raises(sg.errors.DefinitionError, match="cannot be read"):
+        sg.Grammar(tmp_path / "missing.lark")
