@@ -26,9 +26,10 @@ from .grammar_tables import GrammarTables, sets_of
 from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections
 from .parser_stack import Parser, Stack
 from .rows import RowPool
+from .stack_masks import StackMasks
 
-#: Configurations and rows that are remembered; past that a memo starts afresh.
-MEMO_CONFIGS, MEMO_ROWS = 1 << 15, 1 << 12
+#: Configurations that are remembered; past that a memo starts afresh.
+MEMO_CONFIGS = 1 << 15
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
@@ -86,7 +87,9 @@ class GrammarMachine:
         self._starts = [int(tables.starts[c]) for c in tables.context.tolist()]  # by parser state
         self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
-        self._dense: dict[Any, NDArray[np.int32]] = {}
+        self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
+        self._generation = 0
+        self.masks = StackMasks(self.places, self._parser, self._ignored)
         self._lock = threading.RLock()
         start = self._parser.start
         self._start = self._config(((start, self._starts[start.state], ()),))
@@ -169,12 +172,12 @@ class GrammarMachine:
             return None
         if self._ignored >> terminal & 1:
             return stack
-        return self._parser.after(stack, terminal)
+        return self._parser.after(stack, terminal).stack
 
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
         stack, lexer, _ = thread
-        return bool(self._future[lexer] & (self._parser.accepted(stack) | self._ignored))
+        return bool(self._future[lexer] & (self._parser.accepted(stack).terminals | self._ignored))
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
@@ -184,7 +187,7 @@ class GrammarMachine:
 
     def _is_complete_thread(self, stack: Stack, lexer: int) -> bool:
         after = stack if lexer in self._fresh else self._completed(stack, lexer)
-        return after is not None and bool(self._parser.accepted(after) & self._end)
+        return after is not None and bool(self._parser.accepted(after).terminals & self._end)
 
     def match(self, data: bytes) -> Match:
         """Follow a text byte by byte, as far as it goes."""
@@ -218,54 +221,37 @@ class GrammarMachine:
     def _find_row(self, config: Configuration) -> NDArray[np.int32]:
         with self._lock:
             known = len(self.places)
-            numbers: set[int] = set()
-            for stack, lexer, watched in config.threads:
-                self._collect(stack, lexer, watched, numbers)
-            key = (self.is_accepting(config), *sorted(numbers))
-            row = self._dense.get(key)
-            if row is None:
-                row = self._union(key)
-                if len(self._dense) >= MEMO_ROWS:
-                    self._dense.clear()
-                    for other in list(self._configs.values()):
-                        other.dense = None
-                self._dense[key] = row
+            accepting = self.is_accepting(config)
+            rows = [
+                self.masks.row(stack, lexer, watched, self._starts)
+                for stack, lexer, watched in config.threads
+            ]
+            row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
+            if self._generation != self.masks.generation:
+                self._generation = self.masks.generation
+                self._unions.clear()
+                for other in list(self._configs.values()):
+                    other.dense = None
             config.dense = row
             fresh = len(self.places) > known
         if fresh and self.on_new_row:
             self.on_new_row()
         return row
 
-    def _collect(self, stack: Stack, lexer: int, watched: Watched, numbers: set[int]) -> None:
-        """The rows of a thread: of the lexeme in progress, and of what can follow it within a token."""
-        settle, parser = self.places.settle, self._parser
-        todo = [(ROOT, stack, lexer, watched)]
-        seen = set(todo)
-        while todo:
-            resume, stack, lexer, watched = todo.pop()
-            groups, ends = settle(resume, lexer, watched)
-            accepted = parser.accepted(stack) | self._ignored
-            numbers.update([row for terminals, row in groups if terminals & accepted])
-            for terminal, there, watch in ends:
-                if not accepted >> terminal & 1:
-                    continue
-                after = stack if self._ignored >> terminal & 1 else parser.after(stack, terminal)
-                if after is None:
-                    continue
-                place = there, after, self._starts[after.state], watch
-                if place not in seen:
-                    seen.add(place)
-                    todo.append(place)
-
-    def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
-        accepting, *numbers = key
-        row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
-        for number in numbers[1:]:
-            self.pool.add_to(row, number)
-        if accepting:
-            row |= self.vocabulary.eos_row
-        row.flags.writeable = False
-        return row
+    def _union(self, rows: list[NDArray[np.int32]], accepting: bool) -> NDArray[np.int32]:
+        """The row of several threads, with EOS ids where the text may end; the same for the same rows."""
+        key = (accepting, *map(id, rows))
+        known = self._unions.get(key)
+        if known is None:
+            row = rows[0].copy()
+            for other in rows[1:]:
+                row |= other
+            if accepting:
+                row |= self.vocabulary.eos_row
+            row.flags.writeable = False
+            self.masks.note(row.nbytes)
+            known = self._unions[key] = row, rows  # which keeps them, and so their identities
+        return known[0]
 
     @property
     def known_rows(self) -> int:

@@ -3,11 +3,15 @@
 A stack is a chain of parser states. Equal stacks are the same object, so what a stack accepts is worked out once, and a step
 that was made before is a look-up. In programs the same few stacks come again and again: a list of statements
 is one state, however long the list.
+
+Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack with
+the same states on top.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import BudgetExceededError, FormatError
 from .grammar_tables import GrammarTables, sets_of
@@ -16,16 +20,31 @@ from .grammar_tables import GrammarTables, sets_of
 _MOST_REDUCTIONS = 1_000_000
 
 
-class Stack:
-    """A parser state on top of another stack, or of nothing."""
+class Accepted(NamedTuple):
+    """The terminals that may come next, as a set, and the depth of the lowest state that was looked at."""
 
-    __slots__ = ("above", "accepted", "after", "below", "state")
+    terminals: int
+    looked: int
+
+
+class After(NamedTuple):
+    """The stack after a terminal, None where it can't come, and the depth of the lowest state that was looked at."""
+
+    stack: Stack | None
+    looked: int
+
+
+class Stack:
+    """A parser state on top of another stack, or of nothing; the lowest state has depth 0."""
+
+    __slots__ = ("above", "accepted", "after", "below", "depth", "state")
 
     def __init__(self, state: int, below: Stack | None) -> None:
         self.state, self.below = state, below
+        self.depth: int = 0 if below is None else below.depth + 1
         self.above: dict[int, Stack] = {}
-        self.accepted: int | None = None  # a set of terminals
-        self.after: dict[int, Stack | None] = {}  # by terminal
+        self.accepted: Accepted | None = None
+        self.after: dict[int, After] = {}  # by terminal
 
     def states(self) -> Iterator[int]:
         """The states, the top first."""
@@ -33,6 +52,16 @@ class Stack:
         while stack is not None:
             yield stack.state
             stack = stack.below
+
+    def top(self, count: int) -> tuple[int, ...]:
+        """The uppermost states, the top first; fewer where there are no more."""
+        found = []
+        stack: Stack | None = self
+        while stack is not None and count:
+            found.append(stack.state)
+            stack = stack.below
+            count -= 1
+        return tuple(found)
 
 
 class Parser:
@@ -59,8 +88,8 @@ class Parser:
         #: The stack before the first terminal.
         self.start = Stack(0, None)
 
-    def accepted(self, stack: Stack) -> int:
-        """The terminals that may come next, as a set; exact, where lookaheads alone promise too much."""
+    def accepted(self, stack: Stack) -> Accepted:
+        """The terminals that may come next; exact, where lookaheads alone promise too much."""
         if stack.accepted is not None:
             return stack.accepted
         todo = [stack]
@@ -69,15 +98,16 @@ class Parser:
             if here.accepted is not None:
                 todo.pop()
                 continue
-            found, missing = self._shifted[here.state], []
+            found, looked, missing = self._shifted[here.state], here.depth, []
             for length, origin, terminals in self._reductions[here.state]:
                 reduced = self._reduce(here, length, origin)
                 if reduced.accepted is None:
                     missing.append(reduced)
                 else:
-                    found |= terminals & reduced.accepted
+                    found |= terminals & reduced.accepted.terminals
+                    looked = min(looked, reduced.depth - 1, reduced.accepted.looked)
             if not missing:
-                here.accepted = found
+                here.accepted = Accepted(found, looked)
                 todo.pop()
             elif len(todo) > _MOST_REDUCTIONS:
                 raise _endless()
@@ -86,30 +116,29 @@ class Parser:
         assert stack.accepted is not None
         return stack.accepted
 
-    def after(self, stack: Stack, terminal: int) -> Stack | None:
-        """The stack after a terminal; None where it can't come."""
-        try:
-            return stack.after[terminal]
-        except KeyError:
-            pass
-        here: Stack | None = stack
+    def after(self, stack: Stack, terminal: int) -> After:
+        """The stack after a terminal."""
+        known = stack.after.get(terminal)
+        if known is not None:
+            return known
+        here, looked = stack, stack.depth
         for _ in range(_MOST_REDUCTIONS):
-            assert here is not None
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                here = self._push(here, target)
+                found = After(self._push(here, target), looked)
                 break
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     here = self._reduce(here, length, origin)
+                    looked = min(looked, here.depth - 1)
                     break
             else:
-                here = None
+                found = After(None, looked)
                 break
         else:
             raise _endless()
-        stack.after[terminal] = here
-        return here
+        stack.after[terminal] = found
+        return found
 
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
         here: Stack | None = stack

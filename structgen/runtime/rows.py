@@ -238,6 +238,11 @@ class RowPool:
         self._decoded[row] = dense
         return dense
 
+    def listed(self, row: int) -> NDArray[np.int32] | None:
+        """The ids of a row that is a list of them, ``int32[*]``; None for any other."""
+        base, gaps = self._row(row)
+        return None if base != 0 else decode_gaps(gaps).astype(np.int32)
+
     def fresh(self, row: int) -> NDArray[np.int32]:
         """A row as a new array of the caller's own."""
         base, gaps = self._row(row)
