@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DefinitionError
+from .grammars import FOLDER
 
 #: An import, as far as it names a file: dots, and names with dots between them.
 _IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.*)([A-Za-z_][\w.]*)", re.MULTILINE)
@@ -46,14 +47,14 @@ def imported_files(text: str, path: str, import_paths: Sequence[str]) -> Iterato
                     continue
                 seen.add(file)
                 data = file.read_bytes()
-                yield str(file), hashlib.blake2b(data, digest_size=16).hexdigest()
+                yield file.name, hashlib.blake2b(data, digest_size=16).hexdigest()
                 todo.append((data.decode("utf-8", "replace"), file.parent))
 
 
 def _candidates(dots: str, name: str, folder: Path | None, import_paths: Sequence[str]) -> Iterator[Path]:
     """Where the file of an import may lie."""
     parts = name.split(".")
-    folders = [Path(each) for each in import_paths]
+    folders = [*(Path(each) for each in import_paths), FOLDER]
     if folder is not None:
         for _ in dots[1:]:
             folder = folder.parent

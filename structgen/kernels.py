@@ -1469,3 +1469,214 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 watched[d] = w
             i += 1
     return n, m
+
+
+# -- masks on a parser's stack -----------------------------------------------------------------------------
+#
+# Stacks are cells: a state and the cell below. Equal ones get the same number within a call, so that what a stack
+# accepts is worked out once. Slots carry a stamp, the number of the call, and need no clearing.
+
+#: Cells of a call, and the slots of its hash table (a power of 2); more than a sound grammar needs inside one token.
+CELLS, CELL_SLOTS = 1 << 14, 1 << 16
+
+
+@inlined
+def _cell(cells, slots, n, stamp, state, below):
+    """The number of a cell, and the number of cells after; ``(-1, n)`` where there are too many."""
+    mask = len(slots) - 1
+    slot = (state * 2654435761 + (below + 1) * 40503) & mask
+    while slots[slot, 0] == stamp:
+        c = slots[slot, 1]
+        if cells[c, 0] == state and cells[c, 1] == below:
+            return c, n
+        slot = (slot + 1) & mask
+    if n == len(cells):
+        return -1, n
+    slots[slot, 0] = stamp
+    slots[slot, 1] = n
+    cells[n, 0] = state
+    cells[n, 1] = below
+    cells[n, 2] = cells[below, 2] + 1 if below >= 0 else 0
+    cells[n, 3] = 0
+    return n, n + 1
+
+
+@inlined
+def _reduced(cells, slots, n, stamp, cell, length, nonterminal, goto):
+    """The cell after a reduction, the number of cells, and the depth of the state that was uncovered.
+
+    The cell is -1 where the stack is too short, or there are too many cells.
+    """
+    for _ in range(length):
+        if cell < 0:
+            return -1, n, 0
+        cell = cells[cell, 1]
+    if cell < 0:
+        return -1, n, 0
+    state = goto[cells[cell, 0], nonterminal]
+    if state < 0:
+        return -1, n, 0
+    depth = cells[cell, 2]
+    cell, n = _cell(cells, slots, n, stamp, state, cell)
+    return cell, n, depth
+
+
+@kernel
+def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, group_start,
+                     groups, sets, ids_start, ids, end_start, ends, target, stack, place, within, cells, slots,
+                     accepted, waiting, masks, todo, stamp, row, dense, missing):  # fmt: skip
+    """Everything that a place allows on a stack, through all terminals that tokens complete.
+
+    Parameters
+    ----------
+    shift, goto:
+        ``int32[states, terminals + 1]`` and ``int32[states, nonterminals]``: the next state, -1 for none.
+    reductions, reduce, before:
+        The reductions of state ``s`` are ``reductions[s]:reductions[s + 1]``; ``int32[*, 2]`` length and nonterminal;
+        ``uint32[*, words]`` the terminals before which each is made.
+    shifted, certain, context, ignored:
+        ``uint32[states, words]``; ``uint8[states]``: whether a state makes its only reduction whatever comes next;
+        ``int32[states]``; ``uint32[words]``.
+    group_start, groups, sets, ids_start, ids:
+        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``; ``int32[*, 2]`` set and list, where -2 - r
+        is row ``r`` of the pool; ``uint32[*, words]``; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
+    end_start, ends, target:
+        Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
+    stack, place, within:
+        ``int32[*]``, the states from the lowest up; where to begin, and in which context.
+    cells, slots, accepted, waiting, masks, todo, stamp:
+        Scratch: ``int32[CELLS, 4]``, ``int32[CELL_SLOTS, 2]``, ``uint32[CELLS, words]``, ``int32[*]``,
+        ``uint32[*, words]``, ``int32[*, 3]``; ``stamp`` is another number for each call.
+    row:
+        ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
+    dense, missing:
+        ``int32[*]`` and ``int32[*, 2]``, out: rows of the pool; continuations and contexts without a place.
+
+    Returns
+    -------
+    (number of rows, number missing, lowest depth looked at); the first is `OVERFLOW` where scratch did not suffice.
+    """
+    words = len(ignored)
+    n = 0
+    below = -1
+    for k in range(len(stack)):
+        below, n = _cell(cells, slots, n, stamp, stack[k], below)
+        if below < 0:
+            return OVERFLOW, 0, 0
+    looked = cells[below, 2]
+    n_dense = 0
+    n_missing = 0
+    todo[0, 0] = place
+    todo[0, 1] = below
+    todo[0, 2] = within
+    n_todo = 1
+    while n_todo:
+        n_todo -= 1
+        p = todo[n_todo, 0]
+        c = todo[n_todo, 1]
+        p_context = todo[n_todo, 2]
+        if cells[c, 3] == 0:
+            # What the stack accepts: follow all terminals at once through their reductions.
+            cells[c, 3] = 1
+            for w in range(words):
+                accepted[c, w] = ignored[w]
+                masks[0, w] = np.uint32(0xFFFFFFFF)
+            waiting[0] = c
+            n_waiting = 1
+            steps = 0
+            while n_waiting:
+                n_waiting -= 1
+                here = waiting[n_waiting]
+                s = cells[here, 0]
+                steps += 1
+                if steps > 1000000:
+                    return OVERFLOW, 0, 0
+                for w in range(words):
+                    accepted[c, w] |= shifted[s, w] & masks[n_waiting, w]
+                first = n_waiting
+                m = n_waiting
+                # The mask that is being read is overwritten by the last reduction's only.
+                for r in range(reductions[s + 1] - 1, reductions[s] - 1, -1):
+                    any_left = False
+                    if m + 1 >= len(waiting):
+                        return OVERFLOW, 0, 0
+                    for w in range(words):
+                        masks[m + 1, w] = masks[first, w] & before[r, w]
+                        if masks[m + 1, w]:
+                            any_left = True
+                    if not any_left:
+                        continue
+                    reduced, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
+                    if reduced < 0:
+                        return OVERFLOW, 0, 0
+                    looked = min(looked, depth)
+                    m += 1
+                    waiting[m] = reduced
+                # Close the gap that the state just followed leaves.
+                for k in range(first, m):
+                    waiting[k] = waiting[k + 1]
+                    for w in range(words):
+                        masks[k, w] = masks[k + 1, w]
+                n_waiting = m
+        for g in range(group_start[p], group_start[p + 1]):
+            allowed = False
+            for w in range(words):
+                if sets[groups[g, 0], w] & accepted[c, w]:
+                    allowed = True
+                    break
+            if not allowed:
+                continue
+            listed = groups[g, 1]
+            if listed < 0:
+                if n_dense == len(dense):
+                    return OVERFLOW, 0, 0
+                dense[n_dense] = -2 - listed
+                n_dense += 1
+                continue
+            for k in range(ids_start[listed], ids_start[listed + 1]):
+                row[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
+        for e in range(end_start[p], end_start[p + 1]):
+            t = ends[e, 0]
+            if not accepted[c, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                continue
+            here = c
+            where = p_context
+            if not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                steps = 0
+                while shift[cells[here, 0], t] < 0:
+                    s = cells[here, 0]
+                    r = reductions[s]
+                    while r < reductions[s + 1] and not before[r, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                        r += 1
+                    steps += 1
+                    if r == reductions[s + 1] or steps > 1000000:
+                        return OVERFLOW, 0, 0
+                    here, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
+                    if here < 0:
+                        return OVERFLOW, 0, 0
+                    looked = min(looked, depth)
+                here, n = _cell(cells, slots, n, stamp, shift[cells[here, 0], t], here)
+                if here < 0:
+                    return OVERFLOW, 0, 0
+                where = context[cells[here, 0]]
+                while certain[cells[here, 0]]:
+                    r = reductions[cells[here, 0]]
+                    steps += 1
+                    here, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
+                    if here < 0 or steps > 1000000:
+                        return OVERFLOW, 0, 0
+                    looked = min(looked, depth)
+            following = target[ends[e, 1], where]
+            if following < 0:
+                if n_missing < len(missing):
+                    missing[n_missing, 0] = ends[e, 1]
+                    missing[n_missing, 1] = where
+                    n_missing += 1
+                continue
+            if n_todo == len(todo):
+                return OVERFLOW, 0, 0
+            todo[n_todo, 0] = following
+            todo[n_todo, 1] = here
+            todo[n_todo, 2] = where
+            n_todo += 1
+    return n_dense, n_missing, looked

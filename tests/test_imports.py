@@ -22,6 +22,8 @@ SHARED = (
     "errors",
     "folders",
     "garbage",
+    "grammar_text",
+    "grammars",
     "json_text",
     "kernels",
     "progress",

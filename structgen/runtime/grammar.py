@@ -84,15 +84,16 @@ class GrammarMachine:
         self._future = tables.futures
         self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         self._end = 1 << tables.end
-        self._starts = [int(tables.starts[c]) for c in tables.context.tolist()]  # by parser state
+        self._starts: list[int] = tables.starts.tolist()  # by context
+        self._contexts: list[int] = tables.contexts.tolist()  # by lexer state
         self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        self.masks = StackMasks(self.places, self._parser, self._ignored)
+        self.masks = StackMasks(self.places)
         self._lock = threading.RLock()
         start = self._parser.start
-        self._start = self._config(((start, self._starts[start.state], ()),))
+        self._start = self._config(((start, self._starts[int(tables.context[start.state])], ()),))
 
     @property
     def start(self) -> Configuration:
@@ -151,10 +152,10 @@ class GrammarMachine:
             longer = table[lexer][c]
             if longer >= 0:
                 found[stack, longer, watched] = None
-            after = self._completed(stack, lexer)
+            after, context = self._completed(stack, lexer)
             if after is None or (longer >= 0 and label[longer] >= 0):
                 continue
-            begun = table[self._starts[after.state]][c]
+            begun = table[self._starts[context]][c]
             if begun >= 0:
                 more = self.places.watch(longer, watched) if longer >= 0 else watched
                 found[after, begun, more] = None
@@ -165,14 +166,15 @@ class GrammarMachine:
             )
         return tuple(found)
 
-    def _completed(self, stack: Stack, lexer: int) -> Stack | None:
-        """The stack after the lexeme, if it can be complete."""
+    def _completed(self, stack: Stack, lexer: int) -> tuple[Stack | None, int]:
+        """The stack after the lexeme, if it can be complete, and the context to go on in."""
         terminal = self._label[lexer]
         if terminal < 0:
-            return None
+            return None, 0
         if self._ignored >> terminal & 1:
-            return stack
-        return self._parser.after(stack, terminal).stack
+            return stack, self._contexts[lexer]
+        after = self._parser.after(stack, terminal)
+        return after.stack, after.context
 
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
@@ -186,7 +188,7 @@ class GrammarMachine:
         return bool(config.accepting)
 
     def _is_complete_thread(self, stack: Stack, lexer: int) -> bool:
-        after = stack if lexer in self._fresh else self._completed(stack, lexer)
+        after = stack if lexer in self._fresh else self._completed(stack, lexer)[0]
         return after is not None and bool(self._parser.accepted(after).terminals & self._end)
 
     def match(self, data: bytes) -> Match:
@@ -222,10 +224,7 @@ class GrammarMachine:
         with self._lock:
             known = len(self.places)
             accepting = self.is_accepting(config)
-            rows = [
-                self.masks.row(stack, lexer, watched, self._starts)
-                for stack, lexer, watched in config.threads
-            ]
+            rows = [self.masks.row(stack, lexer, watched) for stack, lexer, watched in config.threads]
             row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
             if self._generation != self.masks.generation:
                 self._generation = self.masks.generation
@@ -295,7 +294,7 @@ class GrammarMachine:
         """By terminal: the lexer states that can be the first after it."""
         found: list[set[int]] = [set() for _ in range(self.tables.end + 1)]
         for _, terminal, target in self.tables.shift.tolist():
-            found[terminal].add(self._starts[target])
+            found[terminal].add(self._starts[int(self.tables.context[target])])
         return [
             sorted(self._fresh) if self._ignored >> terminal & 1 else sorted(starts)
             for terminal, starts in enumerate(found)

@@ -45,6 +45,9 @@ class GrammarTables:
         ``int32[*, 3]``: parser state, number of states that are popped, nonterminal; ascending by state.
     before:
         ``uint32[reductions, words]``: the terminals before which each reduction is made.
+    certain:
+        ``uint8[parser states]``: 1 where the state does nothing but make its one reduction, and no conflict took a
+        terminal from it.
     terminals:
         Names, for people.
     """
@@ -60,6 +63,7 @@ class GrammarTables:
     goto: NDArray[np.int32]
     reduce: NDArray[np.int32]
     before: NDArray[np.uint32]
+    certain: NDArray[np.uint8]
     terminals: tuple[str, ...]
 
     #: The parser's first state.
@@ -74,6 +78,11 @@ class GrammarTables:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(array.nbytes for array in self.to_sections().values())
+
+    @cached_property
+    def contexts(self) -> NDArray[np.int32]:
+        """``int32[lexer states]``: the context of each; those of one context lie together, the start first."""
+        return (np.searchsorted(self.starts, np.arange(len(self.label)), "right") - 1).astype(np.int32)
 
     @cached_property
     def futures(self) -> list[int]:
@@ -102,6 +111,7 @@ class GrammarTables:
             "lr_goto": self.goto,
             "lr_reduce": self.reduce,
             "lr_before": self.before,
+            "lr_certain": self.certain,
             "terminals": np.frombuffer(names, np.uint8),
         }
 
@@ -130,6 +140,7 @@ class GrammarTables:
             goto=found["lr_goto"].astype(np.int32),
             reduce=found["lr_reduce"].astype(np.int32),
             before=found["lr_before"].astype(np.uint32),
+            certain=found["lr_certain"].astype(np.uint8),
             terminals=terminals,
         )
         if not tables._is_sound():
@@ -144,10 +155,12 @@ class GrammarTables:
             and self.table.max() < lexer and self.label.max() < self.end
             and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
             and len(self.ignored) == words
-            and _within(self.starts, lexer) and _within(self.context, len(self.starts))
+            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all() and _within(self.context, len(self.starts))
             and self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
             and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
             and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
+            and len(self.certain) == parser and (np.diff(self.reduce[:, 0]) >= 0).all()
+            and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
             and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
         )  # fmt: skip
 
@@ -155,7 +168,7 @@ class GrammarTables:
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
     "lex_class": 1, "lex_table": 2, "lex_label": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
-    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "terminals": 1,
+    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "terminals": 1,
 }  # fmt: skip
 
 

@@ -74,7 +74,6 @@ class LexerPlaces:
         self._sets = list(futures)
         number = {each: i for i, each in enumerate(futures)}
         self._set_of = np.array([number[each] for each in tables.futures], np.int32)
-        self._ids: dict[int, NDArray[np.int32] | None] = {}
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
@@ -87,12 +86,6 @@ class LexerPlaces:
         if found is None:
             found = self.settled[key] = self._settle(*key)
         return found
-
-    def ids_of(self, row: int) -> NDArray[np.int32] | None:
-        """The token ids of a row that is stored as a list, ``int32[*]``; None for any other."""
-        if row not in self._ids:
-            self._ids[row] = self.pool.listed(row)
-        return self._ids[row]
 
     def watch(self, state: int, watched: Watched) -> Watched:
         """What is watched after a lexeme that ended in a state, besides what was."""

@@ -4,6 +4,10 @@ A stack is a chain of parser states. Equal stacks are the same object, so what a
 that was made before is a look-up. In programs the same few stacks come again and again: a list of statements
 is one state, however long the list.
 
+Some states can only reduce one rule, whatever comes next; what follows is up to the state that then is on top. So such a
+reduction is made at once, and texts that differ no more come to the same stack: after ``x``, ``f(x)`` or ``(1)`` the same
+may follow.
+
 Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack with
 the same states on top.
 """
@@ -12,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 from ..errors import BudgetExceededError, FormatError
 from .grammar_tables import GrammarTables, sets_of
@@ -28,9 +34,20 @@ class Accepted(NamedTuple):
 
 
 class After(NamedTuple):
-    """The stack after a terminal, None where it can't come, and the depth of the lowest state that was looked at."""
+    """What a terminal leads to.
+
+    Parameters
+    ----------
+    stack:
+        The stack after it, None where it can't come.
+    context:
+        In which context the lexer reads on: that of the state which shifted the terminal, before any reduction.
+    looked:
+        The depth of the lowest state that was looked at.
+    """
 
     stack: Stack | None
+    context: int
     looked: int
 
 
@@ -84,6 +101,8 @@ class Parser:
             self._gotos[state][symbol] = target
         for (state, length, origin), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
             self._reductions[state].append((length, origin, terminals))
+        self._context: list[int] = tables.context.tolist()
+        self._certain = [self._reductions[s][r - a] if r >= 0 else None for s, (a, r) in enumerate(_certain(tables))]
         self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
         #: The stack before the first terminal.
         self.start = Stack(0, None)
@@ -125,7 +144,11 @@ class Parser:
         for _ in range(_MOST_REDUCTIONS):
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                found = After(self._push(here, target), looked)
+                here = self._push(here, target)
+                while (certain := self._certain[here.state]) is not None:
+                    here = self._reduce(here, certain[0], certain[1])
+                    looked = min(looked, here.depth - 1)
+                found = After(here, self._context[target], looked)
                 break
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
@@ -133,7 +156,7 @@ class Parser:
                     looked = min(looked, here.depth - 1)
                     break
             else:
-                found = After(None, looked)
+                found = After(None, 0, looked)
                 break
         else:
             raise _endless()
@@ -155,6 +178,13 @@ class Parser:
         if pushed is None:
             pushed = stack.above.setdefault(state, Stack(state, stack))
         return pushed
+
+
+def _certain(tables: GrammarTables) -> list[tuple[int, int]]:
+    """By state: its first reduction, and the one that it makes whatever comes next, or -1."""
+    starts = np.searchsorted(tables.reduce[:, 0], np.arange(len(tables.context) + 1)).tolist()
+    certain = tables.certain.tolist()
+    return [(first, first if certain[state] else -1) for state, first in enumerate(starts[:-1])]
 
 
 def _endless() -> BudgetExceededError:

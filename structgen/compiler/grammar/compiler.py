@@ -60,6 +60,7 @@ def compile_rules(grammar: ContextFreeGrammar, meter: Meter, *, lexer: str = "co
         goto=_moves(table.gotos),
         reduce=np.array([r[:3] for r in reductions], np.int32).reshape(-1, 3),
         before=words_of([r[3] for r in reductions], members),
+        certain=np.array(_certain(table), np.uint8),
         terminals=tuple(t.name for t in grammar.terminals),
     )
 
@@ -71,6 +72,15 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
         source=definition.path or "<grammar>", import_paths=definition.import_paths,
     )  # fmt: skip
     return compile_rules(rules, meter, lexer=definition.lexer, strict=definition.strict)
+
+
+def _certain(table: Lalr) -> list[bool]:
+    """By state: whether all that it can do is to reduce one rule, so that what comes next is up to what that uncovers."""
+    contested = {conflict.state for conflict in table.conflicts}
+    return [
+        len(reductions) == 1 and not shifts and state not in contested
+        for state, (shifts, reductions) in enumerate(zip(table.shifts, table.reductions, strict=True))
+    ]
 
 
 def _ignored(grammar: ContextFreeGrammar) -> int:

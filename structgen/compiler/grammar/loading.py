@@ -11,6 +11,7 @@ from typing import Any
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
+from ...grammars import FOLDER
 from .rules import ContextFreeGrammar, Rule, Terminal
 
 #: Groups that may be open at once in a grammar's text: Lark walks what it read by recursion.
@@ -50,7 +51,7 @@ def load(
     _check_nesting(text, min(meter.budget.depth, _MOST_OPEN))
     try:
         loaded, _ = load_grammar(  # type: ignore[no-untyped-call]
-            text, source, list(import_paths), False
+            text, source, [*import_paths, str(FOLDER)], False
         )
         meter.check_time("loading the grammar")
         if start not in {name for name, *_ in loaded.rule_defs}:

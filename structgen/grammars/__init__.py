@@ -1,0 +1,23 @@
+"""Grammars that come with structgen in Lark's syntax. Pass `path` to `structgen.Grammar`, or ``%import`` their rules.
+
+``c``: C11 after preprocessing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: Where the files are; every grammar's imports are looked for here, too.
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """What there is."""
+    return sorted(file.stem for file in FOLDER.glob("*.lark"))
+
+
+def path(name: str) -> Path:
+    """The file of a grammar. Raises `KeyError` for a name that is not among `names`."""
+    if name not in names():
+        raise KeyError(f"there is no grammar {name!r}; there are {', '.join(names())}")
+    return FOLDER / f"{name}.lark"

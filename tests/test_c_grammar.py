@@ -1,0 +1,121 @@
+"""The C grammar that comes with structgen: real code, Lark as the judge of what guides write, and typedef names."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from random import Random
+
+import numpy as np
+import pytest
+from lark import Lark
+
+import structgen as sg
+from structgen import grammars
+
+WORDS = (
+    "int char void struct return if else while for ( ) { } ; ; ; ) } x y f 0 1 = + * & , . -> ++ == static "
+    "const unsigned enum union sizeof switch case break default: goto do [ ] ? size_t"
+)
+
+PROGRAM = r"""
+/* every kind of declaration, statement and expression */
+typedef unsigned long size;
+typedef struct node { struct node *next; union { int i; double d; } value[4]; unsigned flag : 1, : 0; } node;
+enum colour { RED, GREEN = 1 << 3, BLUE, };
+static const char *const names[] = { [RED] = "red", [GREEN] = u8"gr\u00fcn", "b\x6c" "ue" };
+extern int (*handlers[])(int, void *), printf(const char *restrict format, ...);
+_Static_assert(sizeof(int) >= 2, "int is too short");
+_Noreturn void fail(void);
+inline static double half(double x) { return x / 2.; }
+
+int main(int argc, char *argv[static 1])
+{
+    size_t n = 0x1FuL, i; float f = .5e-3f, g = 0x1.8p3F; _Bool b = !n; char c = '\'', d = L'\n';
+    for (int k = 0, m = argc; k < m; ++k, m--) { if (k % 2) continue; else break; }
+    do { n <<= 1; } while (n && n != 8 || ~n);
+    again: switch (n) { case 1: case 'x': n = n ? n : -1; break; default: goto again; }
+    node a = (node){ .value[0].d = 1.0, .flag = 1 }, *p = &a; p->next = (struct node *)0;
+    p -> value[i = 1].i += sizeof *p + sizeof(int[3]) + _Alignof(max_align_t);
+    return _Generic(n, int: 1, default: 0), (*handlers[0])(argc, argv), half(f) > g ^ b | c & d;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> sg.Vocabulary:
+    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens += [word.encode() for word in WORDS.split()] + [b" ", b");\n", b"(x)", b" = 0;\n", b"/* */", b'"a"']
+    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+
+
+def grammar(*names: str) -> str:
+    text = grammars.path("c").read_text()
+    return text + f"\n%extend typedef_name: {' | '.join(map(repr, names))}\n".replace("'", '"') if names else text
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+def test_a_program(lexer: str, vocabulary: sg.Vocabulary) -> None:
+    index = sg.compile(sg.Grammar(grammar("size", "node"), lexer=lexer), vocabulary, eager=False)
+    assert index.match(PROGRAM.encode()).accepted
+    for broken in (PROGRAM.replace("return x / 2.", "return x / "), PROGRAM.replace("do {", "do"), PROGRAM + "}"):
+        assert not index.match(broken.encode()).accepted
+
+
+def test_a_typedefs_name_is_what_makes_a_declaration(vocabulary: sg.Vocabulary) -> None:
+    text = b"int f(void) { list (*p); list * q; return sizeof(list); }"
+    known = sg.compile(sg.Grammar(grammar("list"), lexer="basic"), vocabulary, eager=False)
+    assert known.match(text).accepted
+    assert known.match(b"list a; struct list list_of(list list);").consumed == 39
+    unknown = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
+    assert unknown.match(text).accepted, "a product, and a call"
+    assert not unknown.match(b"list a;").accepted
+
+
+HEADERS = "stddef stdint stdio stdarg setjmp time wchar stdlib signal stdbool"
+
+
+def syntax_errors(text: bytes) -> list[str]:
+    """What gcc finds wrong with the syntax; names that nobody declared, and types that don't fit, are not."""
+    if shutil.which("gcc") is None:
+        return []
+    source = "".join(f"#include <{name}.h>\n" for name in HEADERS.split()).encode() + text + b"\n"
+    command = ["gcc", "-fsyntax-only", "-std=c11", "-w", "-x", "c", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, check=False)
+    kinds = "expected|stray|missing terminating|invalid suffix|unterminated|empty character|exponent|invalid digit"
+    return [
+        line for line in done.stderr.decode(errors="replace").splitlines() if re.search(f"error: ({kinds})", line)
+    ]
+
+
+def test_what_guides_write_parses(vocabulary: sg.Vocabulary) -> None:
+    index = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
+    judge = Lark(grammars.path("c").read_text(), parser="lalr", lexer="basic")
+    random, written = Random(1), 0
+    closing = [t for t in range(vocabulary.size) if vocabulary.token(t) in (b";", b")", b"}", b"]", b"x", b" ", b'"')]
+    for _ in range(40):
+        guide, text = sg.Guide(index), b""
+        for step in range(300):
+            row = np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")[: vocabulary.size]
+            if step < 40 and step % 10 == 0:
+                assert [t for t in range(vocabulary.size) if guide.allows(t)] == np.flatnonzero(row).tolist(), text
+            if guide.is_accepting() and (step > 50 or random.random() < 0.1):
+                judge.parse(text.decode())
+                if b"typedef" not in text:  # the name that one declares is a type from there on
+                    assert not syntax_errors(text), text
+                written += 1
+                break
+            words = [t for t in range(256, vocabulary.size - 1) if row[t]]
+            ends = [t for t in closing if row[t]] if step > 40 else []
+            letters = [t for t in range(128) if row[t]]
+            token = random.choice(ends or words or letters)
+            text += vocabulary.token(token) or b""
+            assert guide.advance(token)
+    assert written > 15
+
+
+def test_names() -> None:
+    assert "c" in grammars.names()
+    with pytest.raises(KeyError, match="no grammar"):
+        grammars.path("cobol")
