@@ -1421,8 +1421,8 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     ids, ends:
         ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
     below, below_state, below_watch:
-        ``int32[*]``, out: nodes with children at which the lexeme may be complete, its state there, and what is
-        watched there.
+        ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
+        there, and what is watched there.
 
     Returns
     -------
@@ -1459,12 +1459,20 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 n += 1
             if i + 1 < skip[i]:
                 if label[s] >= 0:
-                    if m == len(below):
-                        return OVERFLOW, 0
-                    below[m] = i
-                    below_state[m] = s
-                    below_watch[m] = w
-                    m += 1
+                    # Only where some token goes on with what is not a longer lexeme.
+                    child = i + 1
+                    while child < skip[i]:
+                        longer = table[s, class_of[byte[child]]]
+                        if longer < 0 or label[longer] < 0:
+                            break
+                        child = skip[child]
+                    if child < skip[i]:
+                        if m == len(below):
+                            return OVERFLOW, 0
+                        below[m] = i
+                        below_state[m] = s
+                        below_watch[m] = w
+                        m += 1
                 states[d] = s
                 watched[d] = w
             i += 1
