@@ -4,6 +4,7 @@
 ``NAME.regex``        one pattern, UTF-8, as it stands; one line break at the end of the file is dropped
 ``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
 ``NAME.json``         a JSON Schema
+``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
                       ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
                       ``json_schema = '...'`` (JSON text, or a table), ``python = "MODULE:NAME"``, or
@@ -28,7 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .definitions import Definition, JsonSchema, Regex, as_definition
+from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, StructgenError
 
 if sys.version_info >= (3, 11):
@@ -209,6 +210,13 @@ def _read_schema(path: Path, text: str) -> Items:
         yield _located(error, error.what, str(path))
 
 
+def _read_lark(path: Path, text: str) -> Items:
+    try:
+        yield NamedDefinition(path.stem, Grammar(path), path)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
 def _read_object(path: Path) -> Items:
     try:
         yield NamedDefinition(str(path).rpartition(":")[2], _import_object(str(path)), path, 0)
@@ -346,5 +354,6 @@ READERS: dict[str, Callable[[Path, str], Items]] = {
     ".regex": _read_regex,
     ".words": _read_words,
     ".json": _read_schema,
+    ".lark": _read_lark,
     ".toml": _read_manifest,
 }

@@ -229,3 +229,94 @@ def test_grammars_from_files_and_their_imports(tmp_path: Path) -> None:
     assert sg.compile(sg.Grammar(file), vocabulary).match(b"c!").accepted
     with pytest.raises(sg.errors.DefinitionError, match="cannot be read"):
         sg.Grammar(tmp_path / "missing.lark")
+
+
+def test_grammar_files_on_the_command_line(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from structgen.cli.app import app
+    from structgen.loading import read_definitions
+
+    (tmp_path / "calculator.lark").write_text(GRAMMARS["arithmetic"][0])
+    (tmp_path / "broken.lark").write_bytes(b"\xff")
+    reading = read_definitions([tmp_path])
+    assert [found.definition.kind for found in reading.definitions] == ["grammar"]
+    assert len(reading.failures) == 1
+    assert CliRunner().invoke(app, ["warm", "--help"]).exit_code == 0
+
+
+# -- random grammars -----------------------------------------------------------------------------------------
+
+LETTERS = "ab<> "
+
+
+def random_terminal(random: Random) -> str:
+    choices = [
+        '"a"',
+        '"b"',
+        '"ab"',
+        '"<"',
+        '"<<"',
+        '">"',
+        "/a+/",
+        "/a+?b?/",
+        "/[ab]+/",
+        "/<.*?>/",
+        "/ab*(a|ba)/",
+        "/b(?=a)a/",
+    ]
+    return random.choice(choices)
+
+
+def random_grammar(random: Random) -> str:
+    """Rules over terminals that begin alike, some with priorities; every rule has a way out."""
+    lines = []
+    for name in ("start", "r", "s"):
+        options = [random_terminal(random)]
+        for _ in range(random.randint(1, 2)):
+            symbols = random.choices(
+                ["r", "s", "T", "U", random_terminal(random), random_terminal(random)], k=random.randint(1, 3)
+            )
+            options.append(" ".join(symbols))
+        lines.append(f"{name}: {' | '.join(options)}")
+    lines += [f"T{random.choice(['', '.1', '.-1'])}: {random_terminal(random)}", f"U: {random_terminal(random)}"]
+    return "\n".join([*lines, *(['%ignore " "'] if random.random() < 0.5 else [])])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_grammars_are_read_as_lark_reads_them(seed: int) -> None:
+    random = Random(seed)
+    tokens: list[bytes | None] = [bytes([ord(c)]) for c in LETTERS]
+    tokens += ["".join(random.choices(LETTERS, k=random.randint(2, 5))).encode() for _ in range(40)]
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    compared = 0
+    for _ in range(40):
+        text, lexer = random_grammar(random), random.choice(["contextual", "basic"])
+        try:
+            judge = Lark(text, parser="lalr", lexer=lexer)
+        except LarkError:
+            with pytest.raises(sg.errors.StructgenError):
+                sg.compile(sg.Grammar(text, lexer=lexer), vocabulary)
+            continue
+        try:
+            index = sg.compile(sg.Grammar(text, lexer=lexer), vocabulary, eager=False)
+        except sg.errors.VocabularyError:  # a terminal needs a letter beyond these
+            continue
+        compared += 1
+        for _ in range(60):
+            sample = "".join(random.choices(LETTERS, k=random.randint(0, 9)))
+            try:
+                judge.parse(sample)
+                verdict = True
+            except LarkError:
+                verdict = False
+            found = index.match(sample.encode())
+            assert found.accepted == verdict, (text, lexer, sample)
+        guide = sg.Guide(index)
+        for _ in range(8):
+            assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)], (text, lexer)
+            ids = [t for t in allowed(guide) if t < len(tokens)]
+            if not ids:
+                break
+            assert guide.advance(random.choice(ids))
+    assert compared > 5
