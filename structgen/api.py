@@ -15,7 +15,7 @@ import numpy as np
 from . import __version__
 from .budget import Budget, Meter
 from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex, as_definition
-from .errors import DefinitionError, FormatError, VocabularyMismatchError
+from .errors import DefinitionError, EmptyLanguageError, FormatError, VocabularyMismatchError
 from .garbage import paused
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
@@ -139,6 +139,11 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
     from .compiler.stuck import check_lexer_never_stuck
 
     machine = GrammarMachine(compile_grammar(definition, meter), vocabulary)
+    if machine.is_empty():
+        raise EmptyLanguageError(
+            "the lexer can read no text that the grammar describes",
+            remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
+        )
     check_lexer_never_stuck(machine)
     return machine
 

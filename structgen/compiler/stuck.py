@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ..budget import Meter
 from ..errors import VocabularyError
 from ..runtime.automaton import AutomatonMachine
+from ..runtime.closure import solve
 from ..runtime.grammar import GrammarMachine
 from ..runtime.pushdown import PushdownMachine
 from ..runtime.pushdown_tables import PushdownTables
-from .grammar.lookaheads import solve
 
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:

@@ -34,6 +34,9 @@ MEMO_CONFIGS = 1 << 15
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
 
+#: Where it is a question what can follow a lexeme, so many further lexemes are looked for.
+_FORESIGHT = 3
+
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 8
 
@@ -81,7 +84,9 @@ class GrammarMachine:
         self._class_of = tables.class_of.tobytes()
         self._table: list[list[int]] = tables.table.tolist()
         self._label: list[int] = tables.label.tolist()
-        self._future = tables.futures
+        self._future = self.places.futures
+        self._open: dict[tuple[Stack, int, int], int] = {}
+        self._tight_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         self._end = 1 << tables.end
         self._starts: list[int] = tables.starts.tolist()  # by context
@@ -99,6 +104,10 @@ class GrammarMachine:
     def start(self) -> Configuration:
         """The initial configuration."""
         return self._start
+
+    def is_empty(self) -> bool:
+        """Whether no text can even begin: as far as `_FORESIGHT` sees, the lexer can read none that the parser accepts."""
+        return not self.is_accepting(self._start) and not any(map(self._is_alive, self._start.threads))
 
     @property
     def pool(self) -> RowPool:
@@ -179,7 +188,89 @@ class GrammarMachine:
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
         stack, lexer, _ = thread
-        return bool(self._future[lexer] & (self._parser.accepted(stack).terminals | self._ignored))
+        return bool(self._future[lexer] & self._open_to(stack, self._contexts[lexer]))
+
+    def _open_to(self, stack: Stack, context: int, lexemes: int = _FORESIGHT) -> int:
+        """What a lexeme may become on a stack: terminals in a loose grammar, endings in others.
+
+        ``lexemes`` is how many have to follow, or else the end of the text.
+        """
+        if self.tables.endings.is_loose:
+            return self._parser.accepted(stack).terminals | self._ignored
+        key = stack, context, lexemes
+        found = self._open.get(key)
+        if found is None:
+            if len(self._open) >= MEMO_CONFIGS:
+                self._open.clear()
+            found = self._open[key] = self._endings_before(*key)
+        return found
+
+    def _endings_before(self, stack: Stack, context: int, lexemes: int) -> int:
+        """The endings of accepted terminals after which something can follow."""
+        endings = self.tables.endings
+        accepted = self._parser.accepted(stack).terminals | self._ignored
+        followers: dict[int, tuple[bool, int]] = {}
+        found = 0
+        for ending, (terminal, breaks) in enumerate(zip(endings.terminal, endings.breaks, strict=True)):
+            if not accepted >> terminal & 1:
+                continue
+            if terminal not in followers:
+                after, there = self._after(stack, context, terminal)
+                followers[terminal] = self._followers(after, there, lexemes)
+            can_end, classes = followers[terminal]
+            if can_end or breaks & classes:
+                found |= 1 << ending
+        return found
+
+    def _followers(self, stack: Stack, context: int, lexemes: int) -> tuple[bool, int]:
+        """Whether the text may end, and the classes of bytes that the next lexeme may begin with."""
+        can_end = bool(self._parser.accepted(stack).terminals & self._end)
+        if not lexemes:
+            return can_end, -1
+        wanted = self._open_to(stack, context, lexemes - 1)
+        row = self._table[self._starts[context]]
+        classes = sum(1 << c for c, target in enumerate(row) if target >= 0 and self._future[target] & wanted)
+        return can_end, classes
+
+    def _after(self, stack: Stack, context: int, terminal: int) -> tuple[Stack, int]:
+        """The stack and the context after a terminal that is accepted."""
+        if self._ignored >> terminal & 1:
+            return stack, context
+        after = self._parser.after(stack, terminal)
+        if after.stack is None:
+            raise FormatError("the parser's tables contradict themselves")
+        return after.stack, after.context
+
+    def _tight_row(self, stack: Stack, lexer: int, watched: Watched) -> NDArray[np.int32]:
+        """The row of a thread where it matters what can follow a lexeme: read-only, without EOS ids."""
+        numbers: set[int] = set()
+        todo = [(ROOT, stack, lexer, watched)]
+        seen = set(todo)
+        while todo:
+            resume, stack, lexer, watched = todo.pop()
+            context = self._contexts[lexer]
+            groups, ends = self.places.settle(resume, lexer, watched)
+            is_open = self._open_to(stack, context)
+            numbers.update([row for wanted, row in groups if wanted & is_open])
+            accepted = self._parser.accepted(stack).terminals | self._ignored
+            for end in ends:
+                if not accepted >> end.terminal & 1:
+                    continue
+                after, there = self._after(stack, context, end.terminal)
+                place = end.resume, after, self._starts[there], end.watched
+                if place not in seen:
+                    seen.add(place)
+                    todo.append(place)
+        key = tuple(sorted(numbers))
+        row = self._tight_rows.get(key)
+        if row is None:
+            row = np.zeros(self.pool.words, np.int32)
+            for number in key:
+                self.pool.add_to(row, number)
+            row.flags.writeable = False
+            self.masks.note(row.nbytes)
+            self._tight_rows[key] = row
+        return row
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
@@ -224,11 +315,13 @@ class GrammarMachine:
         with self._lock:
             known = len(self.places)
             accepting = self.is_accepting(config)
-            rows = [self.masks.row(stack, lexer, watched) for stack, lexer, watched in config.threads]
+            find = self.masks.row if self.tables.endings.is_loose else self._tight_row
+            rows = [find(stack, lexer, watched) for stack, lexer, watched in config.threads]
             row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
             if self._generation != self.masks.generation:
                 self._generation = self.masks.generation
                 self._unions.clear()
+                self._tight_rows.clear()
                 for other in list(self._configs.values()):
                     other.dense = None
             config.dense = row

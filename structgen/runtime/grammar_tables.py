@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from .container import smallest
+from .endings import Endings, endings
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,11 @@ class GrammarTables:
     def futures(self) -> list[int]:
         """`future` as integers."""
         return sets_of(self.future)
+
+    @cached_property
+    def endings(self) -> Endings:
+        """How lexemes can end; see `structgen.runtime.endings`."""
+        return endings(self)
 
     @property
     def end(self) -> int:

@@ -49,7 +49,7 @@ class End(NamedTuple):
 class Settled(NamedTuple):
     """Tokens by what the lexeme in progress at their end can become, and where lexemes end."""
 
-    groups: tuple[tuple[int, int], ...]  # a set of terminals, and a row
+    groups: tuple[tuple[int, int], ...]  # a set of terminals or endings, and a row
     ends: tuple[End, ...]
 
 
@@ -70,10 +70,11 @@ class LexerPlaces:
         self.settled: dict[tuple[int, int, Watched], Settled] = {}
         self._grows: list[bool] = np.any(tables.table >= 0, axis=1).tolist()
         self._labels: list[int] = tables.label.tolist()
-        futures = dict.fromkeys(tables.futures)
-        self._sets = list(futures)
-        number = {each: i for i, each in enumerate(futures)}
-        self._set_of = np.array([number[each] for each in tables.futures], np.int32)
+        #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
+        self.futures = tables.futures if tables.endings.is_loose else tables.endings.future
+        self._sets = list(dict.fromkeys(self.futures))
+        number = {each: i for i, each in enumerate(self._sets)}
+        self._set_of = np.array([number[each] for each in self.futures], np.int32)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
@@ -198,7 +199,7 @@ def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
         "pl_group": smallest(np.array(groups, np.int64).reshape(-1, 2)),
         "pl_ends": smallest(np.array(end_start)),
         "pl_end": smallest(np.array(ends, np.int64).reshape(-1, 3)),
-        "pl_sets": words_of(list(sets), places.tables.end + 1),
+        "pl_sets": words_of(list(sets), max(places.tables.end + 1, *(each.bit_length() for each in sets), 1)),
         "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
         "pl_watched": smallest(np.array([state for watch in watches for state in watch], np.int64)),
         **places.pool.to_sections(),

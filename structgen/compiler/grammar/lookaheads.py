@@ -12,9 +12,8 @@ connected components (the paper's Digraph).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...budget import Meter
+from ...runtime.closure import solve
 from .lr0 import Lr0
 
 
@@ -63,39 +62,3 @@ def _empty_from(automaton: Lr0) -> list[int]:
             place -= 1
         found.append(place)
     return found
-
-
-def solve(values: list[int], relation: Sequence[Sequence[int]]) -> None:
-    """Add to each value those that it is related to, however indirectly. In place; no recursion."""
-    done = len(values) + 1
-    depth = [0] * len(values)
-    stack: list[int] = []
-    for root in range(len(values)):
-        if depth[root]:
-            continue
-        stack.append(root)
-        depth[root] = len(stack)
-        path = [(root, 0)]
-        while path:
-            here, at = path.pop()
-            related = relation[here]
-            while at < len(related):
-                there = related[at]
-                if not depth[there]:
-                    path.append((here, at))
-                    stack.append(there)
-                    depth[there] = len(stack)
-                    path.append((there, 0))
-                    break
-                depth[here] = min(depth[here], depth[there])
-                values[here] |= values[there]
-                at += 1
-            else:
-                if stack[depth[here] - 1] == here:
-                    value = values[here]
-                    while True:
-                        member = stack.pop()
-                        depth[member] = done
-                        values[member] = value
-                        if member == here:
-                            break

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...errors import DefinitionError
+from ...runtime.closure import solve
 from ..automata.dfa import Dfa
 from ..regex.parser import parse
 from .lalr import bits
-from .lookaheads import solve
 from .ordered import preferred
 from .rules import Terminal
 
