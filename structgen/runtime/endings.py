@@ -52,23 +52,33 @@ def endings(tables: GrammarTables) -> Endings:
 
 
 def _are_loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> bool:
-    """Whether what is ignored can follow every other terminal, and every other terminal what is ignored."""
+    """Whether something that is ignored can follow every lexeme, and everything can follow that.
+
+    A comment up to the end of the line is followed by a line end, and that by anything.
+    """
     ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
     first: dict[int, int] = {}  # by terminal, the classes of bytes that it can begin with in some context
-    separators = -1  # the classes that what is ignored begins with, in all contexts
+    everywhere: dict[int, int] = {}  # the same in all contexts
     for start in tables.starts.tolist():
-        here = 0
+        here: dict[int, int] = {}
         for c, target in enumerate(rows[start]):
             future = tables.futures[target] if target >= 0 else 0
-            if future & ignored:
-                here |= 1 << c
             while future:
                 terminal = (future & -future).bit_length() - 1
-                first[terminal] = first.get(terminal, 0) | 1 << c
+                here[terminal] = here.get(terminal, 0) | 1 << c
                 future &= future - 1
-        separators &= here
+        for terminal, classes in here.items():
+            first[terminal] = first.get(terminal, 0) | classes
+            everywhere[terminal] = everywhere.get(terminal, -1) & classes
     others = [classes for terminal, classes in first.items() if not ignored >> terminal & 1]
+    breaks_of: dict[int, list[int]] = {}
+    for terminal, breaks in found:
+        breaks_of.setdefault(terminal, []).append(breaks)
+    separators = 0
+    for terminal, all_breaks in breaks_of.items():
+        if ignored >> terminal & 1 and all(breaks & classes for breaks in all_breaks for classes in others):
+            separators |= everywhere.get(terminal, 0)
     return all(
-        all(breaks & classes for classes in others) if ignored >> terminal & 1 else breaks & separators
+        breaks & separators or (ignored >> terminal & 1 and all(breaks & classes for classes in others))
         for terminal, breaks in found
     )
