@@ -28,7 +28,7 @@ def check(table: Lalr, *, strict: bool) -> None:
     more = len(bad) - len(shown)
     raise DefinitionError(
         f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
-        remedy='Change the rules, give one a priority, or keep all ways with ambiguity="all".',
+        remedy="Change the rules, or give one of them a priority.",
     )
 
 

@@ -2,7 +2,7 @@
 
 A state shifts terminals, goes on after nonterminals, and reduces rules before sets of terminals. Where two of these
 compete for a terminal it is as in Lark: a rule of higher priority wins over another rule, shifting wins over
-reducing, and two rules of one priority are an error. Or all of them are kept, for a guide that follows every way.
+reducing, and two rules of one priority are an error.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Lalr:
     gotos:
         By state: the next state by nonterminal.
     reductions:
-        By state: for each rule the terminals before which it is reduced, as bits; none is empty. They are disjoint, and
-        disjoint from what is shifted, unless all actions were kept.
+        By state: for each rule the terminals before which it is reduced, as bits; none is empty. They are disjoint
+        where something decided, and disjoint from what is shifted.
     conflicts:
         What competed.
     """
@@ -89,8 +89,8 @@ class Lalr:
             yield f"  {names} reduce {symbols.shown(rule)}"
 
 
-def build(grammar: ContextFreeGrammar, meter: Meter, *, keep_all: bool = False) -> Lalr:
-    """The table of a grammar; ``keep_all`` resolves no conflict. Raises `BudgetExceededError`.
+def build(grammar: ContextFreeGrammar, meter: Meter) -> Lalr:
+    """The table of a grammar. Raises `BudgetExceededError`.
 
     Conflicts that nothing decides are left as they are: see `structgen.compiler.grammar.conflicts`.
     """
@@ -109,8 +109,7 @@ def build(grammar: ContextFreeGrammar, meter: Meter, *, keep_all: bool = False) 
         if reductions:
             conflicts = list(_conflicts(table, state))
             table.conflicts.extend(conflicts)
-            if not keep_all:
-                _resolve(reductions, conflicts)
+            _resolve(reductions, conflicts)
     return table
 
 

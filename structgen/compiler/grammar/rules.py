@@ -6,7 +6,6 @@ and `structgen.compiler.grammar.scanner` work from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,10 +85,6 @@ class ContextFreeGrammar:
 
     def __str__(self) -> str:
         return "\n".join([f"start {self.start}", *map(str, self.rules), *map(_shown, self.terminals)])
-
-    def expansions(self, origin: str) -> Iterator[Rule]:
-        """The rules of one nonterminal."""
-        return (rule for rule in self.rules if rule.origin == origin)
 
 
 def _shown(terminal: Terminal) -> str:

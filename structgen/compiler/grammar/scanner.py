@@ -22,7 +22,6 @@ from ...errors import DefinitionError
 from ...runtime.closure import solve
 from ..automata.dfa import Dfa
 from ..regex.parser import parse
-from .lalr import bits
 from .ordered import preferred
 from .rules import Terminal
 
@@ -233,8 +232,3 @@ class _Builder:
                 self._states.append(key)
             row.append(state)
         return row, found
-
-
-def terminals_of(mask: int, terminals: tuple[Terminal, ...]) -> list[str]:
-    """The names of a set, for messages."""
-    return [terminals[t].name for t in bits(mask)]
