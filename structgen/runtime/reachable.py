@@ -27,7 +27,7 @@ _WIDE_COUNTS = 4
 
 #: More places than these are settled when they are touched: hundreds of alternatives of one object, each with keys of
 #: its own, can have any number, most of which no text ever comes to.
-_MOST_PLACES = 50_000
+_MOST_PLACES = 30_000
 
 
 def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
