@@ -9,17 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from .errors import DefinitionError
+from .errors import DefinitionError, UnsupportedError
 from .grammar_text import imported_files, read_grammar
 from .json_text import dumps
 from .schemas import read_schema
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
+
+#: The widest column that an `Indentation` can be asked to tell apart.
+MOST_COLUMNS = 1 << 10
 
 
 @runtime_checkable
@@ -229,6 +232,62 @@ class JsonSchema:
 
 
 @dataclass(frozen=True)
+class Indentation:
+    """Terminals of a grammar in which indentation matters, as `lark.indenter.Indenter` makes them.
+
+    Parameters
+    ----------
+    newline:
+        The terminal that line ends match, with the spaces and tabs of the next line.
+    indent, dedent:
+        Terminals that the grammar declares; they come after a line end where the next line begins further right, or left.
+    opening, closing:
+        Terminals that are brackets, within which line ends mean nothing.
+    tab:
+        The columns that a tab counts for.
+    columns:
+        The widest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with wider ones are refused.
+    """
+
+    newline: str = "_NEWLINE"
+    indent: str = "_INDENT"
+    dedent: str = "_DEDENT"
+    opening: tuple[str, ...] = ("LPAR", "LSQB", "LBRACE")
+    closing: tuple[str, ...] = ("RPAR", "RSQB", "RBRACE")
+    tab: int = 8
+    columns: int = 160
+
+    def __post_init__(self) -> None:
+        names = (self.newline, self.indent, self.dedent, *self.opening, *self.closing)
+        if not all(isinstance(name, str) and name for name in names):
+            raise DefinitionError("an indentation is of names of terminals")
+        object.__setattr__(self, "opening", tuple(self.opening))
+        object.__setattr__(self, "closing", tuple(self.closing))
+        for name, value, most in (("tab", self.tab, MOST_COLUMNS), ("columns", self.columns, MOST_COLUMNS)):
+            if not (_is_int(value) and 1 <= value <= most):
+                raise DefinitionError(f"{name} is {value!r}", remedy=f"Use a number from 1 to {most}.")
+
+    @classmethod
+    def of(cls, value: Any) -> Indentation:
+        """The indentation that a value is. Raises `DefinitionError` for one that is none, or does something of its own."""
+        from lark.indenter import Indenter
+
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Indenter):
+            raise DefinitionError(
+                f"postlex is a {type(value).__name__}", remedy="Use an Indentation, or an instance derived from lark.indenter.Indenter."
+            )
+        own = [name for name in ("handle_NL", "_process", "process") if getattr(type(value), name) is not getattr(Indenter, name)]
+        if own:
+            raise UnsupportedError(f"the postlex has a {own[0]} of its own", remedy="Use lark.indenter.Indenter's.")
+        return cls(
+            value.NL_type, value.INDENT_type, value.DEDENT_type, tuple(value.OPEN_PAREN_types), tuple(value.CLOSE_PAREN_types),
+            value.tab_len,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Grammar:
     """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
 
@@ -242,6 +301,11 @@ class Grammar:
         ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
     strict:
         Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
+    ambiguity:
+        ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so that every text
+        that the rules describe is right, as with Lark's Earley parser.
+    postlex:
+        An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
     import_paths:
         Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
 
@@ -256,6 +320,8 @@ class Grammar:
     start: str = "start"
     lexer: str = "contextual"
     strict: bool = False
+    ambiguity: str = "resolve"
+    postlex: Any = None
     import_paths: tuple[str, ...] = ()
     text: str = field(init=False)
     path: str = field(init=False)
@@ -269,12 +335,15 @@ class Grammar:
         object.__setattr__(self, "import_paths", tuple(map(str, self.import_paths)))
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
+        _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
+        if self.postlex is not None:
+            object.__setattr__(self, "postlex", Indentation.of(self.postlex))
         if not isinstance(self.start, str) or not self.start:
             raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
-        options = [self.start, self.lexer, self.strict]
+        options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
         imported = [[name, digest] for name, digest in imported_files(self.text, self.path, self.import_paths)]
         return json.dumps(["grammar", options, self.text, imported], separators=(",", ":"))
 

@@ -1404,20 +1404,20 @@ def or_ids(row, ids):
 
 
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, label, resume, state, watch,
-               ids, ends, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, ending, beats, resume, state,
+               watch, ids, ends, below, below_state, below_watch):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
-    class_of, table, label:
+    class_of, table, ending, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
         The lexer state at these nodes.
     watch:
-        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it has a label.
+        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
     ids, ends:
         ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
     below, below_state, below_watch:
@@ -1448,7 +1448,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
             w = watched[d - 1]
             if w >= 0:
                 w = table[w, c]
-                if w >= 0 and label[w] >= 0:
+                if w >= 0 and beats[w]:
                     i = skip[i]
                     continue
             for t in range(first_token[i], first_token[i + 1]):
@@ -1458,12 +1458,12 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 ends[n] = s
                 n += 1
             if i + 1 < skip[i]:
-                if label[s] >= 0:
+                if ending[s]:
                     # Only where some token goes on with what is not a longer lexeme.
                     child = i + 1
                     while child < skip[i]:
                         longer = table[s, class_of[byte[child]]]
-                        if longer < 0 or label[longer] < 0:
+                        if longer < 0 or not beats[longer] or ending[s] > 1:
                             break
                         child = skip[child]
                     if child < skip[i]:

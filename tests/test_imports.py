@@ -57,6 +57,7 @@ THIRD_PARTY = {
         "numba",
         "platformdirs",
         "pydantic",  # the source of schemas that are types
+        "lark",  # the source of indentations
         # the sources of vocabularies
         "transformers",
         "tokenizers",

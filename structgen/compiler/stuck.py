@@ -179,7 +179,7 @@ def check_lexer_never_stuck(machine: GrammarMachine) -> None:
     spelled[tables.class_of[machine.vocabulary.single_bytes]] = True
     if spelled.all():
         return
-    future = [1 << label if label >= 0 else 0 for label in tables.label.tolist()]
+    future = [sum({1 << terminal for terminal, _ in ends}) for ends in tables.ends_of]
     solve(future, [[t for t in row if t >= 0] for row in tables.table[:, spelled].tolist()])
     for state in _states_met(machine):
         possible, left = tables.futures[state], future[state]
@@ -188,7 +188,7 @@ def check_lexer_never_stuck(machine: GrammarMachine) -> None:
             byte = int(np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(initial=255))
             raise VocabularyError(
                 "the vocabulary cannot complete every text of this grammar",
-                where=f"terminal {tables.terminals[(lost & -lost).bit_length() - 1]}; no token is just the byte 0x{byte:02x}",
+                where=f"terminal {tables.name((lost & -lost).bit_length() - 1)}; no token is just the byte 0x{byte:02x}",
                 remedy="Use a grammar that the vocabulary can spell, or a vocabulary with all single bytes.",
             )
 

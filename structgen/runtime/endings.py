@@ -24,8 +24,8 @@ class Endings(NamedTuple):
     ----------
     is_loose:
         Whether every lexeme can be followed by one that is ignored, and that by anything.
-    terminal, breaks:
-        By ending: the terminal, and the classes of bytes before which it ends, a bit each.
+    terminal, breaks, is_final:
+        By ending: the terminal, the classes of bytes before which it ends, a bit each, and whether the text may end there.
     future:
         By lexer state: the endings that the lexeme can come to, as a set.
     """
@@ -33,22 +33,25 @@ class Endings(NamedTuple):
     is_loose: bool
     terminal: list[int]
     breaks: list[int]
+    is_final: list[bool]
     future: list[int]
 
 
 def endings(tables: GrammarTables) -> Endings:
     """Find all endings."""
-    rows, labels = tables.table.tolist(), tables.label.tolist()
-    number: dict[tuple[int, int], int] = {}
-    own = []
-    for state, terminal in enumerate(labels):
-        if terminal < 0:
-            own.append(0)
-            continue
-        breaks = sum(1 << c for c, target in enumerate(rows[state]) if target < 0 or labels[target] < 0)
-        own.append(1 << number.setdefault((terminal, breaks), len(number)))
+    rows, beats, lapses = tables.table.tolist(), tables.beats.tolist(), tables.lapses.tolist()
+    number: dict[tuple[int, int, bool], int] = {}
+    own = [0] * len(rows)
+    everything = (1 << tables.table.shape[1]) - 1
+    for state, terminal, watch in tables.ends.tolist():
+        breaks = everything
+        if watch >= 0:
+            breaks = sum(1 << c for c, target in enumerate(rows[watch]) if target < 0 or not beats[target])
+        ending = terminal, breaks, watch < 0 or not lapses[watch]
+        own[state] |= 1 << number.setdefault(ending, len(number))
     solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
-    return Endings(_are_loose(tables, list(number), rows), [t for t, _ in number], [b for _, b in number], own)
+    loose = _are_loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
+    return Endings(loose, [t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], own)
 
 
 def _are_loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> bool:

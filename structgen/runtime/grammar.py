@@ -1,9 +1,10 @@
 """`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
 
-A configuration is a set of threads; nearly always there is one. A thread is the parser's stack before the lexeme that is
+A configuration is a set of threads; nearly always there is one. A thread is how far the parser has come before the lexeme that is
 being read, the lexer's state within it, and what is watched: earlier lexemes that the bytes since may still turn
-out to belong to. A lexeme is handed to the parser when the first byte after it is read. Where it could also go on with that
-byte, both threads are followed, and the one that took it for complete watches the other.
+out to belong to, or whose look-ahead is still open. A lexeme is handed to the parser when the first byte after it is
+read. Where it could also go on with that byte, both threads are followed, and the one that took it for complete watches
+the other.
 
 Configurations are interned and remember where each token led, as in `structgen.runtime.pushdown`.
 """
@@ -23,8 +24,8 @@ from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
 from .grammar_tables import GrammarTables, sets_of
-from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections
-from .parser_stack import Parser, Stack
+from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections, watching
+from .parses import Parse, Postlex
 from .rows import RowPool
 from .stack_masks import StackMasks
 
@@ -40,8 +41,8 @@ _FORESIGHT = 3
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 8
 
-#: The stack before the lexeme, the lexer's state, what is watched.
-Thread: TypeAlias = tuple[Stack, int, Watched]
+#: The parser before the lexeme, the lexer's state, what is watched.
+Thread: TypeAlias = tuple[Parse, int, Watched]
 
 
 class Configuration:
@@ -56,7 +57,7 @@ class Configuration:
         self.dense: NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
-        return " | ".join(f"{lexer} on {' '.join(map(str, stack.states()))}"[:60] for stack, lexer, _ in self.threads)
+        return " | ".join(f"{lexer} on {parse!r}"[:60] for parse, lexer, _ in self.threads)
 
 
 class GrammarMachine:
@@ -78,27 +79,29 @@ class GrammarMachine:
         self.places = places if places is not None else LexerPlaces(tables, vocabulary)
         self._filled = filled
         self.on_new_row: Callable[[], None] | None = None
-        self._parser = Parser(tables)
+        self._parses = Postlex(tables)
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._class_of = tables.class_of.tobytes()
         self._table: list[list[int]] = tables.table.tolist()
-        self._label: list[int] = tables.label.tolist()
+        self._ends = tables.ends_of
+        self._beats: list[int] = tables.beats.tolist()
+        self._lapses: list[int] = tables.lapses.tolist()
         self._future = self.places.futures
-        self._open: dict[tuple[Stack, int, int], int] = {}
-        self._tight_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
+        self._open: dict[tuple[Parse, int], int] = {}
+        self._walked_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         self._end = 1 << tables.end
         self._starts: list[int] = tables.starts.tolist()  # by context
-        self._contexts: list[int] = tables.contexts.tolist()  # by lexer state
         self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(self.places)
         self._lock = threading.RLock()
-        start = self._parser.start
-        self._start = self._config(((start, self._starts[int(tables.context[start.state])], ()),))
+        self._is_plain = tables.endings.is_loose and tables.is_deterministic and tables.layout is None
+        start = self._parses.start
+        self._start = self._config(((start, self._starts[start.context], ()),))
 
     @property
     def start(self) -> Configuration:
@@ -146,28 +149,30 @@ class GrammarMachine:
                 for known in list(forgotten.values()):
                     known.targets = {}
                 self._configs[self._start.threads] = self._start
+                self._parses.trim()
             config = self._configs[threads] = Configuration(threads)
         return config
 
     def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
-        c, table, label = self._class_of[byte], self._table, self._label
+        c, table, beats = self._class_of[byte], self._table, self._beats
         found: dict[Thread, None] = {}
-        for stack, lexer, watched in threads:
+        for parse, lexer, watched in threads:
             if watched:
                 watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-                if any(label[w] >= 0 for w in watched):
-                    continue  # an earlier lexeme was longer than this thread took it to be
+                if any(beats[w] for w in watched):
+                    continue  # an earlier lexeme was not what this thread took it to be
             longer = table[lexer][c]
             if longer >= 0:
-                found[stack, longer, watched] = None
-            after, context = self._completed(stack, lexer)
-            if after is None or (longer >= 0 and label[longer] >= 0):
-                continue
-            begun = table[self._starts[context]][c]
-            if begun >= 0:
-                more = self.places.watch(longer, watched) if longer >= 0 else watched
-                found[after, begun, more] = None
+                found[parse, longer, watched] = None
+            for terminal, watch in self._ends[lexer]:
+                watch = table[watch][c] if watch >= 0 else -1
+                if watch >= 0 and beats[watch]:
+                    continue
+                for after in self._parses.after(parse, terminal).parses:
+                    begun = table[self._starts[after.context]][c]
+                    if begun >= 0:
+                        found[after, begun, watching(watch, watched)] = None
         if len(found) > MAX_THREADS:
             raise BudgetExceededError(
                 "a text could be read in too many ways at once",
@@ -175,29 +180,19 @@ class GrammarMachine:
             )
         return tuple(found)
 
-    def _completed(self, stack: Stack, lexer: int) -> tuple[Stack | None, int]:
-        """The stack after the lexeme, if it can be complete, and the context to go on in."""
-        terminal = self._label[lexer]
-        if terminal < 0:
-            return None, 0
-        if self._ignored >> terminal & 1:
-            return stack, self._contexts[lexer]
-        after = self._parser.after(stack, terminal)
-        return after.stack, after.context
-
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
-        stack, lexer, _ = thread
-        return bool(self._future[lexer] & self._open_to(stack, self._contexts[lexer]))
+        parse, lexer, _ = thread
+        return bool(self._future[lexer] & self._open_to(parse))
 
-    def _open_to(self, stack: Stack, context: int, lexemes: int = _FORESIGHT) -> int:
-        """What a lexeme may become on a stack: terminals in a loose grammar, endings in others.
+    def _open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> int:
+        """What a lexeme may become: terminals in a loose grammar, endings in others.
 
         ``lexemes`` is how many have to follow, or else the end of the text.
         """
         if self.tables.endings.is_loose:
-            return self._parser.accepted(stack).terminals | self._ignored
-        key = stack, context, lexemes
+            return self._parses.accepted(parse).terminals
+        key = parse, lexemes
         found = self._open.get(key)
         if found is None:
             if len(self._open) >= MEMO_CONFIGS:
@@ -205,82 +200,81 @@ class GrammarMachine:
             found = self._open[key] = self._endings_before(*key)
         return found
 
-    def _endings_before(self, stack: Stack, context: int, lexemes: int) -> int:
+    def _endings_before(self, parse: Parse, lexemes: int) -> int:
         """The endings of accepted terminals after which something can follow."""
         endings = self.tables.endings
-        accepted = self._parser.accepted(stack).terminals | self._ignored
+        accepted = self._parses.accepted(parse).terminals
         followers: dict[int, tuple[bool, int]] = {}
         found = 0
-        for ending, (terminal, breaks) in enumerate(zip(endings.terminal, endings.breaks, strict=True)):
+        for ending, terminal in enumerate(endings.terminal):
             if not accepted >> terminal & 1:
                 continue
             if terminal not in followers:
-                after, there = self._after(stack, context, terminal)
-                followers[terminal] = self._followers(after, there, lexemes)
+                followers[terminal] = self._followers(self._parses.after(parse, terminal).parses, lexemes)
             can_end, classes = followers[terminal]
-            if can_end or breaks & classes:
+            if (can_end and endings.is_final[ending]) or endings.breaks[ending] & classes:
                 found |= 1 << ending
         return found
 
-    def _followers(self, stack: Stack, context: int, lexemes: int) -> tuple[bool, int]:
+    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[bool, int]:
         """Whether the text may end, and the classes of bytes that the next lexeme may begin with."""
-        can_end = bool(self._parser.accepted(stack).terminals & self._end)
-        if not lexemes:
-            return can_end, -1
-        wanted = self._open_to(stack, context, lexemes - 1)
-        row = self._table[self._starts[context]]
-        classes = sum(1 << c for c, target in enumerate(row) if target >= 0 and self._future[target] & wanted)
+        can_end, classes = False, 0
+        for parse in parses:
+            can_end |= bool(self._parses.accepted(parse).terminals & self._end)
+            if not lexemes:
+                return can_end, -1
+            wanted = self._open_to(parse, lexemes - 1)
+            row = self._table[self._starts[parse.context]]
+            classes |= sum(1 << c for c, target in enumerate(row) if target >= 0 and self._future[target] & wanted)
         return can_end, classes
 
-    def _after(self, stack: Stack, context: int, terminal: int) -> tuple[Stack, int]:
-        """The stack and the context after a terminal that is accepted."""
-        if self._ignored >> terminal & 1:
-            return stack, context
-        after = self._parser.after(stack, terminal)
-        if after.stack is None:
-            raise FormatError("the parser's tables contradict themselves")
-        return after.stack, after.context
-
-    def _tight_row(self, stack: Stack, lexer: int, watched: Watched) -> NDArray[np.int32]:
-        """The row of a thread where it matters what can follow a lexeme: read-only, without EOS ids."""
+    def _walked_row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
+        """The row of a thread, whatever the grammar: read-only, without EOS ids."""
         numbers: set[int] = set()
-        todo = [(ROOT, stack, lexer, watched)]
+        todo = [(ROOT, parse, lexer, watched)]
         seen = set(todo)
         while todo:
-            resume, stack, lexer, watched = todo.pop()
-            context = self._contexts[lexer]
+            resume, parse, lexer, watched = todo.pop()
             groups, ends = self.places.settle(resume, lexer, watched)
-            is_open = self._open_to(stack, context)
+            is_open = self._open_to(parse)
             numbers.update([row for wanted, row in groups if wanted & is_open])
-            accepted = self._parser.accepted(stack).terminals | self._ignored
+            accepted = self._parses.accepted(parse).terminals
             for end in ends:
                 if not accepted >> end.terminal & 1:
                     continue
-                after, there = self._after(stack, context, end.terminal)
-                place = end.resume, after, self._starts[there], end.watched
-                if place not in seen:
-                    seen.add(place)
-                    todo.append(place)
+                for after in self._parses.after(parse, end.terminal).parses:
+                    place = end.resume, after, self._starts[after.context], end.watched
+                    if place not in seen:
+                        seen.add(place)
+                        todo.append(place)
         key = tuple(sorted(numbers))
-        row = self._tight_rows.get(key)
+        row = self._walked_rows.get(key)
         if row is None:
             row = np.zeros(self.pool.words, np.int32)
             for number in key:
                 self.pool.add_to(row, number)
             row.flags.writeable = False
             self.masks.note(row.nbytes)
-            self._tight_rows[key] = row
+            self._walked_rows[key] = row
         return row
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = any(self._is_complete_thread(stack, lexer) for stack, lexer, _ in config.threads)
+            config.accepting = any(map(self._may_end, config.threads))
         return bool(config.accepting)
 
-    def _is_complete_thread(self, stack: Stack, lexer: int) -> bool:
-        after = stack if lexer in self._fresh else self._completed(stack, lexer)[0]
-        return after is not None and bool(self._parser.accepted(after).terminals & self._end)
+    def _may_end(self, thread: Thread) -> bool:
+        parse, lexer, watched = thread
+        if any(self._lapses[watch] for watch in watched):
+            return False
+        if lexer in self._fresh:
+            return bool(self._parses.accepted(parse).terminals & self._end)
+        return any(
+            self._parses.accepted(after).terminals & self._end
+            for terminal, watch in self._ends[lexer] if watch < 0 or not self._lapses[watch]
+            for after in self._parses.after(parse, terminal).parses
+        )  # fmt: skip
 
     def match(self, data: bytes) -> Match:
         """Follow a text byte by byte, as far as it goes."""
@@ -293,7 +287,7 @@ class GrammarMachine:
         return self._match(len(data), len(data), threads)
 
     def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = any(self._is_complete_thread(stack, lexer) for stack, lexer, _ in threads)
+        can_end = any(map(self._may_end, threads))
         ranges: list[tuple[int, int]] = []
         for byte in range(256):
             if not any(map(self._is_alive, self._step(threads, byte))):
@@ -315,13 +309,13 @@ class GrammarMachine:
         with self._lock:
             known = len(self.places)
             accepting = self.is_accepting(config)
-            find = self.masks.row if self.tables.endings.is_loose else self._tight_row
-            rows = [find(stack, lexer, watched) for stack, lexer, watched in config.threads]
+            find = self.masks.row if self._is_plain else self._walked_row
+            rows = [find(*thread) for thread in config.threads]
             row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
             if self._generation != self.masks.generation:
                 self._generation = self.masks.generation
                 self._unions.clear()
-                self._tight_rows.clear()
+                self._walked_rows.clear()
                 for other in list(self._configs.values()):
                     other.dense = None
             config.dense = row
@@ -363,7 +357,7 @@ class GrammarMachine:
     ) -> None:
         """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
         following = self._following()
-        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self._label))]
+        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self._table))]
         seen = set(todo)
         for done, place in enumerate(todo):  # grows as it goes
             if done >= _MOST_PLACES:
@@ -385,11 +379,12 @@ class GrammarMachine:
 
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""
-        found: list[set[int]] = [set() for _ in range(self.tables.end + 1)]
-        for _, terminal, target in self.tables.shift.tolist():
-            found[terminal].add(self._starts[int(self.tables.context[target])])
+        everything, tables = sorted(self._fresh), self.tables
+        found: list[set[int]] = [set() for _ in range(tables.members)]
+        for _, terminal, target in tables.shift.tolist():
+            found[terminal].add(self._starts[int(tables.context[target])])
         return [
-            sorted(self._fresh) if self._ignored >> terminal & 1 else sorted(starts)
+            everything if terminal > tables.end or self._ignored >> terminal & 1 else sorted(starts)
             for terminal, starts in enumerate(found)
         ]
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from .container import smallest
 from .endings import Endings, endings
+from .layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,13 @@ class GrammarTables:
         ``uint8[256]``: the class of each byte.
     table:
         ``int32[lexer states, classes]``: the next lexer state, -1 where the lexeme cannot go on.
-    label:
-        ``int32[lexer states]``: the terminal that the lexeme is if it ends here, -1 for none.
+    ends:
+        ``int32[*, 3]``: lexer state, the terminal that the lexeme can be if it ends here, and the state that watches from then on
+        or -1; ascending by state. Where the watching state comes to one that beats, the lexeme was something else.
+    beats:
+        ``uint8[lexer states]``: 1 where a lexeme is certain, so that none that is watched from here counts.
+    lapses:
+        ``uint8[lexer states]``: 1 where a lexeme that is watched would not count if the text ended here.
     future:
         ``uint32[lexer states, words]``: the terminals that the lexeme can become, a bit each.
     starts:
@@ -51,11 +57,15 @@ class GrammarTables:
         terminal from it.
     terminals:
         Names, for people.
+    layout:
+        How indentation works, where it matters.
     """
 
     class_of: NDArray[np.uint8]
     table: NDArray[np.int32]
-    label: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    beats: NDArray[np.uint8]
+    lapses: NDArray[np.uint8]
     future: NDArray[np.uint32]
     starts: NDArray[np.int32]
     context: NDArray[np.int32]
@@ -66,6 +76,7 @@ class GrammarTables:
     before: NDArray[np.uint32]
     certain: NDArray[np.uint8]
     terminals: tuple[str, ...]
+    layout: Layout | None = None
 
     #: The parser's first state.
     start = 0
@@ -73,7 +84,7 @@ class GrammarTables:
     @property
     def states(self) -> int:
         """Number of lexer and parser states together."""
-        return len(self.label) + len(self.context)
+        return len(self.table) + len(self.context)
 
     @property
     def nbytes(self) -> int:
@@ -81,9 +92,21 @@ class GrammarTables:
         return sum(array.nbytes for array in self.to_sections().values())
 
     @cached_property
-    def contexts(self) -> NDArray[np.int32]:
-        """``int32[lexer states]``: the context of each; those of one context lie together, the start first."""
-        return (np.searchsorted(self.starts, np.arange(len(self.label)), "right") - 1).astype(np.int32)
+    def ends_of(self) -> list[list[tuple[int, int]]]:
+        """By lexer state: its ends, a terminal and the state that watches each."""
+        found: list[list[tuple[int, int]]] = [[] for _ in range(len(self.table))]
+        for state, terminal, watch in self.ends.tolist():
+            found[state].append((terminal, watch))
+        return found
+
+    @cached_property
+    def ending(self) -> NDArray[np.uint8]:
+        """``uint8[lexer states]``: 0 where no lexeme can end, 1 where the state itself is all that watches it, otherwise 2."""
+        found = np.zeros(len(self.table), np.uint8)
+        state, watch = self.ends[:, 0], self.ends[:, 2]
+        found[state] = 1
+        found[state[(watch >= 0) & (watch != state)]] = 2
+        return found
 
     @cached_property
     def futures(self) -> list[int]:
@@ -100,6 +123,29 @@ class GrammarTables:
         """The number of the end of the text, as a terminal."""
         return len(self.terminals)
 
+    def name(self, terminal: int) -> str:
+        """The name of a terminal, also of one that stands for a column."""
+        if terminal > self.end and self.layout is not None:
+            return self.terminals[self.layout.newline]
+        return self.terminals[terminal] if terminal < self.end else "$END"
+
+    @cached_property
+    def is_deterministic(self) -> bool:
+        """Whether no two actions of the parser compete."""
+        claimed = np.zeros((len(self.context), self.before.shape[1]), np.uint32)
+        bits = np.uint32(1) << (self.shift[:, 1] & 31).astype(np.uint32)
+        np.bitwise_or.at(claimed, (self.shift[:, 0], self.shift[:, 1] >> 5), bits)
+        for state, before in zip(self.reduce[:, 0].tolist(), self.before, strict=True):
+            if (claimed[state] & before).any():
+                return False
+            claimed[state] |= before
+        return True
+
+    @property
+    def members(self) -> int:
+        """Number of terminals that sets may hold: those of the grammar, the end, and one for each column of a line's beginning."""
+        return self.end + 1 + (self.layout.columns + 2 if self.layout else 0)
+
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
@@ -108,7 +154,9 @@ class GrammarTables:
         return {
             "lex_class": self.class_of,
             "lex_table": smallest(self.table + 1),
-            "lex_label": smallest(self.label + 1),
+            "lex_end": smallest(self.ends + 1),
+            "lex_beats": self.beats,
+            "lex_lapses": self.lapses,
             "lex_future": self.future,
             "lex_start": smallest(self.starts),
             "lr_context": smallest(self.context),
@@ -119,6 +167,7 @@ class GrammarTables:
             "lr_before": self.before,
             "lr_certain": self.certain,
             "terminals": np.frombuffer(names, np.uint8),
+            "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
         }
 
     @classmethod
@@ -137,7 +186,9 @@ class GrammarTables:
         tables = cls(
             class_of=found["lex_class"].astype(np.uint8),
             table=found["lex_table"].astype(np.int32) - 1,
-            label=found["lex_label"].astype(np.int32) - 1,
+            ends=found["lex_end"].astype(np.int32) - 1,
+            beats=found["lex_beats"].astype(np.uint8),
+            lapses=found["lex_lapses"].astype(np.uint8),
             future=found["lex_future"].astype(np.uint32),
             starts=found["lex_start"].astype(np.int32),
             context=found["lr_context"].astype(np.int32),
@@ -148,17 +199,22 @@ class GrammarTables:
             before=found["lr_before"].astype(np.uint32),
             certain=found["lr_certain"].astype(np.uint8),
             terminals=terminals,
+            layout=Layout.from_section(found["layout"], len(terminals), where),
         )
         if not tables._is_sound():
             raise FormatError("the grammar's tables point outside themselves", where=where)
         return tables
 
     def _is_sound(self) -> bool:
-        lexer, parser, words = len(self.label), len(self.context), -(-(self.end + 1) // 32)
+        lexer, parser, words = len(self.table), len(self.context), -(-self.members // 32)
         return bool(
             lexer and parser and len(self.starts)
             and len(self.class_of) == 256 and self.table.shape == (lexer, int(self.class_of.max()) + 1)
-            and self.table.max() < lexer and self.label.max() < self.end
+            and self.table.max() < lexer and self.ends.shape[1] == 3
+            and _within(self.ends[:, 0], lexer) and (np.diff(self.ends[:, 0]) >= 0).all()
+            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
+            and _within(self.ends[:, 2] + 1, lexer + 1)
+            and len(self.beats) == lexer and len(self.lapses) == lexer
             and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
             and len(self.ignored) == words
             and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all() and _within(self.context, len(self.starts))
@@ -173,8 +229,8 @@ class GrammarTables:
 
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
-    "lex_class": 1, "lex_table": 2, "lex_label": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
-    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "terminals": 1,
+    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
+    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "terminals": 1, "layout": 1,
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from .pushdown_tables import partitions
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool
 
-__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched"]
+__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watching"]
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
@@ -53,6 +53,11 @@ class Settled(NamedTuple):
     ends: tuple[End, ...]
 
 
+def watching(state: int, watched: Watched) -> Watched:
+    """What is watched after a lexeme that a state watches, or -1, besides what was."""
+    return tuple(sorted({*watched, state})) if state >= 0 else watched
+
+
 class LexerPlaces:
     """Settles lexer states over one vocabulary, and remembers what it found."""
 
@@ -68,8 +73,6 @@ class LexerPlaces:
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
         self.settled: dict[tuple[int, int, Watched], Settled] = {}
-        self._grows: list[bool] = np.any(tables.table >= 0, axis=1).tolist()
-        self._labels: list[int] = tables.label.tolist()
         #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
         self.futures = tables.futures if tables.endings.is_loose else tables.endings.future
         self._sets = list(dict.fromkeys(self.futures))
@@ -88,24 +91,20 @@ class LexerPlaces:
             found = self.settled[key] = self._settle(*key)
         return found
 
-    def watch(self, state: int, watched: Watched) -> Watched:
-        """What is watched after a lexeme that ended in a state, besides what was."""
-        return tuple(sorted({*watched, state})) if self._grows[state] else watched
-
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
         nodes = self.resumes[resume]
         walk = self._walk_slowly if len(watched) > 1 else self._walk
         ids, states, below, below_state, below_watch = walk(nodes, state, watched)
         groups = []
         for number, members in _by_value(self._set_of[states], ids):
-            groups.append((self._sets[number], self._row(_ascending(members))))
-        ends: list[End] = []
-        if self._labels[state] >= 0:
-            ends.append(End(self._labels[state], resume, self.watch(state, watched)))
+            if self._sets[number]:
+                groups.append((self._sets[number], self._row(_ascending(members))))
+        ends_of = self.tables.ends_of
+        ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
         together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
         for key, where in _by_value(together, below):
-            at, watch = key >> 32, self._watches[key & 0xFFFFFFFF]
-            ends.append(End(self._labels[at], self.resumes.add(_ascending(where)), self.watch(at, watch)))
+            rest, before = self.resumes.add(_ascending(where)), self._watches[key & 0xFFFFFFFF]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key >> 32])
         return Settled(tuple(groups), tuple(ends))
 
     def _row(self, ids: NDArray[np.int32]) -> int:
@@ -131,7 +130,8 @@ class LexerPlaces:
                 self._scratch = tuple(np.empty(size, np.int32) for _ in range(5))
             n, m = kernels.walk_lexer(
                 trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
-                tables.class_of, tables.table, tables.label, nodes, state, watched[0] if watched else -1,
+                tables.class_of, tables.table, tables.ending, tables.beats, nodes, state,
+                watched[0] if watched else -1,
                 *self._scratch,
             )  # fmt: skip
             if n >= 0:
@@ -147,7 +147,7 @@ class LexerPlaces:
     def _walk_slowly(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
         """The same in Python, whatever is watched: a lexeme within a lexeme within a lexeme, all undecided."""
         trie, tables = self.vocabulary.trie, self.tables
-        class_of, table, labels = tables.class_of.tolist(), tables.table, self._labels
+        class_of, table, beats, ending = tables.class_of.tolist(), tables.table, tables.beats, tables.ending
         ids: list[int] = []
         ends: list[int] = []
         below: list[tuple[int, int, int]] = []
@@ -160,13 +160,13 @@ class LexerPlaces:
                 here, watches = at[d - 1]
                 s = int(table[here, c])
                 after = tuple(w for w in (int(table[w, c]) for w in watches) if w >= 0)
-                if s < 0 or any(labels[w] >= 0 for w in after):
+                if s < 0 or any(beats[w] for w in after):
                     i = int(trie.skip[i])
                     continue
                 for t in range(int(trie.first_token[i]), int(trie.first_token[i + 1])):
                     ids.append(int(trie.token_ids[t]))
                     ends.append(s)
-                if labels[s] >= 0 and i + 1 < trie.skip[i]:
+                if ending[s] and i + 1 < trie.skip[i]:
                     if after not in self._watches:
                         self._watches.append(after)
                     below.append((i, s, self._watches.index(after)))
@@ -199,7 +199,7 @@ def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
         "pl_group": smallest(np.array(groups, np.int64).reshape(-1, 2)),
         "pl_ends": smallest(np.array(end_start)),
         "pl_end": smallest(np.array(ends, np.int64).reshape(-1, 3)),
-        "pl_sets": words_of(list(sets), max(places.tables.end + 1, *(each.bit_length() for each in sets), 1)),
+        "pl_sets": words_of(list(sets), max(places.tables.members, *(each.bit_length() for each in sets), 1)),
         "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
         "pl_watched": smallest(np.array([state for watch in watches for state in watch], np.int64)),
         **places.pool.to_sections(),
@@ -214,7 +214,7 @@ def from_sections(
     resumes = ResumeLists.from_sections(sections, vocabulary, where)
     pool = RowPool.from_sections(vocabulary.size, sections, where, shared=0)
     places = LexerPlaces(tables, vocabulary, pool, resumes)
-    states = len(tables.label)
+    states = len(tables.table)
     watched = _column(sections, "pl_watched", states, where)
     watch_starts = _starts(sections, "pl_watches", len(watched), where)
     watches = [tuple(watched[i:j]) for i, j in pairwise(watch_starts)]
@@ -223,7 +223,7 @@ def from_sections(
         raise FormatError("the sets of terminals are damaged", where=where)
     sets = sets_of(words)
     set_of, row = (_column(sections, "pl_group", bound, where, k) for k, bound in enumerate((len(sets), len(pool))))
-    bounds = (tables.end, len(resumes), len(watches))
+    bounds = (tables.members, len(resumes), len(watches))
     terminal, there, watch = (_column(sections, "pl_end", bound, where, k) for k, bound in enumerate(bounds))
     groups = [(sets[number], each) for number, each in zip(set_of, row, strict=True)]
     ends = [End(t, r, watches[w]) for t, r, w in zip(terminal, there, watch, strict=True)]

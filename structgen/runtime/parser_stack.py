@@ -15,7 +15,7 @@ the same states on top.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,23 +38,21 @@ class After(NamedTuple):
 
     Parameters
     ----------
-    stack:
-        The stack after it, None where it can't come.
-    context:
-        In which context the lexer reads on: that of the state which shifted the terminal, before any reduction.
+    stacks:
+        The stacks after it: one; none where it can't come; several where conflicts were kept. With each the context in which the
+        lexer reads on: that of the state which shifted the terminal, before any reduction.
     looked:
         The depth of the lowest state that was looked at.
     """
 
-    stack: Stack | None
-    context: int
+    stacks: tuple[tuple[Stack, int], ...]
     looked: int
 
 
 class Stack:
     """A parser state on top of another stack, or of nothing; the lowest state has depth 0."""
 
-    __slots__ = ("above", "accepted", "after", "below", "depth", "state")
+    __slots__ = ("above", "accepted", "after", "below", "depth", "parses", "state")
 
     def __init__(self, state: int, below: Stack | None) -> None:
         self.state, self.below = state, below
@@ -62,6 +60,7 @@ class Stack:
         self.above: dict[int, Stack] = {}
         self.accepted: Accepted | None = None
         self.after: dict[int, After] = {}  # by terminal
+        self.parses: dict[Any, Any] = {}  # see `structgen.runtime.parses`
 
     def states(self) -> Iterator[int]:
         """The states, the top first."""
@@ -87,7 +86,7 @@ class Parser:
     Parameters
     ----------
     tables:
-        The parser; without conflicts.
+        The parser. Where actions compete, all of them are followed.
     """
 
     def __init__(self, tables: GrammarTables) -> None:
@@ -106,6 +105,8 @@ class Parser:
         self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
         #: The stack before the first terminal.
         self.start = Stack(0, None)
+        #: How many stacks are known.
+        self.stacks = 1
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
@@ -140,28 +141,28 @@ class Parser:
         known = stack.after.get(terminal)
         if known is not None:
             return known
-        here, looked = stack, stack.depth
-        for _ in range(_MOST_REDUCTIONS):
+        looked = stack.depth
+        found: dict[tuple[Stack, int], None] = {}
+        todo, seen = [stack], 0
+        while todo:
+            here = todo.pop()
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                here = self._push(here, target)
-                while (certain := self._certain[here.state]) is not None:
-                    here = self._reduce(here, certain[0], certain[1])
-                    looked = min(looked, here.depth - 1)
-                found = After(here, self._context[target], looked)
-                break
+                after = self._push(here, target)
+                while (certain := self._certain[after.state]) is not None:
+                    after = self._reduce(after, certain[0], certain[1])
+                    looked = min(looked, after.depth - 1)
+                found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
-                    here = self._reduce(here, length, origin)
-                    looked = min(looked, here.depth - 1)
-                    break
-            else:
-                found = After(None, 0, looked)
-                break
-        else:
-            raise _endless()
-        stack.after[terminal] = found
-        return found
+                    reduced = self._reduce(here, length, origin)
+                    looked = min(looked, reduced.depth - 1)
+                    todo.append(reduced)
+            seen += 1
+            if seen > _MOST_REDUCTIONS:
+                raise _endless()
+        answer = stack.after[terminal] = After(tuple(found), looked)
+        return answer
 
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
         here: Stack | None = stack
@@ -172,10 +173,19 @@ class Parser:
             raise FormatError("the parser's tables contradict themselves")
         return self._push(here, target)
 
-    @staticmethod
-    def _push(stack: Stack, state: int) -> Stack:
+    def forget(self) -> None:
+        """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
+        todo = [self.start]
+        while todo:
+            stack = todo.pop()
+            todo += stack.above.values()
+            stack.above, stack.after, stack.parses, stack.accepted = {}, {}, {}, None
+        self.stacks = 1
+
+    def _push(self, stack: Stack, state: int) -> Stack:
         pushed = stack.above.get(state)
         if pushed is None:
+            self.stacks += 1
             pushed = stack.above.setdefault(state, Stack(state, stack))
         return pushed
 

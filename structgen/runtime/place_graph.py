@@ -50,7 +50,7 @@ class PlaceGraph:
         self._keys: list[tuple[int, Watched]] = []  # of the continuations
         self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(tables.futures))}
         self._list_of: dict[int, int] = {}  # by row
-        self.sets = words_of(list(self._set_of), tables.end + 1)
+        self.sets = words_of(list(self._set_of), tables.members)
         self.group_start, self.end_start, self.ids_start = Growing(), Growing(), Growing()
         for starts in (self.group_start, self.end_start, self.ids_start):
             starts.extend([0])

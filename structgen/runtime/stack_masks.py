@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError
 from .grammar_tables import GrammarTables
 from .lexer_places import ROOT, LexerPlaces, Watched
-from .parser_stack import Stack
+from .parses import Parse
 from .place_graph import PlaceGraph
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
@@ -25,8 +25,8 @@ _MOST_BYTES = 256 << 20
 #: So many states from the top of the stack are tried first.
 _SHALLOW = 64
 
-#: A lexer state, what is watched, and the state on top of the stack.
-_Key: TypeAlias = tuple[int, Watched, int]
+#: A lexer state, what is watched, the context, and the state on top of the stack.
+_Key: TypeAlias = tuple[int, Watched, int, int]
 
 
 class StackMasks:
@@ -43,22 +43,23 @@ class StackMasks:
         #: How often everything was forgotten.
         self.generation = 0
 
-    def row(self, stack: Stack, lexer: int, watched: Watched) -> NDArray[np.int32]:
+    def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""
-        key = lexer, watched, stack.state
+        stack = parse.stack
+        key = lexer, watched, parse.context, stack.state
         by_length = self._known.get(key)
         if by_length is not None:
             for length, rows in by_length.items():
                 row = rows.get(stack.top(length))
                 if row is not None:
                     return row
-        row, length = self._find(stack, lexer, watched)
+        row, length = self._find(parse, lexer, watched)
         row = self._interned(row)
         self.note(400 + 8 * length)
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
-    def _find(self, stack: Stack, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+    def _find(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
         from .. import kernels
 
@@ -66,13 +67,14 @@ class StackMasks:
             self._tables = _ParserTables(self._places.tables)
         tables, graph, pool = self._tables, self._graph, self._places.pool
         place = graph.number(ROOT, lexer, watched)
+        stack = parse.stack
         states = np.array(stack.top(_SHALLOW)[::-1], np.int32)
         while True:
             row = np.zeros(pool.words, np.uint32)
             n, missing, looked = kernels.walk_stack_masks(
                 *tables.parser, graph.group_start.data, graph.groups.data, graph.sets, graph.ids_start.data,
                 graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place,
-                int(tables.contexts[lexer]),
+                parse.context,
                 *tables.scratch(), row, tables.dense, tables.missing,
             )  # fmt: skip
             if n < 0:
@@ -130,7 +132,6 @@ class _ParserTables:
         bits = np.uint32(1) << (tables.shift[:, 1] & 31).astype(np.uint32)
         np.bitwise_or.at(shifted, (tables.shift[:, 0], tables.shift[:, 1] >> 5), bits)
         starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
-        self.contexts = tables.contexts
         self.parser = (
             shift, goto, starts, reduce, tables.before, shifted, tables.certain, tables.context, tables.ignored,
         )  # fmt: skip

@@ -5,16 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from ...budget import Meter
-from ...definitions import Grammar
-from ...errors import EmptyLanguageError
-from ...runtime.grammar_tables import GrammarTables, words_of
+from ...definitions import Grammar, Indentation
+from ...errors import DefinitionError, EmptyLanguageError
+from ...runtime.grammar_tables import GrammarTables, Layout, words_of
 from . import conflicts, lalr, scanner
 from .lalr import Lalr
 from .loading import load
+from .matcher import by_column
 from .rules import ContextFreeGrammar
 
 
-def compile_rules(grammar: ContextFreeGrammar, meter: Meter, *, lexer: str = "contextual", strict: bool = False) -> GrammarTables:
+def compile_rules(
+    grammar: ContextFreeGrammar,
+    meter: Meter,
+    *,
+    lexer: str = "contextual",
+    strict: bool = False,
+    ambiguity: str = "resolve",
+    indentation: Indentation | None = None,
+) -> GrammarTables:
     """The tables of a loaded grammar.
 
     Parameters
@@ -23,38 +32,57 @@ def compile_rules(grammar: ContextFreeGrammar, meter: Meter, *, lexer: str = "co
         ``"contextual"`` or ``"basic"``, as in Lark.
     strict:
         Refuse shift/reduce conflicts, too.
+    ambiguity:
+        ``"resolve"``: as Lark does; ``"all"``: all actions that compete are followed.
+    indentation:
+        How line ends become indents and dedents.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = lalr.build(grammar, meter)
-    conflicts.check(table, strict=strict)
+    table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
+    if ambiguity == "all":
+        conflicts.check_finite(table.symbols)
+    else:
+        conflicts.check(table, strict=strict)
     missing = next(conflicts.unproductive(table.symbols), None)
     if missing is not None:
         raise EmptyLanguageError(
             f"no text can ever complete the rule {table.symbols.names[missing]}",
             remedy="Give it a way out that does not contain itself.",
         )
-    dfas = scanner.matchers(grammar.terminals, 0, meter)
-    contexts = _contexts(grammar, table, lexer)
+    layout = _layout(grammar, indentation)
+    matchers = scanner.matchers(grammar.terminals, 0, meter)
+    if indentation is not None and layout is not None:
+        newline = matchers[layout.newline]
+        if newline is not None:
+            matchers[layout.newline] = by_column(newline, indentation.tab, layout.columns)
+    first = len(grammar.terminals) + 1
+    always = _ignored(grammar) | (1 << layout.newline if layout else 0)
+    contexts = _contexts(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
     found = scanner.lexer(
-        distinct, scanner.positions(dfas, meter), scanner.embedded(grammar.terminals, dfas), meter
+        distinct, scanner.Positions(matchers, meter), scanner.embedded(grammar.terminals, matchers), first, meter
     )
-    number = {context: i for i, context in enumerate(distinct)}
-    members = len(grammar.terminals) + 1
+    start_of = dict(zip(distinct, found.starts, strict=True))
+    starts = list(dict.fromkeys(found.starts))
+    number = {start: i for i, start in enumerate(starts)}
+    members = first + (layout.columns + 2 if layout else 0)
     reductions = [
         (state, len(table.symbols.rules[rule][1]), table.symbols.rules[rule][0], terminals)
         for state, there in enumerate(table.reductions)
         for rule, terminals in there.items()
     ]
+    ends = [(state, *end) for state, there in enumerate(found.ends) for end in there]
     return GrammarTables(
         class_of=found.class_of,
         table=found.table,
-        label=found.label,
+        ends=np.array(ends, np.int32).reshape(-1, 3),
+        beats=np.array(found.beats, np.uint8),
+        lapses=np.array(found.lapses, np.uint8),
         future=words_of(found.future, members),
-        starts=found.starts,
-        context=np.array([number[context] for context in contexts], np.int32),
+        starts=np.array(starts, np.int32),
+        context=np.array([number[start_of[context]] for context in contexts], np.int32),
         ignored=words_of([_ignored(grammar)], members)[0],
         shift=_moves(table.shifts),
         goto=_moves(table.gotos),
@@ -62,16 +90,41 @@ def compile_rules(grammar: ContextFreeGrammar, meter: Meter, *, lexer: str = "co
         before=words_of([r[3] for r in reductions], members),
         certain=np.array(_certain(table), np.uint8),
         terminals=tuple(t.name for t in grammar.terminals),
+        layout=layout,
     )
+
+
+def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Layout | None:
+    """Names as numbers."""
+    if indentation is None:
+        return None
+    number = {terminal.name: t for t, terminal in enumerate(grammar.terminals)}
+    for name in (indentation.newline, indentation.indent, indentation.dedent):
+        if name not in number:
+            raise DefinitionError(
+                f"the indentation is of terminals {indentation.newline}, {indentation.indent} and {indentation.dedent}, and no rule has {name}",
+                remedy="Name the terminals of this grammar; %declare those for indents and dedents.",
+            )
+    return Layout(
+        number[indentation.newline], number[indentation.indent], number[indentation.dedent],
+        frozenset(number[name] for name in indentation.opening if name in number),
+        frozenset(number[name] for name in indentation.closing if name in number),
+        indentation.columns,
+    )  # fmt: skip
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
+    indentation = definition.postlex
     rules = load(
         definition.text, definition.start, meter,
         source=definition.path or "<grammar>", import_paths=definition.import_paths,
+        declared=(indentation.indent, indentation.dedent) if indentation else (),
     )  # fmt: skip
-    return compile_rules(rules, meter, lexer=definition.lexer, strict=definition.strict)
+    return compile_rules(
+        rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,
+        indentation=indentation,
+    )  # fmt: skip
 
 
 def _certain(table: Lalr) -> list[bool]:
@@ -87,18 +140,17 @@ def _ignored(grammar: ContextFreeGrammar) -> int:
     return sum(1 << t for t, terminal in enumerate(grammar.terminals) if terminal.name in grammar.ignored)
 
 
-def _contexts(grammar: ContextFreeGrammar, table: Lalr, lexer: str) -> list[int]:
+def _contexts(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int) -> list[int]:
     """By parser state: the terminals that the lexer tries there."""
     everything = (1 << len(grammar.terminals)) - 1
     if lexer == "basic":
         return [everything] * table.states
-    ignored = _ignored(grammar)
     found = []
     for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
         accepted = sum(1 << terminal for terminal in shifts)
         for terminals in reductions.values():
             accepted |= terminals
-        found.append(accepted & everything | ignored)
+        found.append(accepted & everything | always)
     return found
 
 

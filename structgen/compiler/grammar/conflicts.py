@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 
 from ...errors import DefinitionError
+from ...runtime.closure import solve
 from .lalr import Conflict, Lalr, bits
 from .symbols import Symbol, Symbols
 
@@ -110,6 +111,49 @@ def unproductive(symbols: Symbols) -> Iterator[Symbol]:
             if not missing[rule]:
                 ready.append(rule)
     return (symbol for symbol, known in enumerate(found) if not known)
+
+
+def check_finite(symbols: Symbols) -> None:
+    """Raise `DefinitionError` where a rule comes to itself without having read anything: followed in every way, it never ends.
+
+    That is: a rule can begin with itself behind something that may be empty (hidden left recursion, Nederhof & Sarbo 1996), or can
+    be nothing but itself.
+    """
+    nullable = _nullable(symbols)
+    left: list[set[Symbol]] = [set() for _ in symbols.names]  # what a text of the symbol can begin with
+    hidden: list[set[Symbol]] = [set() for _ in symbols.names]  # of these, what stands behind something empty
+    alone: list[set[Symbol]] = [set() for _ in symbols.names]  # what it can be, all else empty
+    for origin, expansion in symbols.rules:
+        for i, symbol in enumerate(expansion):
+            if not symbols.is_terminal(symbol):
+                left[origin].add(symbol)
+                if i:
+                    hidden[origin].add(symbol)
+                if all(nullable[s] for s in (*expansion[:i], *expansion[i + 1 :])):
+                    alone[origin].add(symbol)
+            if not nullable[symbol]:
+                break
+    for edges, closing in ((left, hidden), (alone, alone)):
+        reached = [1 << symbol for symbol in range(len(edges))]
+        solve(reached, [sorted(there) for there in edges])
+        for origin, there in enumerate(closing):
+            if any(reached[symbol] >> origin & 1 for symbol in there):
+                raise DefinitionError(
+                    f"the rule {symbols.names[origin]} can come to itself without reading anything",
+                    remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just itself.",
+                )
+
+
+def _nullable(symbols: Symbols) -> list[bool]:
+    """By symbol: whether it may be empty."""
+    found = [False] * len(symbols.names)
+    growing = True
+    while growing:
+        growing = False
+        for origin, expansion in symbols.rules:
+            if not found[origin] and all(found[s] for s in expansion):
+                found[origin] = growing = True
+    return found
 
 
 def _way_to(table: Lalr, state: int, words: list[tuple[Symbol, ...] | None]) -> tuple[Symbol, ...]:

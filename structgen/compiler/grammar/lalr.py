@@ -89,8 +89,8 @@ class Lalr:
             yield f"  {names} reduce {symbols.shown(rule)}"
 
 
-def build(grammar: ContextFreeGrammar, meter: Meter) -> Lalr:
-    """The table of a grammar. Raises `BudgetExceededError`.
+def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) -> Lalr:
+    """The table of a grammar; without ``resolve`` all that competes stays. Raises `BudgetExceededError`.
 
     Conflicts that nothing decides are left as they are: see `structgen.compiler.grammar.conflicts`.
     """
@@ -109,7 +109,8 @@ def build(grammar: ContextFreeGrammar, meter: Meter) -> Lalr:
         if reductions:
             conflicts = list(_conflicts(table, state))
             table.conflicts.extend(conflicts)
-            _resolve(reductions, conflicts)
+            if resolve:
+                _resolve(reductions, conflicts)
     return table
 
 

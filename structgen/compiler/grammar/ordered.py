@@ -7,14 +7,15 @@ nothing they come to could be preferred; those ahead of it go on, and may yet re
 of the automaton is such a list. It *accepts* where the list ends in a match.
 
 Look-behind is decided by automata that run along. A look-ahead becomes an obligation of the thread that made it, an automaton over
-the bytes to come. A match that still owes something depends on what follows it; that is refused.
+the bytes to come. A match that still owes something is none yet: it stays in the list, *pending*, until what it owes is paid, which
+cuts off what is behind it, or cannot be paid any more. See `structgen.compiler.grammar.matcher` for what becomes of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,12 +27,40 @@ from ..automata.utf8 import utf8_edges
 from ..regex.looks import check_nesting
 from ..regex.lower import language
 from ..regex.syntax import Alternate, Chars, Concat, Look, Node, Repeat
+from .matcher import Matcher, minimal
 
 #: What a thread still owes: look-aheads by number, with the state of their automata.
 Owed: TypeAlias = frozenset[tuple[int, int]]
 
-#: A state of the program and what is owed, in order of preference.
-Threads: TypeAlias = tuple[tuple[int, Owed], ...]
+#: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is watched.
+_HERE, _PENDING, _WATCHED = range(3)
+
+
+class Thread(NamedTuple):
+    """A state of the program, what is owed, and the role."""
+
+    state: int
+    owed: Owed
+    role: int = _HERE
+
+
+class Threads(NamedTuple):
+    """A state of the automaton.
+
+    Parameters
+    ----------
+    threads:
+        In order of preference.
+    behind:
+        States of the look-behind automata; none where no thread goes on.
+    beats:
+        Whether the last byte paid for a pending match, or ended the match that was watched.
+    """
+
+    threads: tuple[Thread, ...]
+    behind: tuple[int, ...] = ()
+    beats: bool = False
+
 
 _NOTHING_OWED: Owed = frozenset()
 
@@ -157,12 +186,10 @@ def _look(made: Program, node: Look, meter: Meter) -> int:
     return len(made.looks) - 1
 
 
-def preferred(tree: Node, meter: Meter) -> Dfa:
+def preferred(tree: Node, meter: Meter) -> Matcher:
     """The minimal automaton of the matches that a regex prefers.
 
-    Run it over a text until it dies: the match ends at the last place where it accepted.
-
-    Raises `UnsupportedError` for look-around that sees beyond the match, and `BudgetExceededError`.
+    Raises `UnsupportedError` for look-around that sees what is before the match, and `BudgetExceededError`.
     """
     return _Determinizer(program(tree, meter), meter).run()
 
@@ -180,57 +207,127 @@ class _Determinizer:
             [bool(dfa.accepting[s]) and bool((dfa.table[s] == s).all()) for s in range(dfa.states)]
             for _, dfa in made.looks
         ]
+        self._number: dict[Threads, int] = {}
+        self._todo: list[Threads] = []
 
-    def run(self) -> Dfa:
-        start = self._closed([(0, _NOTHING_OWED)], tuple(self._start_of(k) for k in self._behind))
-        number = {start: 0}
-        builder = NfaBuilder()
-        builder.state()
-        accept = builder.state()
-        todo = [start]
-        names = [0]
-        for here, (threads, behind) in enumerate(todo):  # grows as it goes
-            self._meter.check_states(len(todo), "determinising a terminal")
-            if here % 256 == 0:
+    def run(self) -> Matcher:
+        self._intern(self._closed([Thread(0, _NOTHING_OWED)], tuple(self._start_of(k) for k in self._behind)))
+        moves: list[list[tuple[int, int, int]]] = []
+        ends: list[tuple[int, ...]] = []
+        for here in self._todo:  # grows as it goes
+            self._meter.check_states(len(self._todo), "determinising a terminal")
+            if len(moves) % 256 == 0:
                 self._meter.check_time("determinising a terminal")
-            if threads and threads[-1][0] == 1:
-                builder.epsilon(names[here], accept)
-            for low, high in self._ranges(threads, behind) if threads else ():
-                after = self._step(threads, behind, low)
-                if not after[0]:
-                    continue
-                if after not in number:
-                    number[after] = len(todo)
-                    todo.append(after)
-                    names.append(builder.state())
-                builder.edge(names[here], low, high, names[number[after]])
-        return minimize(determinize(builder.build(0, accept), self._meter, "determinising a terminal"), self._meter)
+            ends.append(tuple(self._watching(here)))
+            moves.append([])
+            for low, high in self._ranges(here) if here.threads else ():
+                after = self._step(here, low)
+                if after.threads or after.beats:
+                    moves[-1].append((low, high, self._intern(after)))
+        if not any(here.beats for here in self._todo) and all(end in ((), (s,)) for s, end in enumerate(ends)):
+            return Matcher.of(self._plain(moves, ends))
+        return minimal(self._conditional(moves, ends))
 
-    def _ranges(self, threads: Threads, behind: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    def _intern(self, threads: Threads) -> int:
+        number = self._number.get(threads)
+        if number is None:
+            number = self._number[threads] = len(self._todo)
+            self._todo.append(threads)
+        return number
+
+    def _watching(self, here: Threads) -> Iterator[int]:
+        """For each match that ends here the state that watches it: itself where the match owes nothing."""
+        for i, thread in enumerate(here.threads):
+            if thread.state != 1 or thread.role != _HERE:
+                continue
+            if thread.owed:
+                marked = (*here.threads[:i], thread._replace(role=_WATCHED))
+                yield self._intern(Threads(marked, here.behind))
+            else:
+                yield self._number[here]
+
+    def _plain(self, moves: list[list[tuple[int, int, int]]], ends: list[tuple[int, ...]]) -> Dfa:
+        builder = NfaBuilder()
+        names = [builder.state() for _ in moves]
+        accept = builder.state()
+        for name, there, end in zip(names, moves, ends, strict=True):
+            if end:
+                builder.epsilon(name, accept)
+            for low, high, target in there:
+                builder.edge(name, low, high, names[target])
+        dfa = determinize(builder.build(names[0], accept), self._meter, "determinising a terminal")
+        return minimize(dfa, self._meter)
+
+    def _conditional(self, moves: list[list[tuple[int, int, int]]], ends: list[tuple[int, ...]]) -> Matcher:
+        cuts = sorted({0, *(cut for there in moves for low, high, _ in there for cut in (low, high + 1) if cut < 256)})
+        class_of = np.zeros(256, np.uint8)
+        class_of[cuts[1:]] = 1
+        class_of = np.cumsum(class_of).astype(np.uint8)
+        table = np.full((len(moves), len(cuts)), -1, np.int32)
+        for row, there in zip(table, moves, strict=True):
+            for low, high, target in there:
+                row[class_of[low] : int(class_of[high]) + 1] = target
+        beats = [
+            here.beats or any(self._is_match(thread) and not thread.owed for thread in here.threads) for here in self._todo
+        ]
+        return Matcher(
+            class_of, table, ends, np.array(beats), np.array([*map(self._lapses, self._todo)]),
+            np.array([*map(self._is_whole, self._todo)]),
+        )  # fmt: skip
+
+    @staticmethod
+    def _is_match(thread: Thread) -> bool:
+        return thread.state == 1 and thread.role == _HERE
+
+    def _is_kept(self, owed: Owed) -> bool:
+        """Whether what is owed would be kept if the text ended here."""
+        looks = self._made.looks
+        return all(bool(looks[k][1].accepting[state]) != looks[k][0].negate for k, state in owed)
+
+    def _lapses(self, here: Threads) -> bool:
+        """Whether a match that is watched would be none if the text ended here."""
+        for state, owed, role in here.threads:
+            if state == 1 and owed and self._is_kept(owed) != (role == _WATCHED):
+                return True
+        return False
+
+    def _is_whole(self, here: Threads) -> bool:
+        """Whether, if the text ended here, the match would end here."""
+        return next((role == _HERE for state, owed, role in here.threads if state == 1 and self._is_kept(owed)), False)
+
+    def _ranges(self, here: Threads) -> Iterator[tuple[int, int]]:
         """The bytes that some thread reads, cut where anything changes."""
         cuts = {0, 256}
-        for state, owed in threads:
+        for state, owed, _ in here.threads:
             for low, high, _ in self._made.edges[state]:
                 cuts |= {low, high + 1}
             for k, _ in owed:
                 cuts |= _cuts_of(self._made.looks[k][1])
-        for k in self._behind:
+        for k in self._behind if here.behind else ():
             cuts |= _cuts_of(self._made.looks[k][1])
         ordered = sorted(cuts)
         return ((low, after - 1) for low, after in zip(ordered, ordered[1:], strict=False))
 
-    def _step(self, threads: Threads, behind: tuple[int, ...], byte: int) -> tuple[Threads, tuple[int, ...]]:
-        moved: list[tuple[int, Owed]] = []
-        for state, owed in threads:
+    def _step(self, here: Threads, byte: int) -> Threads:
+        moved: list[Thread] = []
+        beats = False
+        for state, owed, role in here.threads:
+            left = self._pay(owed, byte)
             if state == 1:
-                continue
-            for low, high, target in self._made.edges[state]:
-                if low <= byte <= high:
-                    left = self._pay(owed, byte)
-                    if left is not None:
-                        moved.append((target, left))
-        after = tuple(_next(self._made.looks[k][1], s, byte) for k, s in zip(self._behind, behind, strict=True))
-        return self._closed(moved, after)
+                if not owed:
+                    continue
+                if left:
+                    moved.append(Thread(1, left, max(role, _PENDING)))
+                elif left is not None or role == _WATCHED:  # paid, or the end of what is watched
+                    beats = (left is None) == (role == _WATCHED)
+                    break
+            elif left is not None:
+                moved += (Thread(target, left) for low, high, target in self._made.edges[state] if low <= byte <= high)
+        after = tuple(
+            _next(self._made.looks[k][1], s, byte) for k, s in zip(self._behind, here.behind, strict=False)
+        )
+        found = self._closed(moved, after)
+        return found._replace(beats=found.beats or beats)
 
     def _pay(self, owed: Owed, byte: int) -> Owed | None:
         """What is owed after a byte; None where it can't be paid."""
@@ -245,41 +342,40 @@ class _Determinizer:
                 left.add((k, state))
         return frozenset(left) if left else _NOTHING_OWED
 
-    def _closed(self, seeds: list[tuple[int, Owed]], behind: tuple[int, ...]) -> tuple[Threads, tuple[int, ...]]:
-        """All that empty moves lead to, in order, each once, up to the first match."""
+    def _closed(self, seeds: list[Thread], behind: tuple[int, ...]) -> Threads:
+        """All that empty moves lead to, in order, each once, up to the first match that owes nothing."""
         made = self._made
-        found: dict[tuple[int, Owed], None] = {}
+        found: dict[tuple[int, Owed], int] = {}
+        beats = False
         none: frozenset[int] = frozenset()
         seen: set[tuple[int, Owed, frozenset[int]]] = set()
-        todo = [(state, owed, none) for state, owed in reversed(seeds)]
+        todo = [(thread, none) for thread in reversed(seeds)]
         while todo:
-            visit = todo.pop()
-            if visit in seen:
-                continue
-            seen.add(visit)
-            state, owed, begun = visit
-            thread = state, owed
+            (state, owed, role), begun = todo.pop()
             if state == 1:
-                if owed:
-                    raise UnsupportedError(
-                        "a look-ahead sees beyond the end of its terminal",
-                        remedy="Let the rules say what may follow a terminal.",
-                    )
-                found[thread] = None
-                break
+                # Of two matches that owe the same the preferred one will be it, if any.
+                beats |= role == _WATCHED and (state, owed) in found
+                found.setdefault((state, owed), role)
+                if not owed:
+                    break
+                continue
+            if (state, owed, begun) in seen:
+                continue
+            seen.add((state, owed, begun))
             if made.edges[state]:
-                found[thread] = None
+                found[state, owed] = _HERE
             turn, after = made.turned[state]
             if turn in begun:
-                todo.append((after, owed, begun - {turn}))
+                todo.append((Thread(after, owed), begun - {turn}))
                 continue
             if made.turn[state] >= 0:
                 begun |= {made.turn[state]}
             for target, look in reversed(made.empty[state]):
                 passed = owed if look < 0 else self._passed(look, owed, behind)
                 if passed is not None:
-                    todo.append((target, passed, begun))
-        return tuple(found), behind if found else ()
+                    todo.append((Thread(target, passed), begun))
+        threads = tuple(Thread(*thread, role) for thread, role in found.items())
+        return Threads(threads, behind if any(state != 1 for state, _, _ in threads) else (), beats)
 
     def _passed(self, k: int, owed: Owed, behind: tuple[int, ...]) -> Owed | None:
         """What is owed after a look-around; None where it fails."""
@@ -316,7 +412,7 @@ class _Determinizer:
                         )
 
     def _shortest(self) -> list[int]:
-        """By state: the fewest bytes that lead there."""
+        """By state: the fewest characters that lead there."""
         made, far = self._made, 1 << 60
         found = [far] * len(made.empty)
         found[0] = 0
@@ -331,7 +427,12 @@ class _Determinizer:
                     if found[target] > distance:
                         found[target] = distance
                         layer.append(target)
-                following += (target for _, _, target in made.edges[state])
+                for low, _, target in made.edges[state]:
+                    if not _continues(low):
+                        following.append(target)
+                    elif found[target] > distance:
+                        found[target] = distance
+                        layer.append(target)
             distance += 1
             for target in following:
                 if found[target] > distance:
@@ -341,20 +442,38 @@ class _Determinizer:
 
 
 def _longest(item: Node, meter: Meter) -> int | None:
-    """The most bytes of a text of a tree; None where there is no bound."""
+    """The most characters of a text of a tree; None where there is no bound."""
     dfa = language(item, meter, edges=False, count=False)
     if not dfa.states:
         return 0
+    first = np.flatnonzero(np.diff(dfa.classes[:256], prepend=-1))  # the lowest byte of each class
+    following = [
+        [(int(target), not _continues(int(low))) for low, target in zip(first, row[dfa.classes[first]], strict=True) if target >= 0]
+        for row in dfa.table
+    ]
     longest = 0
     reached = {dfa.start}
     while reached:
         if longest > dfa.states:
             return None
-        after = {int(t) for s in reached for t in np.unique(dfa.table[s]) if t >= 0}
+        within = sorted(reached)
+        after = set()
+        for state in within:  # grows as it goes: bytes that continue a character
+            for target, is_character in following[state]:
+                if is_character:
+                    after.add(target)
+                elif target not in reached:
+                    reached.add(target)
+                    within.append(target)
         if not after:
             return longest
         reached, longest = after, longest + 1
     return longest
+
+
+def _continues(byte: int) -> bool:
+    """Whether a byte continues a character in UTF-8 (RFC 3629)."""
+    return 0x80 <= byte <= 0xBF
 
 
 def _next(dfa: Dfa, state: int, byte: int) -> int:

@@ -6,13 +6,16 @@ the order are out; earlier ones, and a longer match of its own, may still replac
 well, a keyword among identifiers, is not tried by itself: where the regex's match is that string, it becomes the string.
 
 Terminals are numbered in that order, and sets of them are integers. Their automata run side by side: a *position* is what is
-left of all of them. A *lexer state* is a position within a context, and up to which terminal the order still counts.
-The contextual lexer has a context for each set of terminals that some parser state accepts, the basic one has one.
+left of all of them. A *lexer state* is a position, the terminals that still count, and the strings that their matches can turn
+out to be. The contextual lexer starts in another state for each set of terminals that some parser state accepts, the basic one in one;
+contexts share what is the same in them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,87 +23,123 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...errors import DefinitionError
 from ...runtime.closure import solve
-from ..automata.dfa import Dfa
 from ..regex.parser import parse
+from .lalr import bits
+from .matcher import Matcher
 from .ordered import preferred
 from .rules import Terminal
 
 
-@dataclass(frozen=True, eq=False)
-class Positions:
-    """All terminals' automata, side by side. Position 0 is the start.
+def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[Matcher | None]:
+    """The automaton of each terminal; None for those without a pattern.
 
-    Parameters
-    ----------
-    class_of:
-        ``uint8[256]``: bytes that no terminal tells apart have one class.
-    table:
-        ``int32[positions, classes]``: the next position, -1 where no terminal is left.
-    alive, matched:
-        By position: the terminals that may still match, and those that match the bytes so far.
+    Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
-
-    class_of: NDArray[np.uint8]
-    table: NDArray[np.int32]
-    alive: list[int]
-    matched: list[int]
-
-
-def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[Dfa]:
-    """The automaton of each terminal. Raises `DefinitionError` for one that can't be read, or matches nothing or nought."""
-    found = []
+    found: list[Matcher | None] = []
     for terminal in terminals:
+        if terminal.pattern is None:
+            found.append(None)
+            continue
         try:
-            dfa = preferred(parse(terminal.pattern or "", flags, depth=meter.budget.depth), meter)
+            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
-        if not dfa.states:
+        if not matcher.states:
             raise DefinitionError(
                 "the terminal matches nothing", where=f"terminal {terminal.name}", remedy="Leave it out, or change its regex."
             )
-        if dfa.accepting[dfa.start]:
+        if matcher.ends[0]:
             raise DefinitionError(
                 "the terminal matches the empty string",
                 where=f"terminal {terminal.name}",
                 remedy="Use + in place of *, and let rules say that it may be left out.",
             )
-        found.append(dfa)
+        found.append(matcher)
     return found
 
 
-def positions(dfas: list[Dfa], meter: Meter) -> Positions:
-    """Run the automata side by side. Raises `BudgetExceededError`."""
-    cuts = np.zeros(256, np.bool_)
-    for dfa in dfas:
-        cuts[1:] |= np.diff(dfa.classes[:256]) != 0
-    class_of = np.cumsum(cuts).astype(np.uint8)
-    first = np.flatnonzero(np.concatenate([[True], cuts[1:]]))  # a byte of each class
-    rows: list[list[list[int]]] = [dfa.table[:, dfa.classes[first]].tolist() for dfa in dfas]
-    accepting = [dfa.accepting.tolist() for dfa in dfas]
-    start = tuple((t, dfa.start) for t, dfa in enumerate(dfas))
-    number = {start: 0}
-    todo = [start]
-    table: list[list[int]] = []
-    for here in todo:  # grows as it goes
-        if len(table) % 256 == 0:
-            meter.check_states(len(todo), "running the terminals side by side")
-            meter.check_time("running the terminals side by side")
-        after: list[list[tuple[int, int]]] = [[] for _ in first]
-        for t, state in here:
-            for c, target in enumerate(rows[t][state]):
-                if target >= 0:
-                    after[c].append((t, target))
-        row = []
-        for pairs in map(tuple, after):
-            if pairs and pairs not in number:
-                number[pairs] = len(todo)
-                todo.append(pairs)
-            row.append(number[pairs] if pairs else -1)
-        table.append(row)
-    alive = [sum(1 << t for t, _ in pairs) for pairs in todo]
-    matched = [sum(1 << t for t, state in pairs if accepting[t][state]) for pairs in todo]
-    return Positions(class_of, np.array(table, np.int32).reshape(len(todo), len(first)), alive, matched)
+#: Terminals with the states of their automata, ascending.
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+
+class Positions:
+    """All terminals' automata, side by side. Position 0 is the start; the others are worked out as they are asked for.
+
+    By position: ``alive``, the terminals that are left; ``ending``, those of which matches end here; ``beating``, those of which a
+    match is certain here; ``lapsing``: see `Matcher.lapses`.
+    """
+
+    def __init__(self, matchers: list[Matcher | None], meter: Meter) -> None:
+        self.matchers = matchers
+        self._meter = meter
+        present = [matcher for matcher in matchers if matcher is not None]
+        cuts = np.zeros(256, np.bool_)
+        for matcher in present:
+            cuts[1:] |= np.diff(matcher.class_of) != 0
+        self.class_of = np.cumsum(cuts).astype(np.uint8)
+        first = np.flatnonzero(np.concatenate([[True], cuts[1:]]))  # a byte of each class
+        self.classes = len(first)
+        self._tables: list[list[list[int]]] = [
+            [] if matcher is None else matcher.table[:, matcher.class_of[first]].tolist() for matcher in matchers
+        ]
+        self._number: dict[Pairs, int] = {}
+        self.pairs: list[Pairs] = []
+        self.alive: list[int] = []
+        self.ending: list[int] = []
+        self.beating: list[int] = []
+        self.lapsing: list[int] = []
+        self._rows: dict[int, list[int]] = {}
+        self.number(tuple((t, 0) for t, matcher in enumerate(matchers) if matcher is not None))
+
+    def number(self, pairs: Pairs) -> int:
+        """The number of a position. Raises `BudgetExceededError`."""
+        known = self._number.get(pairs)
+        if known is None:
+            known = self._number[pairs] = len(self.pairs)
+            self.pairs.append(pairs)
+            if known % 256 == 0:
+                self._meter.check_states(known, "running the terminals side by side")
+                self._meter.check_time("running the terminals side by side")
+            alive = ending = beating = lapsing = 0
+            for t, state in pairs:
+                matcher = self.matchers[t]
+                assert matcher is not None
+                alive |= 1 << t
+                ending |= bool(matcher.ends[state]) << t
+                beating |= bool(matcher.beats[state]) << t
+                lapsing |= bool(matcher.lapses[state]) << t
+            self.alive.append(alive)
+            self.ending.append(ending)
+            self.beating.append(beating)
+            self.lapsing.append(lapsing)
+        return known
+
+    def row(self, position: int) -> list[int]:
+        """The next position for each class of bytes, -1 where no terminal is left."""
+        row = self._rows.get(position)
+        if row is None:
+            after: list[list[tuple[int, int]]] = [[] for _ in range(self.classes)]
+            for t, state in self.pairs[position]:
+                for c, target in enumerate(self._tables[t][state]):
+                    if target >= 0:
+                        after[c].append((t, target))
+            row = self._rows[position] = [self.number(tuple(pairs)) if pairs else -1 for pairs in after]
+        return row
+
+    def ends(self, position: int, terminal: int) -> Iterator[tuple[int, int | None]]:
+        """The matches of a terminal that end here: the variant, and the position that watches, None for this one."""
+        pairs = self.pairs[position]
+        at = next(i for i, (t, _) in enumerate(pairs) if t == terminal)
+        state, matcher = pairs[at][1], self.matchers[terminal]
+        assert matcher is not None
+        variant = matcher.variant[state] if matcher.variant else 0
+        for watch in matcher.ends[state]:
+            if watch == state:
+                yield variant, None
+            else:
+                marked = ((terminal, watch),) if watch >= 0 else ()
+                yield variant, self.number((*pairs[:at], *marked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,30 +158,30 @@ class Embedded:
     hidden_by: dict[int, int]
 
 
-def embedded(terminals: tuple[Terminal, ...], dfas: list[Dfa]) -> Embedded:
+def embedded(terminals: tuple[Terminal, ...], matchers: list[Matcher | None]) -> Embedded:
     """As `lark.lexer._create_unless` finds them."""
     becomes: dict[int, int] = {}
     hidden_by: dict[int, int] = {}
     texts = [(k, terminal, terminal.text) for k, terminal in enumerate(terminals) if terminal.text is not None]
-    for t, regex in enumerate(terminals):
-        if regex.text is not None:
+    for t, (regex, matcher) in enumerate(zip(terminals, matchers, strict=True)):
+        if regex.text is not None or matcher is None:
             continue
         for k, string, text in texts:
-            if string.priority == regex.priority and _prefers(dfas[t], text.encode("utf-8", "surrogatepass")):
+            if string.priority == regex.priority and _prefers(matcher, text.encode("utf-8", "surrogatepass")):
                 becomes[t] = becomes.get(t, 0) | 1 << k
                 if string.flags <= regex.flags:
                     hidden_by[k] = hidden_by.get(k, 0) | 1 << t
     return Embedded(becomes, hidden_by)
 
 
-def _prefers(dfa: Dfa, text: bytes) -> bool:
-    """Whether the preferred match at the beginning of a text is all of it."""
-    state = dfa.start
+def _prefers(matcher: Matcher, text: bytes) -> bool:
+    """Whether the preferred match of a text is all of it."""
+    state = 0
     for byte in text:
-        state = int(dfa.table[state, dfa.classes[byte]])
+        state = matcher.next(state, byte)
         if state < 0:
             return False
-    return bool(dfa.accepting[state])
+    return bool(matcher.whole[state])
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,80 +194,116 @@ class Lexer:
         ``uint8[256]``.
     table:
         ``int32[states, classes]``: the next state, -1 where the lexeme cannot go on.
-    label:
-        ``int32[states]``: the terminal that the bytes so far are, if the lexeme ends here; -1 for none.
+    ends:
+        By state: the terminals that the bytes so far can be, if the lexeme ends here, each with the state that watches: if it
+        comes to one that beats, the lexeme was something else. -1 where there is nothing to watch.
+    beats, lapses:
+        By state; see `structgen.compiler.grammar.matcher`.
     future:
         By state: the terminals that the lexeme can become, however it goes on.
     starts:
-        ``int32[contexts]``: the state before the first byte of a lexeme, which no byte leads to.
+        By context: the state before the first byte of a lexeme, which no byte leads to.
     """
 
     class_of: NDArray[np.uint8]
     table: NDArray[np.int32]
-    label: NDArray[np.int32]
+    ends: list[list[tuple[int, int]]]
+    beats: list[bool]
+    lapses: list[bool]
     future: list[int]
-    starts: NDArray[np.int32]
+    starts: list[int]
 
 
-def lexer(contexts: list[int], places: Positions, words: Embedded, meter: Meter) -> Lexer:
-    """The lexer states of some contexts, given as sets of terminals. Raises `BudgetExceededError`."""
-    return _Builder(places, words, meter).run(contexts)
+def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int, meter: Meter) -> Lexer:
+    """The lexer states of some contexts, given as sets of terminals.
+
+    ``variants`` is the number of the first terminal that stands for a variant of another one. Raises `BudgetExceededError`.
+    """
+    return _Builder(places, words, variants, meter).run(contexts)
 
 
 class _Builder:
-    def __init__(self, places: Positions, words: Embedded, meter: Meter) -> None:
+    def __init__(self, places: Positions, words: Embedded, variants: int, meter: Meter) -> None:
         self._places = places
         self._words = words
+        self._variants = variants
         self._meter = meter
         self._number: dict[tuple[int, int, int], int] = {}
-        #: Context, candidates that still count, position.
+        #: The terminals that still count, the strings that they can turn out to be, the position.
         self._states: list[tuple[int, int, int]] = []
-        self._rows = places.table.tolist()
+        self._turned: dict[int, int] = {}
 
     def run(self, contexts: list[int]) -> Lexer:
+        starts: dict[tuple[int, int], int] = {}
+        start_of = []
         table: list[list[int]] = []
-        label: list[int] = []
-        starts = []
+        ends: list[list[tuple[int, int]]] = []
+        beats: list[bool] = []
         for context in contexts:
-            starts.append(len(self._states))
-            self._states.append((context, self._candidates(context), 0))  # not interned: nothing leads here
+            counting = self._candidates(context)
+            key = counting, context & self._strings(counting)
+            if key not in starts:
+                starts[key] = len(self._states)
+                self._states.append((*key, 0))  # not interned: nothing leads here
+            start_of.append(starts[key])
             while len(table) < len(self._states):
                 if len(table) % 512 == 0:
                     self._meter.check_states(len(self._states), "building the lexer")
                     self._meter.check_time("building the lexer")
-                row, found = self._row(*self._states[len(table)], len(table) == starts[-1])
+                row, found, beaten = self._row(len(table), len(table) == start_of[-1])
                 table.append(row)
-                label.append(found)
-        future = [1 << t if t >= 0 else 0 for t in label]
+                ends.append(found)
+                beats.append(beaten)
+        lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
+        useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
+        ends = [[(t, -1 if watch in useless else watch) for t, watch in there] for there in ends]
+        future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])
-        return Lexer(
-            self._places.class_of, np.array(table, np.int32), np.array(label, np.int32), future,
-            np.array(starts, np.int32),
-        )  # fmt: skip
+        return Lexer(self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of)
 
     def _candidates(self, context: int) -> int:
         """The terminals that a scanner for a context tries."""
         hidden = sum(1 << k for k, by in self._words.hidden_by.items() if by & context)
-        return context & ~hidden
+        return context & ~hidden & self._places.alive[0]
 
-    def _row(self, context: int, counting: int, position: int, is_start: bool) -> tuple[list[int], int]:
-        """Where the bytes lead from a state, and what it is labelled with."""
-        matched = 0 if is_start else self._places.matched[position] & counting
-        found = -1
-        if matched:
-            best = (matched & -matched).bit_length() - 1
-            counting &= (2 << best) - 1
-            strings = self._words.becomes.get(best, 0) & context & self._places.matched[position]
-            found = (strings & -strings).bit_length() - 1 if strings else best
-        alive, row = self._places.alive, []
-        for target in self._rows[position]:
-            if target < 0 or not alive[target] & counting:
-                row.append(-1)
-                continue
-            key = context, counting, target
-            state = self._number.get(key)
-            if state is None:
-                state = self._number[key] = len(self._states)
-                self._states.append(key)
-            row.append(state)
-        return row, found
+    def _strings(self, counting: int) -> int:
+        """The strings that matches of terminals can turn out to be."""
+        found = self._turned.get(counting)
+        if found is None:
+            found = 0
+            for t, strings in self._words.becomes.items():
+                found |= strings if counting >> t & 1 else 0
+            self._turned[counting] = found
+        return found
+
+    def _state(self, counting: int, strings: int, position: int) -> int:
+        alive = self._places.alive[position]
+        counting &= alive
+        if not counting:
+            return -1
+        key = counting, strings & alive & self._strings(counting), position
+        state = self._number.get(key)
+        if state is None:
+            state = self._number[key] = len(self._states)
+            self._states.append(key)
+        return state
+
+    def _row(self, number: int, is_start: bool) -> tuple[list[int], list[tuple[int, int]], bool]:
+        """Where the bytes lead from a state, what can end there, and whether something is certain there."""
+        counting, strings, position = self._states[number]
+        places = self._places
+        beating = 0 if is_start else places.beating[position] & counting
+        counting &= ((beating & -beating) << 1) - 1 if beating else -1
+        ends = []
+        for t in bits(0 if is_start else places.ending[position] & counting):
+            words = self._words.becomes.get(t, 0) & strings & places.ending[position]
+            for variant, watching in places.ends(position, t):
+                terminal = t
+                if words:
+                    terminal = (words & -words).bit_length() - 1
+                elif (matcher := places.matchers[t]) is not None and matcher.variant and variant >= 0:
+                    terminal = self._variants + variant
+                watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
+                ends.append((terminal, watch))
+        row = [self._state(counting, strings, target) if target >= 0 else -1 for target in places.row(position)]
+        return row, ends, bool(beating)

@@ -1,0 +1,140 @@
+"""`Parse`: how far the parser has come, and with it the context in which the lexer reads on, and the level of indentation.
+
+This is what the lexer's terminals are handed to. The parser itself sees neither what is ignored nor columns: an ignored terminal
+leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the terminals that it stands for
+at the level of indentation (`structgen.runtime.layout`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .grammar_tables import GrammarTables, sets_of
+from .layout import Layout, Level
+from .parser_stack import Accepted, Parser, Stack
+
+#: Stacks that are remembered; past that the memory starts afresh.
+_MOST_STACKS = 1 << 18
+
+
+class Parse:
+    """A stack, a context and a level; equal ones are the same object."""
+
+    __slots__ = ("accepted", "after", "context", "level", "stack")
+
+    def __init__(self, stack: Stack, context: int, level: Level | None) -> None:
+        self.stack, self.context, self.level = stack, context, level
+        self.accepted: Accepted | None = None
+        self.after: dict[int, Parses] = {}  # by terminal
+
+    def __repr__(self) -> str:
+        return " ".join(map(str, self.stack.states()))
+
+
+class Parses(NamedTuple):
+    """What a terminal leads to: none where it can't come, several where conflicts were kept; and the lowest depth that was looked at."""
+
+    parses: tuple[Parse, ...]
+    looked: int
+
+
+class Postlex:
+    """Hands terminals of the lexer to the parser."""
+
+    def __init__(self, tables: GrammarTables) -> None:
+        self.parser = Parser(tables)
+        self._layout = tables.layout
+        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        self._end = tables.end
+        level = Level() if tables.layout else None
+        #: Before the first terminal.
+        self.start = self._parse(self.parser.start, int(tables.context[0]), level)
+
+    def _parse(self, stack: Stack, context: int, level: Level | None) -> Parse:
+        key = context, level
+        found: Parse | None = stack.parses.get(key)
+        if found is None:
+            found = stack.parses.setdefault(key, Parse(stack, context, level))
+        return found
+
+    def trim(self) -> None:
+        """Forget what is remembered of stacks if it is too much."""
+        if self.parser.stacks > _MOST_STACKS:
+            self.parser.forget()
+            self.start = self._parse(self.parser.start, self.start.context, self.start.level)
+
+    def accepted(self, parse: Parse) -> Accepted:
+        """The terminals of the lexer that may come next; the end of the text is one of them."""
+        found = parse.accepted
+        if found is None:
+            terminals, looked = self.parser.accepted(parse.stack)
+            if self._layout is not None and parse.level is not None:
+                terminals, looked = self._laid_out(parse, self._layout, parse.level)
+            found = parse.accepted = Accepted(terminals | self._ignored, looked)
+        return found
+
+    def _laid_out(self, parse: Parse, layout: Layout, level: Level) -> Accepted:
+        """With a terminal for each column that a line may begin at, in place of what these stand for."""
+        terminals, looked = self.parser.accepted(parse.stack)
+        terminals &= ~sum(1 << t for t in ({self._end, layout.newline} | (set() if level.brackets else layout.closing)))
+        if level.brackets:
+            terminals |= 1 << layout.newline  # one without a line end in it
+        first = self._end + 1
+        wider = level.columns[-1] + 1
+        for column in range(layout.columns + 2) if level.brackets else (*level.columns, wider):
+            after = self.after(parse, first + column)
+            looked = min(looked, after.looked)
+            if after.parses:
+                terminals |= 1 << first + column
+        if not level.brackets and wider <= layout.columns and terminals >> first + wider & 1:
+            terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
+        ended, there = self._sequence(parse, (layout.dedent,) * (len(level.columns) - 1))
+        looked = min(looked, there)
+        for stack, _ in ended:
+            final = self.parser.accepted(stack)
+            terminals |= final.terminals & 1 << self._end
+            looked = min(looked, final.looked)
+        return Accepted(terminals, looked)
+
+    def after(self, parse: Parse, terminal: int) -> Parses:
+        """What a terminal of the lexer leads to."""
+        known = parse.after.get(terminal)
+        if known is None:
+            known = parse.after[terminal] = self._find(parse, terminal)
+        return known
+
+    def _find(self, parse: Parse, terminal: int) -> Parses:
+        nothing = Parses((), parse.stack.depth)
+        if self._ignored >> terminal & 1:
+            return Parses((parse,), parse.stack.depth)
+        sequence: tuple[int, ...] = (terminal,)
+        level = parse.level
+        if self._layout is not None and level is not None:
+            if terminal > self._end:
+                moved = self._layout.moves(level, terminal - self._end - 1)
+                if moved is None:
+                    return nothing
+                sequence, level = moved
+                if not sequence:
+                    return Parses((parse,), parse.stack.depth)
+            else:
+                if terminal == self._layout.newline:  # one without a line end in it
+                    return Parses((parse,), parse.stack.depth) if level.brackets else nothing
+                level = self._layout.after(level, terminal)
+                if level is None:
+                    return nothing
+        stacks, looked = self._sequence(parse, sequence)
+        return Parses(tuple(self._parse(stack, context, level) for stack, context in stacks), looked)
+
+    def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:
+        """The stacks after several terminals of the parser."""
+        stacks: tuple[tuple[Stack, int], ...] = ((parse.stack, parse.context),)
+        looked = parse.stack.depth
+        for terminal in terminals:
+            found: dict[tuple[Stack, int], None] = {}
+            for stack, _ in stacks:
+                after = self.parser.after(stack, terminal)
+                looked = min(looked, after.looked)
+                found.update(dict.fromkeys(after.stacks))
+            stacks = tuple(found)
+        return stacks, looked
