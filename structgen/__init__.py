@@ -22,6 +22,7 @@ _HOMES = {
     "Fsm": "definitions",
     "JsonSchema": "definitions",
     "Grammar": "definitions",
+    "Indentation": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -40,6 +41,7 @@ __all__ = [
     "Error",
     "Fsm",
     "Grammar",
+    "Indentation",
     "Guide",
     "Index",
     "JsonSchema",
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex
+    from .definitions import Definition, Fsm, Grammar, Indentation, JsonSchema, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index

@@ -87,6 +87,27 @@ b2: ["-"]
 d: "d" | "d" d
 """
 
+#: Matches that depend on what follows them, at once or some bytes on.
+LOOKAHEAD = r'''
+start: (IF | NAME | STRING | LONG | OP | "?" | ABOUT | "y" "z" | "1")+
+IF: /if\b/
+NAME: /[a-e]+/
+STRING: /"(?!"")[^"]*"/
+LONG: /"""[^"]*"""/
+OP: /[+*]|[?](?![a-c?])/
+ABOUT: /x(?=yz)|xy?(?!\?)/
+%ignore " "
+'''
+
+#: The same without anything that is ignored: some matches can never be followed by what they need.
+STRICT_LOOKAHEAD = r"""
+start: item+
+item: A | B | C "!" | "b" | "."
+A: /a(?=b)/
+B: /a(?!b|\.)/
+C: /a+(?=\.!|b\?|c)/
+"""
+
 GRAMMARS = {
     "arithmetic": (ARITHMETIC, "0123 .e+-*/()"),
     "json": (JSON, '[]{}",:1e- .truefalsn\\ab'),
@@ -96,4 +117,6 @@ GRAMMARS = {
     "priorities": (PRIORITIES, "begindBEGINx0f:=1! -"),
     "merged": (MERGED, "abcdxy"),
     "empty": (EMPTY, "ab-d"),
+    "lookahead": (LOOKAHEAD, 'ifabc"?+* xyz1'),
+    "strict lookahead": (STRICT_LOOKAHEAD, "ab.!?c"),
 }

@@ -2,8 +2,8 @@
 
 Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a`` can be read: it would be part of the lexeme. So it is
 not enough that the parser accepts a terminal; something must be able to come next. An *ending* is a terminal with the classes
-of bytes before which its lexeme ends. Where everything can be followed by something that is ignored, such as a space, that is no
-question; such grammars are *loose*, and nothing more is looked at. In the others a lexeme counts as what the parser accepts
+of bytes before which its lexeme ends. Where it can be followed by something that is ignored, such as a space, that is no
+question; such endings are *loose*, and in most grammars all are. Otherwise a lexeme counts as what the parser accepts
 only if some terminal that the parser accepts next, or the end of the text, can follow.
 """
 
@@ -22,19 +22,24 @@ class Endings(NamedTuple):
 
     Parameters
     ----------
-    is_loose:
-        Whether every lexeme can be followed by one that is ignored, and that by anything.
     terminal, breaks, is_final:
         By ending: the terminal, the classes of bytes before which it ends, a bit each, and whether the text may end there.
+    loose:
+        By ending: whether its lexeme can be followed by one that is ignored, and that by anything.
     future:
         By lexer state: the endings that the lexeme can come to, as a set.
     """
 
-    is_loose: bool
     terminal: list[int]
     breaks: list[int]
     is_final: list[bool]
+    loose: list[bool]
     future: list[int]
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether all endings are loose."""
+        return all(self.loose)
 
 
 def endings(tables: GrammarTables) -> Endings:
@@ -50,12 +55,12 @@ def endings(tables: GrammarTables) -> Endings:
         ending = terminal, breaks, watch < 0 or not lapses[watch]
         own[state] |= 1 << number.setdefault(ending, len(number))
     solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
-    loose = _are_loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
-    return Endings(loose, [t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], own)
+    loose = _loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
+    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, own)
 
 
-def _are_loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> bool:
-    """Whether something that is ignored can follow every lexeme, and everything can follow that.
+def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> list[bool]:
+    """By ending: whether something that is ignored can follow, and everything can follow that.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """
@@ -81,7 +86,7 @@ def _are_loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[l
     for terminal, all_breaks in breaks_of.items():
         if ignored >> terminal & 1 and all(breaks & classes for breaks in all_breaks for classes in others):
             separators |= everywhere.get(terminal, 0)
-    return all(
-        breaks & separators or (ignored >> terminal & 1 and all(breaks & classes for classes in others))
+    return [
+        bool(breaks & separators) or (bool(ignored >> terminal & 1) and all(breaks & classes for classes in others))
         for terminal, breaks in found
-    )
+    ]

@@ -99,7 +99,8 @@ class GrammarMachine:
         self._generation = 0
         self.masks = StackMasks(self.places)
         self._lock = threading.RLock()
-        self._is_plain = tables.endings.is_loose and tables.is_deterministic and tables.layout is None
+        self._is_loose = tables.endings.is_loose
+        self._is_plain = self._is_loose and tables.is_deterministic and tables.layout is None
         start = self._parses.start
         self._start = self._config(((start, self._starts[start.context], ()),))
 
@@ -190,7 +191,7 @@ class GrammarMachine:
 
         ``lexemes`` is how many have to follow, or else the end of the text.
         """
-        if self.tables.endings.is_loose:
+        if self._is_loose:
             return self._parses.accepted(parse).terminals
         key = parse, lexemes
         found = self._open.get(key)
@@ -209,6 +210,10 @@ class GrammarMachine:
         for ending, terminal in enumerate(endings.terminal):
             if not accepted >> terminal & 1:
                 continue
+            if endings.loose[ending]:
+                found |= 1 << ending
+                continue
+            terminal = self._parses.like(parse, terminal)
             if terminal not in followers:
                 followers[terminal] = self._followers(self._parses.after(parse, terminal).parses, lexemes)
             can_end, classes = followers[terminal]

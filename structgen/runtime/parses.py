@@ -16,6 +16,9 @@ from .parser_stack import Accepted, Parser, Stack
 #: Stacks that are remembered; past that the memory starts afresh.
 _MOST_STACKS = 1 << 18
 
+#: Of the widest columns so many are looked at one by one: there may be no room for further indents.
+_DEEPER = 8
+
 
 class Parse:
     """A stack, a context and a level; equal ones are the same object."""
@@ -95,6 +98,14 @@ class Postlex:
             terminals |= final.terminals & 1 << self._end
             looked = min(looked, final.looked)
         return Accepted(terminals, looked)
+
+    def like(self, parse: Parse, terminal: int) -> int:
+        """A terminal after which all is as after this one, but for how wide lines are: one column stands for those further right."""
+        level, first = parse.level, self._end + 1
+        if terminal < first or self._layout is None or level is None or level.brackets:
+            return terminal
+        wider = first + level.columns[-1] + 1
+        return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
 
     def after(self, parse: Parse, terminal: int) -> Parses:
         """What a terminal of the lexer leads to."""
