@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .grammar_tables import words_of
+from .closure import bits
+from .grammar_tables import GrammarTables, words_of
 from .lexer_places import LexerPlaces, Watched
 
 
@@ -48,9 +49,10 @@ class PlaceGraph:
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._continuations: dict[tuple[int, Watched], int] = {}
         self._keys: list[tuple[int, Watched]] = []  # of the continuations
-        self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(tables.futures))}
+        self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(places.futures))}
         self._list_of: dict[int, int] = {}  # by row
-        self.sets = words_of(list(self._set_of), tables.members)
+        self.sets, self.tight = _sets(list(self._set_of), tables)
+        self._sets = list(self._set_of)
         self.group_start, self.end_start, self.ids_start = Growing(), Growing(), Growing()
         for starts in (self.group_start, self.end_start, self.ids_start):
             starts.extend([0])
@@ -64,6 +66,11 @@ class PlaceGraph:
         if known is None:
             known = self._add(*key)
         return known
+
+    def group(self, number: int) -> tuple[int, int]:
+        """The set of a group, as places have it, and its list, as in `groups`."""
+        set_of, listed = self.groups.data[number].tolist()
+        return self._sets[set_of], listed
 
     def follow(self, continuation: int, context: int) -> None:
         """Have the place at hand that goes on in a context."""
@@ -108,3 +115,21 @@ class PlaceGraph:
                 wider[:known] = self.target
                 self.target = wider
         return known
+
+
+def _sets(futures: list[int], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Sets as the kernel reads them: the terminals with which loose endings end, and whether there is more.
+
+    Of the second, bit 0 says that there are other endings, bit 1 that there are columns among the terminals.
+    """
+    endings = tables.endings
+    column = -1 << tables.end + 1
+    tight = sum(1 << e for e, loose in enumerate(endings.loose) if not loose)
+    terminals = futures if endings.is_loose else [
+        sum({1 << endings.terminal[e] for e in bits(future & ~tight)}) for future in futures
+    ]  # fmt: skip
+    flags = [
+        (not endings.is_loose and bool(future & tight)) | bool(named & column) << 1
+        for future, named in zip(futures, terminals, strict=True)
+    ]
+    return words_of(terminals, tables.members), np.array(flags, np.uint8)

@@ -72,17 +72,26 @@ def load(
         raise DefinitionError(f"the grammar does not load: {_first_line(error)}") from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
+    defined = {terminal.name for terminal in terminals}
+    without = sorted(name for name in used - defined if any(is_named(name, wanted) for wanted in declared))
     found = ContextFreeGrammar(
         start,
         tuple(
             Rule(rule.origin.name, tuple(symbol.name for symbol in rule.expansion), rule.options.priority or 0)
             for rule in rules
         ),
-        (*map(_terminal, terminals), *(Terminal(name, None) for name in sorted(set(declared) & used))),
+        (*map(_terminal, terminals), *(Terminal(name, None) for name in without)),
         tuple(ignored),
     )
     _check_defined(found)
     return found
+
+
+def is_named(name: str, wanted: str) -> bool:
+    """Whether a terminal has a name, or had it in a grammar that was imported: ``_INDENT`` is ``_python__INDENT`` then."""
+    return name == wanted or (
+        name.endswith(f"__{wanted.removeprefix('_')}") and name.startswith("_") == wanted.startswith("_")
+    )
 
 
 def _order(terminal: Any) -> tuple[int, int, int, str]:
