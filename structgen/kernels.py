@@ -1583,6 +1583,59 @@ def _line_ended(shift, goto, reductions, reduce, before, certain, cells, slots, 
     return cell, n, looked, state
 
 
+@inlined
+def _accepts(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, number, has_columns,
+             cells, slots, accepted, n, stamp, cell, level):  # fmt: skip
+    """Whether one of a set of terminals is accepted: 1, 0, or -2 for too many cells; cells; lowest depth looked at."""
+    for w in range(sets.shape[1]):
+        if sets[number, w] & (accepted[cell, w] & keep[level, w] | given[level, w]):
+            return 1, n, cells[cell, 2]
+    looked = cells[cell, 2]
+    if not has_columns:
+        return 0, n, looked
+    # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
+    columns = moves.shape[1] - 2
+    for column in range(columns):
+        move = moves[level, column]
+        if move > 0 or move == -2:
+            wanted = False
+            for c in range(column, columns if move == -2 else column + 1):
+                t = lines[3] + c
+                if moves[level, c] != -1 and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    wanted = True
+                    break
+            if wanted:
+                here, n, depth, _ = _line_ended(
+                    shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, lines[0],
+                    lines[1], lines[2],
+                )  # fmt: skip
+                looked = min(looked, depth)
+                if here == -2:
+                    return -2, n, looked
+                if here >= 0:
+                    return 1, n, looked
+            if move == -2:
+                break
+    return 0, n, looked
+
+
+@inlined
+def _allows(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, number, cells,
+            slots, accepted, n, stamp, cell, level):  # fmt: skip
+    """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
+    answer, n, looked = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number, tight[number] & 2,
+        cells, slots, accepted, n, stamp, cell, level,
+    )  # fmt: skip
+    if answer or not tight[number] & 1:
+        return answer, n, looked
+    answer, n, depth = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number + 1,
+        tight[number] & 4, cells, slots, accepted, n, stamp, cell, level,
+    )  # fmt: skip
+    return -answer, n, min(looked, depth)
+
+
 @kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
                      keep, given, moves, levels, group_start, groups, sets, tight, ids_start, ids, end_start, ends,
@@ -1610,8 +1663,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1 where it is not known yet.
     group_start, groups, sets, tight, ids_start, ids:
         Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``; ``int32[*, 2]`` set and list, where -2 - r
-        is row ``r`` of the pool; ``uint32[*, words]``; ``uint8[*]``: whether there is more to the set, about which
-        somebody else has to be asked; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
+        is row ``r`` of the pool; ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if
+        something can follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
     end_start, ends, target:
         Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
     stack, place, within, level:
@@ -1699,43 +1752,23 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         masks[k, w] = masks[k + 1, w]
                 n_waiting = m
         for g in range(group_start[p], group_start[p + 1]):
-            allowed = False
-            for w in range(words):
-                if sets[groups[g, 0], w] & (accepted[c, w] & keep[p_level, w] | given[p_level, w]):
-                    allowed = True
-                    break
-            if not allowed and tight[groups[g, 0]] & 2:
-                # One of the columns that a line may begin at here; a wider one stands for all that are wider still.
-                column = 0
-                while column < columns and not allowed:
-                    move = moves[p_level, column]
-                    if move > 0 or move == -2:
-                        wanted = False
-                        for t in range(at_zero + column, at_zero + (columns if move == -2 else column + 1)):
-                            if sets[groups[g, 0], t >> 5] >> np.uint32(t & 31) & np.uint32(1) and moves[p_level, t - at_zero] != -1:
-                                wanted = True
-                                break
-                        if wanted:
-                            here, n, depth, _ = _line_ended(
-                                shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, c, move,
-                                newline, lines[1], lines[2],
-                            )  # fmt: skip
-                            if here == -2:
-                                return OVERFLOW, 0, 0, 0
-                            looked = min(looked, depth)
-                            allowed = here >= 0
-                        if move == -2:
-                            break
-                    column += 1
-            if not allowed:
-                if tight[groups[g, 0]] & 1:
-                    if n_open == len(open_questions):
-                        return OVERFLOW, 0, 0, 0
-                    open_questions[n_open, 0] = c
-                    open_questions[n_open, 1] = p_context
-                    open_questions[n_open, 2] = p_level
-                    open_questions[n_open, 3] = g
-                    n_open += 1
+            answer, n, depth = _allows(
+                shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, groups[g, 0],
+                cells, slots, accepted, n, stamp, c, p_level,
+            )  # fmt: skip
+            looked = min(looked, depth)
+            if answer == 0:
+                continue
+            if answer == -2:
+                return OVERFLOW, 0, 0, 0
+            if answer == -1:
+                if n_open == len(open_questions):
+                    return OVERFLOW, 0, 0, 0
+                open_questions[n_open, 0] = c
+                open_questions[n_open, 1] = p_context
+                open_questions[n_open, 2] = p_level
+                open_questions[n_open, 3] = g
+                n_open += 1
                 continue
             listed = groups[g, 1]
             if listed < 0:

@@ -118,18 +118,20 @@ class PlaceGraph:
 
 
 def _sets(futures: list[int], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Sets as the kernel reads them: the terminals with which loose endings end, and whether there is more.
+    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of the others.
 
-    Of the second, bit 0 says that there are other endings, bit 1 that there are columns among the terminals.
+    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
     """
     endings = tables.endings
+    if endings.is_loose:
+        pairs = [(future, 0) for future in futures]
+    else:
+        tight = sum(1 << e for e, loose in enumerate(endings.loose) if not loose)
+        pairs = [(_terminals(tables, future & ~tight), _terminals(tables, future & tight)) for future in futures]
     column = -1 << tables.end + 1
-    tight = sum(1 << e for e, loose in enumerate(endings.loose) if not loose)
-    terminals = futures if endings.is_loose else [
-        sum({1 << endings.terminal[e] for e in bits(future & ~tight)}) for future in futures
-    ]  # fmt: skip
-    flags = [
-        (not endings.is_loose and bool(future & tight)) | bool(named & column) << 1
-        for future, named in zip(futures, terminals, strict=True)
-    ]
-    return words_of(terminals, tables.members), np.array(flags, np.uint8)
+    flags = [bool(b) | bool(a & column) << 1 | bool(b & column) << 2 for a, b in pairs]
+    return words_of([each for pair in pairs for each in pair], tables.members), np.array(flags, np.uint8)
+
+
+def _terminals(tables: GrammarTables, endings: int) -> int:
+    return sum({1 << tables.endings.terminal[e] for e in bits(endings)})
