@@ -35,16 +35,24 @@ def parses(parser: Lark, text: str) -> bool:
 
 
 def vocabulary_of(letters: str, random: Random, texts: tuple[str, ...] = (), size: int = 120) -> sg.Vocabulary:
-    """All bytes of the letters and texts, pieces of the texts, random strings of letters, some cut inside a character."""
-    everything = letters + "".join(texts)
-    tokens: dict[bytes, None] = {bytes([b]): None for b in sorted(set(everything.encode()))}
+    """Single bytes, pieces of the texts, random strings of the letters, some cut inside a character; `usual` ones first."""
+    tokens: dict[bytes, None] = {bytes([b]): None for b in sorted(set((letters + "".join(texts)).encode()))}
     for _ in range(size):
         from_text = random.choice(texts) if texts and random.random() < 0.5 else ""
         at = random.randint(0, len(from_text))
         piece = from_text[at : at + random.randint(2, 7)] or "".join(random.choices(letters, k=random.randint(2, 5)))
         tokens[piece.encode()] = None
     tokens |= {token[:-1]: None for token in list(tokens) if len(token) > 1 and token[-1] > 127}
+    tokens |= {bytes([b]): None for b in range(256)}
     return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+
+
+def usual(vocabulary: sg.Vocabulary) -> int:
+    """How many tokens of a vocabulary are made of a grammar's own letters; the others are bytes."""
+    last = vocabulary.size - 2
+    while len(vocabulary.token(last) or b"") == 1:
+        last -= 1
+    return last + 1
 
 
 def allowed(guide: sg.Guide) -> list[int]:
@@ -55,7 +63,7 @@ def allowed(guide: sg.Guide) -> list[int]:
 def written(index: sg.Index, random: Random, tokens: int) -> tuple[bytes, sg.Guide]:
     """A text that a guide lets through, and the guide after it. Its mask is checked now and then."""
     guide, text = sg.Guide(index), b""
-    eos = index.vocabulary.eos_ids
+    eos, most = index.vocabulary.eos_ids, usual(index.vocabulary)
     for step in range(tokens):
         ids = allowed(guide)
         assert ids, f"stuck after {text!r}"
@@ -64,7 +72,7 @@ def written(index: sg.Index, random: Random, tokens: int) -> tuple[bytes, sg.Gui
         ids = [t for t in ids if t not in eos]
         if not ids or (guide.is_accepting() and random.random() < 0.05):
             break
-        token = random.choice(ids)
+        token = random.choice([t for t in ids if t < most or random.random() < 0.01] or ids)
         text += index.vocabulary.token(token) or b""
         assert guide.advance(token)
     return text, guide
