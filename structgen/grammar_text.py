@@ -30,7 +30,7 @@ def read_grammar(source: Any) -> tuple[str, str]:
     path = Path(source)
     try:
         return path.read_text(encoding="utf-8"), str(path.absolute())
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no UTF-8, or a name that no file has
         raise DefinitionError(f"the grammar cannot be read: {error}", where=str(path)) from error
 
 
@@ -50,7 +50,7 @@ def imported_files(text: str, path: str, import_paths: Sequence[str]) -> Iterato
                 seen.add(file)
                 try:
                     data = file.read_bytes()
-                except OSError:  # nothing there, or nothing that Lark could read, either
+                except (OSError, ValueError):  # nothing there, or nothing that Lark could read, either
                     continue
                 yield file.name, hashlib.blake2b(data, digest_size=16).hexdigest()
                 todo.append((data.decode("utf-8", "replace"), file.parent))

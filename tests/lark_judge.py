@@ -35,7 +35,7 @@ def parses(parser: Lark, text: str) -> bool:
 
 
 def vocabulary_of(letters: str, random: Random, texts: tuple[str, ...] = (), size: int = 120) -> sg.Vocabulary:
-    """Single bytes, pieces of the texts, random strings of the letters, some cut inside a character; `usual` ones first."""
+    """Single bytes, pieces of the texts, random strings of letters, some cut inside a character; the usual first."""
     tokens: dict[bytes, None] = {bytes([b]): None for b in sorted(set((letters + "".join(texts)).encode()))}
     for _ in range(size):
         from_text = random.choice(texts) if texts and random.random() < 0.5 else ""
@@ -118,8 +118,8 @@ def agrees(
 ) -> dict[bool, int]:
     """Compare with Lark; how many texts were refused and accepted. ``texts`` are such as the grammar describes.
 
-    What guides write is complete exactly where Lark parses it; that and the given texts, changed at random, are judged
-    alike byte by byte and token by token.
+    What guides write is complete exactly where Lark parses it. That and the given texts, changed at random, are
+    judged alike byte by byte and token by token.
     """
     random = Random(f"{source}{lexer}{seed}")
     parser = judge(source, lexer, **options)

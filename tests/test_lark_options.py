@@ -16,7 +16,7 @@ each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
 
 
 class Case(NamedTuple):
-    """A grammar, letters to change its texts with, texts that it describes, some that it doesn't, and for which lexers."""
+    """A grammar, letters to change its texts with, texts that it describes, some that it doesn't, and its lexers."""
 
     grammar: str
     letters: str
@@ -49,7 +49,9 @@ TEMPLATES = {
     "one": Case('start: list{"a", ","}\nlist{item, by}: item (by item)*', "a,b", ("a", "a,a,a"), ("a,", ",a")),
     "of templates": Case(
         'start: list{pair{"a", B}} ";"\nlist{x}: "[" [x ("," x)*] "]"\npair{k, v}: k ":" v\nB: /b+/',
-        "ab[],:;", ("[];", "[a:b,a:bbb];"), ("[a:];", "[a:b"),
+        "ab[],:;",
+        ("[];", "[a:b,a:bbb];"),
+        ("[a:];", "[a:b"),
     ),
     "recursive": Case(
         'start: nest{"a"} | nest{"b"}\nnest{x}: x | "(" nest{x} ")"', "ab()", ("a", "((b))"), ("(a", "((b)")
@@ -61,14 +63,16 @@ TEMPLATES = {
         'start: apply{wrap, "a"}\napply{t, x}: t{x} "!"\nwrap{x}: "<" x ">"', "<a>!", ("<a>!",), ("<>!", "a!")
     ),
     "inlined": Case('start: _sep{/[a-c]/, "-"}\n_sep{x, s}: x (s x)*', "abc-", ("a", "a-b-c"), ("a--b",)),
-}  # fmt: skip
+}
 
 PRIORITIES = {
     "of terminals": Case(
         'start: (A | B | C)+ "!"\nA.2: "ab"\nB: /[a-c]+/\nC.-1: /[a-d]+/', "abcd!", ("abc!", "cab!", "d!"), ("abd",)
     ),
     "of rules": Case('start: a "!" | b "!" "?"\na.1: "x"\nb.2: "x"', "x!?", ("x!?",), ("x!",)),
-    "width and length": Case('start: (A | B | "aa" | "a")+ "b"\nA: /a{1,3}/\nB: /aaa?/', "ab", ("ab", "aaaab"), ("b",)),
+    "width and length": Case(
+        'start: (A | B | "aa" | "a")+ "b"\nA: /a{1,3}/\nB: /aaa?/', "ab", ("ab", "aaaab"), ("b",)
+    ),
     "names": Case('start: A "1" | B "2"\nA: /[xy]/\nB: /[yx]/', "xy12", ("x1", "y1"), ("x2", "12")),
     "longest way in a terminal": Case('start: A "c"\nA: "a" | "ab" | "abb"', "abc", ("ac", "abbc"), ("abbbc",)),
     "shortest match": Case('start: A B\nA: /a.*?b/\nB: /b*/ "c"', "abc", ("abc", "acbbc"), ("ac",)),
@@ -77,26 +81,44 @@ PRIORITIES = {
 TERMINALS = {
     "ranges": Case('start: A+ "_" B\nA: "a".."f" | "0".."3"\nB: "à".."é"', "af03_gà4éêb", ("a0_é", "f3_à"), ("g_à",)),
     "composed": Case(
-        'start: NAME "=" NUM\nNAME: (LOW | "_") (LOW | "_" | DIGIT)*\nNUM: DIGIT~1..3 ["." DIGIT+]\nLOW: /[a-z]/\nDIGIT: "0".."9"',
-        "az_09=.", ("_a0=12", "z=1.0", "a=123.99"), ("0=1", "a=1234", "a=1."),
+        'start: NAME "=" NUM\nNAME: (LOW | "_") (LOW | "_" | DIGIT)*\n'
+        'NUM: DIGIT~1..3 ["." DIGIT+]\nLOW: /[a-z]/\nDIGIT: "0".."9"',
+        "az_09=.",
+        ("_a0=12", "z=1.0", "a=123.99"),
+        ("0=1", "a=1234", "a=1."),
     ),
-    "repeats": Case('start: A B C\nA: "a"~3\nB: ("b" | "cd")~2..3\nC: "e"* "f"?  "g"', "abcdefg", ("aaabcdeg",), ("aabbg",)),
+    "repeats": Case(
+        'start: A B C\nA: "a"~3\nB: ("b" | "cd")~2..3\nC: "e"* "f"?  "g"', "abcdefg", ("aaabcdeg",), ("aabbg",)
+    ),
     "escapes": Case(
         r'start: "\n" "\t" "\"" "\\" "/" "\x41" "\u00e9" /\// /\\/ /\n/ /[\]\-]/ /"/ "' + "'" + '"',
-        "\n\t\"\\/Aé]-'", ("\n\t\"\\/Aé/\\\n]\"'", "\n\t\"\\/Aé/\\\n-\"'"), ("\\n",),
+        "\n\t\"\\/Aé]-'",
+        ('\n\t"\\/Aé/\\\n]"\'', '\n\t"\\/Aé/\\\n-"\''),
+        ("\\n",),
         ("contextual",),
     ),
     "special characters": Case(
         r'start: "." "*" "(" ")" "[" "]" "?" "+" "|" "^" "$" "{2}" " " "#" "//" "%ignore"',
-        ".*()[]?+|^${2} #/%ignore", (".*()[]?+|^${2} #//%ignore",), ("",),
+        ".*()[]?+|^${2} #/%ignore",
+        (".*()[]?+|^${2} #//%ignore",),
+        ("",),
     ),
-    "unicode": Case('start: "é" /[α-ω]+/ "日本" /\\w/ "😀"', "éαω日本😀ab e", ("éαω日本ß😀", "éβ日本_😀"), ("eα日本a😀",)),
-    "classes": Case(r"start: /\d+/ /\s/ /\w+/ /\S/ /./ /[^a]/", "0٣ \t\u00a0éab-\n", ("0٣\u00a0éa-b-",), ("\n",), ("contextual",)),
+    "unicode": Case(
+        'start: "é" /[α-ω]+/ "日本" /\\w/ "😀"', "éαω日本😀ab e", ("éαω日本ß😀", "éβ日本_😀"), ("eα日本a😀",)
+    ),
+    "classes": Case(
+        r"start: /\d+/ /\s/ /\w+/ /\S/ /./ /[^a]/", "0٣ \t\u00a0éab-\n", ("0٣\u00a0éa-b-",), ("\n",), ("contextual",)
+    ),
     "groups of a regex": Case(
         r"start: A A\nA: /(?:a|b)(?P<x>c)?(d|e){2}/".replace(r"\n", "\n"), "abcde", ("acdeadd",), ("acd",)
     ),
-    "look-around": Case(r"start: (A | B)+" + "\n" + r"A: /a(?!b)[a-c]/" + "\n" + r"B: /b(?<!a)b*(?=c)c/", "abc", ("aabc", "bbc"), ("abab",)),
-}  # fmt: skip
+    "look-around": Case(
+        r"start: (A | B)+" + "\n" + r"A: /a(?!b)[a-c]/" + "\n" + r"B: /b(?<!a)b*(?=c)c/",
+        "abc",
+        ("aabc", "bbc"),
+        ("abab",),
+    ),
+}
 
 FLAGS = {
     "strings": Case('start: "ab"i "cd" "é"i', "abcdABCDéÉ", ("aBcdÉ", "ABcdé"), ("abCD",)),
@@ -111,73 +133,132 @@ FLAGS = {
 }
 
 KEYWORDS = {
-    "of names": Case('start: ("if" NAME | NAME "=" NAME)+ ";"\nNAME: /[a-z]+/\n%ignore " "', "ifab =;", ("if a;", "a=b;", "a = b if c;"), ("if;",)),
+    "of names": Case(
+        'start: ("if" NAME | NAME "=" NAME)+ ";"\nNAME: /[a-z]+/\n%ignore " "',
+        "ifab =;",
+        ("if a;", "a=b;", "a = b if c;"),
+        ("if;",),
+    ),
     "in any case": Case('start: "IF"i NAME\nNAME: /[a-z]+/\n%ignore " "', "ifIFab ", ("if a", "If b"), ("iF",)),
-    "in any case both": Case('start: ("end"i | NAME)+ "."\nNAME: /[a-z]+/i\n%ignore " "', "endEND .", ("end.", "eNd e."), ("",)),
+    "in any case both": Case(
+        'start: ("end"i | NAME)+ "."\nNAME: /[a-z]+/i\n%ignore " "', "endEND .", ("end.", "eNd e."), ("",)
+    ),
     "of higher priority": Case('start: KEY NAME\nKEY.1: "if"\nNAME: /[a-z]+/', "ifab", ("ifa", "ifif"), ("if",)),
-    "several names": Case('start: "in" A | "on" B\nA: /[a-o]+/\nB: /[m-z]+/\n%ignore " "', "inon mz", ("in in", "on z"), ("in z",), ("contextual",)),
-    "of operators": Case('start: X (OP X)*\nX: /[xy]/\nOP: "<" | "<=" | "=="\n%ignore / /', "xy<= ", ("x<=y", "x < y==x"), ("x=y",)),
-}  # fmt: skip
+    "several names": Case(
+        'start: "in" A | "on" B\nA: /[a-o]+/\nB: /[m-z]+/\n%ignore " "',
+        "inon mz",
+        ("in in", "on z"),
+        ("in z",),
+        ("contextual",),
+    ),
+    "of operators": Case(
+        'start: X (OP X)*\nX: /[xy]/\nOP: "<" | "<=" | "=="\n%ignore / /', "xy<= ", ("x<=y", "x < y==x"), ("x=y",)
+    ),
+}
 
 IGNORED = {
     "a string": Case('start: "a" "b"\n%ignore "-"', "ab-", ("ab", "-a--b-"), ("a",)),
     "a regex": Case('start: "a" "b"\n%ignore /[ \\n]+/', "ab \n", ("a\n b ",), ("a",)),
-    "a terminal": Case('start: "a" B\nB: /b+/\nC: "#" /[^\\n]*/ "\\n"\n%ignore C\n%ignore " "', "ab# \n", ("a #b\nbb",), ("a #b",)),
+    "a terminal": Case(
+        'start: "a" B\nB: /b+/\nC: "#" /[^\\n]*/ "\\n"\n%ignore C\n%ignore " "', "ab# \n", ("a #b\nbb",), ("a #b",)
+    ),
     "a choice": Case('start: "a" "b"\n%ignore " " | /;+/', "ab ;", ("a ;;b",), (";",)),
-    "what rules use": Case('start: "a" [" "] "b" S?\nS: "_"\n%ignore S\n%ignore " "', "ab _", ("a b", "_a_b_"), ("a",)),
+    "what rules use": Case(
+        'start: "a" [" "] "b" S?\nS: "_"\n%ignore S\n%ignore " "', "ab _", ("a b", "_a_b_"), ("a",)
+    ),
     "twice": Case('start: "a" "b"\n%ignore " "\n%ignore " "', "ab ", ("a  b",), ("",)),
-}  # fmt: skip
+}
 
 IMPORTED = {
     "common": Case(
-        "start: (ESCAPED_STRING | SIGNED_NUMBER | CNAME | WORD)+ CPP_COMMENT?\n%import common (ESCAPED_STRING, SIGNED_NUMBER)\n"
-        "%import common.CNAME\n%import common.WORD\n%import common.WS\n%import common.CPP_COMMENT\n%ignore WS",
-        'ab_1.e+-" \\\n/', ('"a\\"b" -1.5e+3 a_1 //x', "+1 ab\t_"), ('"a', "-"),
+        "start: (ESCAPED_STRING | SIGNED_NUMBER | CNAME | WORD)+ CPP_COMMENT?\n"
+        "%import common (ESCAPED_STRING, SIGNED_NUMBER)\n%import common.CNAME\n"
+        "%import common.WORD\n%import common.WS\n%import common.CPP_COMMENT\n%ignore WS",
+        'ab_1.e+-" \\\n/',
+        ('"a\\"b" -1.5e+3 a_1 //x', "+1 ab\t_"),
+        ('"a', "-"),
     ),
-    "with a name": Case("start: N N\n%import common.INT -> N\n%import common.WS_INLINE -> _S\n%ignore _S", "12 a", ("1 2",), ("12",)),
+    "with a name": Case(
+        "start: N N\n%import common.INT -> N\n%import common.WS_INLINE -> _S\n%ignore _S", "12 a", ("1 2",), ("12",)
+    ),
     "comments": Case(
-        'start: "a"*\n%import common (C_COMMENT, SH_COMMENT, SQL_COMMENT, NEWLINE)\n%ignore C_COMMENT\n%ignore SH_COMMENT\n'
-        "%ignore SQL_COMMENT\n%ignore NEWLINE", "a/*#-\n\r", ("a/*a\n*/a#a", "--a\r\na"), ("-a", "/*a"),
+        'start: "a"*\n%import common (C_COMMENT, SH_COMMENT, SQL_COMMENT, NEWLINE)\n'
+        "%ignore C_COMMENT\n%ignore SH_COMMENT\n"
+        "%ignore SQL_COMMENT\n%ignore NEWLINE",
+        "a/*#-\n\r",
+        ("a/*a\n*/a#a", "--a\r\na"),
+        ("-a", "/*a"),
     ),
     "unicode": Case("start: A WS A\n%import unicode.WS\nA: /a/", "a \u00a0\t", ("a\u00a0 a",), ("aa",)),
     "python": Case(
         'start: (name "=" HEX_NUMBER)+\n%import python (name, HEX_NUMBER)\n%ignore /[ \\t]+/',
-        "ab=0x1_match ", ("a = 0x1b b=0x1", "match=0X0_1"), ("if", "a=01"), ("contextual",),
+        "ab=0x1_match ",
+        ("a = 0x1b b=0x1", "match=0X0_1"),
+        ("if", "a=01"),
+        ("contextual",),
     ),
     "lark": Case(
         'start: (name "=" priority REGEXP)+\n%import lark (name, priority, REGEXP)\n%ignore / +/',
-        "aB=.1/x\\ ", ("a = .1/a/x", "_B=.10 /\\//"), ("a", "a=1/"),
+        "aB=.1/x\\ ",
+        ("a = .1/a/x", "_B=.10 /\\//"),
+        ("a", "a=1/"),
     ),
-    "shipped": Case('start: "(" value ")"\n%import json (value, WS)\n%ignore WS', '()[]{}",:1tru e\n', ('([{"e": true}, 1])', "( 1\n)"), ("()",)),
+    "shipped": Case(
+        'start: "(" value ")"\n%import json (value, WS)\n%ignore WS',
+        '()[]{}",:1tru e\n',
+        ('([{"e": true}, 1])', "( 1\n)"),
+        ("()",),
+    ),
     "rules and others of a name": Case(
-        'start: sum "," other\nother: "x" NAME\nNAME: /[a-c]/\n%import arithmetic.sum\n%ignore " "', "abcx,1+(d)", ("d+1,xa", "(a),xc"), ("a,xd",),
+        'start: sum "," other\nother: "x" NAME\nNAME: /[a-c]/\n%import arithmetic.sum\n%ignore " "',
+        "abcx,1+(d)",
+        ("d+1,xa", "(a),xc"),
+        ("a,xd",),
         ("contextual",),
     ),
-    "overridden": Case('%import arithmetic (start, NAME)\n%override NAME: "x" | "y"\n%ignore " "', "xyz+1*() ", ("x+y*(1)", "y()"), ("z",)),
+    "overridden": Case(
+        '%import arithmetic (start, NAME)\n%override NAME: "x" | "y"\n%ignore " "',
+        "xyz+1*() ",
+        ("x+y*(1)", "y()"),
+        ("z",),
+    ),
     "overridden rule": Case(
-        '%import json (value, object, WS)\n%override object: "<" value ">"\nstart: value', '<>[],1{}"', ("<[<1>,1]>",), ("{}", "<>")
+        '%import json (value, object, WS)\n%override object: "<" value ">"\nstart: value',
+        '<>[],1{}"',
+        ("<[<1>,1]>",),
+        ("{}", "<>"),
     ),
     "extended": Case(
         '%import json (start, value, NUMBER)\n%extend value: "None" | "(" value ")"\n%extend NUMBER: "inf"',
-        "[],None()inf1", ("[None,(inf)]", "((1))"), ("inf1", "()"),
+        "[],None()inf1",
+        ("[None,(inf)]", "((1))"),
+        ("inf1", "()"),
     ),
-    "extended here": Case('start: a A\na: "x"\nA: "1"\n%extend a: "y" a | "z"\n%extend A: "22"', "xyz12", ("yyx22", "z1"), ("y1", "z2")),
-    "overridden here": Case('start: a\na: "x"\n%override a: "y" B\nB.1: "b"\n%override B: /c+/', "xybc", ("yc", "ycc"), ("x", "yb")),
-}  # fmt: skip
+    "extended here": Case(
+        'start: a A\na: "x"\nA: "1"\n%extend a: "y" a | "z"\n%extend A: "22"', "xyz12", ("yyx22", "z1"), ("y1", "z2")
+    ),
+    "overridden here": Case(
+        'start: a\na: "x"\n%override a: "y" B\nB.1: "b"\n%override B: /c+/', "xybc", ("yc", "ycc"), ("x", "yb")
+    ),
+}
 
 CASES = {
     f"{kind}: {name}": case
     for kind, cases in {
-        "rules": RULES, "templates": TEMPLATES, "priorities": PRIORITIES, "terminals": TERMINALS, "flags": FLAGS,
-        "keywords": KEYWORDS, "ignored": IGNORED, "imported": IMPORTED,
+        "rules": RULES,
+        "templates": TEMPLATES,
+        "priorities": PRIORITIES,
+        "terminals": TERMINALS,
+        "flags": FLAGS,
+        "keywords": KEYWORDS,
+        "ignored": IGNORED,
+        "imported": IMPORTED,
     }.items()
     for name, case in cases.items()
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "lexer"), [(name, lexer) for name, case in CASES.items() for lexer in case.lexers]
-)
+@pytest.mark.parametrize(("name", "lexer"), [(name, lexer) for name, case in CASES.items() for lexer in case.lexers])
 def test_a_feature(name: str, lexer: str) -> None:
     case = CASES[name]
     parser = judge(case.grammar, lexer)
@@ -235,27 +316,37 @@ def test_relative_imports(text: str, examples: tuple[str, ...], lexer: str, tmp_
 
 @each_lexer
 def test_import_paths(lexer: str, tmp_path: Path) -> None:
-    files(tmp_path, one__words='word: "a" | other\n%import .more.other', one__more='other: "b"', two__words='word: "c"')
+    files(
+        tmp_path, one__words='word: "a" | other\n%import .more.other', one__more='other: "b"', two__words='word: "c"'
+    )
     files(tmp_path, two__common='INT: "number"', two__json='value: "text"')
     text = "%import words.word\n%import common.INT\n%import json.value\nstart: word INT value"
     for first, second in (("one", "two"), ("two", "one")):
         paths = (str(tmp_path / first), str(tmp_path / second))
-        found = agrees(text, "abcnumbertx1", lexer=lexer, texts=("anumbertext", "bnumbertext", "cnumbertext"), import_paths=paths)
+        found = agrees(
+            text, "abcnumbertx1", lexer=lexer, texts=("anumbertext", "bnumbertext", "cnumbertext"), import_paths=paths
+        )
         assert found[True]
         index = sg.compile(sg.Grammar(text, lexer=lexer, import_paths=paths), BYTES, eager=False)
-        assert index.match(b"cnumbertext").accepted == (first == "two"), "the first folder counts, before what is built in"
+        assert index.match(b"cnumbertext").accepted == (first == "two"), (
+            "the first folder counts, before what is built in"
+        )
 
 
-@pytest.mark.parametrize("statement", ["%import .inner.x", "%import.inner.x", "%import \\\n . inner . x", "%import\t.inner (x)"])
+@pytest.mark.parametrize(
+    "statement", ["%import .inner.x", "%import.inner.x", "%import \\\n . inner . x", "%import\t.inner (x)"]
+)
 def test_every_import_is_part_of_what_a_definition_means(statement: str, tmp_path: Path) -> None:
-    files(tmp_path, outer=f'start: x\n  \x0b{statement} // "\n', inner='%import .more.y -> x', more='y: "a"')
+    files(tmp_path, outer=f'start: x\n  \x0b{statement} // "\n', inner="%import .more.y -> x", more='y: "a"')
     assert sg.compile(sg.Grammar(tmp_path / "outer.lark"), BYTES, eager=False).match(b"a").accepted
     before = sg.Grammar(tmp_path / "outer.lark").canonical()
     files(tmp_path, more='y: "b"')
     assert sg.Grammar(tmp_path / "outer.lark").canonical() != before
 
 
-def test_a_text_of_no_file_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_of_no_file_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files(tmp_path, inner='x: "a"')
     monkeypatch.chdir(tmp_path)
     text = "%import .inner.x\nstart: x"
@@ -284,7 +375,9 @@ def test_what_is_declared_needs_a_definition() -> None:
     assert index.match(b"c").accepted, "what nothing uses does no harm"
 
 
-@pytest.mark.parametrize("text", ['start: "a"', 'start: /a/', "start: A\nA: \"a\" \"\"?", '?start: "a" -> b', '!_start: "a"'])
+@pytest.mark.parametrize(
+    "text", ['start: "a"', "start: /a/", 'start: A\nA: "a" ""?', '?start: "a" -> b', '!_start: "a"']
+)
 def test_small_ones(text: str) -> None:
     start = "_start" if "_start" in text else "start"
     try:

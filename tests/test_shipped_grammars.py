@@ -1,4 +1,4 @@
-"""The grammars of JSON, arithmetic and Markdown that come with structgen: Lark, Python and a Markdown parser judge them."""
+"""The grammars of JSON, arithmetic and Markdown replies: Lark, Python and a Markdown parser judge them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from random import Random
 
 import pytest
+from lark import Tree
 from lark_judge import BYTES, agrees, changed, judge, parses, vocabulary_of, written
 from markdown_it import MarkdownIt
 
@@ -72,8 +73,8 @@ def test_json_is_what_the_standard_library_reads(lexer: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["NaN", "-Infinity", "[Infinity]", "01", "1.", ".5", "+1", "-", "1e", '"\t"', '"\\x41"', "'a'", "[1,]", '{"a":1,}',
-     "{a:1}", "[1 2]", "truefalse", "// a\n1", "\ufeff1", "\u00a01", "\f1", "", " "],
+    ["NaN", "-Infinity", "[Infinity]", "01", "1.", ".5", "+1", "-", "1e", '"\t"', '"\\x41"', "'a'", "[1,]",
+     '{"a":1,}', "{a:1}", "[1 2]", "truefalse", "// a\n1", "\ufeff1", "\u00a01", "\f1", "", " "],
     ids=ascii,
 )  # fmt: skip
 @each_lexer
@@ -142,7 +143,7 @@ def test_what_binds_how_strongly() -> None:
     """The tree that Lark builds and the one of Python are of the same shape."""
     parser = judge(grammars.path("arithmetic"), "contextual")
     tree = parser.parse("-a ** -2 - b * c % d ** e ** f + 1")
-    shape = [str(node.data) for node in tree.iter_subtrees_topdown()]
+    shape = [str(node.data) for node in tree.iter_subtrees_topdown()]  # type: ignore[no-untyped-call]
     names = "start add subtract minus power minus remainder multiply power power"
     assert shape == names.split()
 
@@ -193,7 +194,7 @@ SQL_REPLIES = (
 
 
 def blocks(text: str) -> list[tuple[str, str]] | None:
-    """The languages and contents of a text's code blocks, as a Markdown parser finds them; None where one never closes."""
+    """The languages and contents of a text's code blocks, by a Markdown parser; None where one never closes."""
     found = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
     lines = text.split("\n")
     if not all(t.map and t.level == 0 and lines[t.map[1] - 1].strip(" ") == t.markup for t in found):
@@ -227,9 +228,11 @@ def test_a_markdown_parser_finds_the_blocks_of_a_reply() -> None:
             continue
         tree = parser.parse(whole)
         found = blocks(whole)
-        expected = [
-            (str(block.children[0])[3:-1], f"{block.children[1].children[0]}\n") for block in tree.find_data("block")
-        ]
+        expected = []
+        for block in tree.find_data("block"):
+            opening, code = block.children[:2]
+            assert isinstance(code, Tree)
+            expected.append((str(opening)[3:-1], f"{code.children[0]}\n"))
         assert found is not None, whole
         assert sorted(found) == sorted(expected), whole
         complete += 1
@@ -238,8 +241,8 @@ def test_a_markdown_parser_finds_the_blocks_of_a_reply() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "prose\n", "```json\n1", "```json\n1```", "```json\n1\n``", "```json\n```", "```json\n\n```", "a ```json\n1\n```",
-     "```json\n1\n```x", "```json\n1\n````", "~~~\n```json\n1\n```\n", "```\n\n1\n\n```"],
+    ["", "prose\n", "```json\n1", "```json\n1```", "```json\n1\n``", "```json\n```", "```json\n\n```",
+     "a ```json\n1\n```", "```json\n1\n```x", "```json\n1\n````", "~~~\n```json\n1\n```\n", "```\n\n1\n\n```"],
     ids=ascii,
 )  # fmt: skip
 def test_what_is_no_reply(text: str) -> None:

@@ -1,8 +1,9 @@
 """What Lark would come to with a grammar, reckoned before it begins.
 
-Lark cannot be stopped, and a short text may keep it busy for ever: a string that is never closed (its regexes backtrack), options
-in a row (each doubles the expansions), a template that names ever new templates, a terminal of two terminals of two
-terminals. `check_text` looks at the text alone; `check_definitions` at what was read, before it is written out.
+Lark cannot be stopped, and a short text may keep it busy for ever: a string that is never closed (its regexes
+backtrack), options in a row (each doubles the expansions), a template that names ever new templates, a terminal of
+two terminals of two terminals. `check_text` looks at the text alone; `check_definitions` at what was read, before it
+is written out.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ _LARGE = 10**12
 
 
 def check_text(text: str, meter: Meter) -> None:
-    """Raise `DefinitionError` for what is never closed, `BudgetExceededError` for nesting, blank lines, terminals that
-    grow beyond measure, and sheer length."""
+    """Look for what is never closed, for nesting, blank lines, terminals that grow beyond measure, and sheer length.
+
+    Raises `DefinitionError` for the first, `BudgetExceededError` for the others.
+    """
     most = meter.work(_PIECES_A_SECOND)
     depth = 0
     for pieces, found in enumerate(_PIECES.finditer(text)):
@@ -82,8 +85,8 @@ def check_text(text: str, meter: Meter) -> None:
 def check_definitions(definitions: Mapping[str, Any], start: str, meter: Meter) -> None:
     """Raise `BudgetExceededError` for definitions that grow beyond measure when Lark writes them out.
 
-    ``definitions`` are those of Lark's `GrammarBuilder`: each has ``is_term``, ``params`` and ``tree``, which is None for one
-    that is declared only.
+    ``definitions`` are those of Lark's `GrammarBuilder`: each has ``is_term``, ``params`` and ``tree``, which is None
+    for one that is declared only.
     """
     rules = {name: d for name, d in definitions.items() if not d.is_term and d.tree is not None}
     _check_unused(rules, start, meter)
@@ -134,7 +137,8 @@ def _check_terminals(within: dict[str, list[str]], meter: Meter) -> None:
             return
         if depth > _DEEPEST:
             raise BudgetExceededError(
-                f"terminals are made of terminals more than {_DEEPEST} deep", remedy="Write the inner ones as one regex."
+                f"terminals are made of terminals more than {_DEEPEST} deep",
+                remedy="Write the inner ones as one regex.",
             )
         weights[name] = 1  # until it is known: a terminal within itself is Lark's to refuse
         for part in within[name]:
@@ -182,10 +186,10 @@ def _check_unused(rules: Mapping[str, Any], start: str, meter: Meter) -> None:
 
 def _rules_in(tree: Any) -> Iterator[str]:
     for value in tree.find_data("value"):
-        child = value.children[0]
-        yield child.children[0].name if hasattr(child, "children") and child.data == "template_usage" else str(
-            getattr(child, "name", "")
-        )
+        if hasattr(value.children[0], "name"):
+            yield value.children[0].name
+    for usage in tree.find_data("template_usage"):
+        yield usage.children[0].name
 
 
 class _Size:
@@ -227,7 +231,7 @@ class _Size:
         least, most = (max(0, int(count)) for count in (counts[0], counts[-1]))
         if most < _FEW:
             return _sum([_power(inner, n) for n in range(least, most + 1)])
-        for _ in range(most.bit_length()):  # Lark splits it into rules that repeat at most `_STEP` times, for each power
+        for _ in range(most.bit_length()):  # no more rules than that, each of which repeats `_STEP` times at most
             self._count(*_sum([_power(inner, n) for n in range(_STEP + 1)]))
         return 1, 2
 
@@ -279,7 +283,7 @@ def _instances(rules: Mapping[str, Any]) -> Iterator[Any]:
     def named(value: Any, names: dict[str, str]) -> str:
         child = value.children[0]
         if not hasattr(child, "children"):
-            return names.get(child.name, child.name)
+            return names.get(child.name, str(child.name))
         return use(child, names) if child.data == "template_usage" else str(child.children)
 
     while todo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def load(
     Parameters
     ----------
     source:
-        The absolute path of the file that the text is from; relative imports are looked for beside it. Else just a name.
+        The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
     import_paths:
         Folders in which imports are looked for before all others, besides Lark's own grammars and those of structgen.
     declared:
@@ -59,16 +59,21 @@ def load(
         meter.check_time("loading the grammar")
         found = builder._definitions.get(start)
         if found is None or found.is_term or found.params or found.tree is None:
-            raise DefinitionError(f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=...")
+            raise DefinitionError(
+                f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=..."
+            )
         check_definitions(builder._definitions, start, meter)
         terminals, rules, ignored = builder.build().compile([start], set())
         terminals.sort(key=_order)
     except StructgenError:
         raise
     except Exception as error:
-        raise _as_ours(error, source) from error
+        raise _bad_regex(builder._definitions) or _as_ours(error, source) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
+    missing = {s.name for r in rules for s in r.expansion if not s.is_term} - {r.origin.name for r in rules}
+    if missing:
+        raise DefinitionError(f"{min(missing)} is a template, used as a rule", remedy="Give it arguments: name{...}")
     loaded = ContextFreeGrammar(
         start,
         tuple(
@@ -83,7 +88,7 @@ def load(
 
 
 def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
-    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these, whatever its name."""
+    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these."""
     file = FOLDER / grammar_path
     if base_path is not None and Path(base_path) != FOLDER:
         raise FileNotFoundError(grammar_path)
@@ -107,7 +112,9 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
     known = {*grammar.nonterminals, *(t.name for t in grammar.terminals)}
     for name in grammar.ignored:
         if name not in known:
-            raise DefinitionError(f"the terminal {name} is declared and not defined", where="%ignore", remedy="Define it.")
+            raise DefinitionError(
+                f"the terminal {name} is declared and not defined", where="%ignore", remedy="Define it."
+            )
     for rule in grammar.rules:
         for name in rule.expansion:
             if name not in known:
@@ -116,6 +123,28 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                     where=f"rule {rule.origin}",
                     remedy="Define it.",
                 )
+
+
+def _bad_regex(definitions: Mapping[str, Any]) -> DefinitionError | None:
+    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed."""
+    from lark.load_grammar import _literal_to_pattern
+
+    for name, definition in definitions.items():
+        for literal in definition.tree.find_data("literal") if definition.tree is not None else ():
+            token = literal.children[0]
+            if token.type != "REGEXP":
+                continue
+            try:
+                pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
+                re.compile(pattern.to_regexp())
+            except re.error as error:
+                column = (error.pos or 0) + 1 - len("(?i:") * len(pattern.flags)
+                return DefinitionError(
+                    f"the regex cannot be read: {error.msg}", where=f"{token} of {name}, column {column}"
+                )
+            except Exception:  # what is wrong with it has been said
+                return None
+    return None
 
 
 #: Lark's messages with a place: an empty line and an excerpt follow.
@@ -134,7 +163,7 @@ def _as_ours(error: Exception, source: str) -> StructgenError:
         parts = [error.filename] if isinstance(error, OSError) else re.findall(r", '(\w+)'\)", str(error))
         return DefinitionError(
             f"there is no grammar {'/'.join(map(str, parts)).removesuffix('.lark')}.lark to import",
-            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's own file.",
+            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
         )
     if isinstance(error, RecursionError):
         return BudgetExceededError(
