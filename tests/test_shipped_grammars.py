@@ -242,7 +242,8 @@ def test_a_markdown_parser_finds_the_blocks_of_a_reply() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "prose\n", "```json\n1", "```json\n1```", "```json\n1\n``", "```json\n```", "```json\n\n```",
-     "a ```json\n1\n```", "```json\n1\n```x", "```json\n1\n````", "~~~\n```json\n1\n```\n", "```\n\n1\n\n```"],
+     "a ```json\n1\n```", "```json\n1\n```x", "```json\n1\n````", "~~~\n```json\n1\n```\n",
+     " a\n```\n1\n```", "\n```\n1\n```", "```\n\n1\n\n```"],
     ids=ascii,
 )  # fmt: skip
 def test_what_is_no_reply(text: str) -> None:
