@@ -1,6 +1,7 @@
 """Grammars that come with structgen in Lark's syntax. Pass `path` to `structgen.Grammar`, or ``%import`` their rules.
 
 ``c``: C11 after preprocessing.
+``sql``: SQL as SQLite 3.40 reads it.
 """
 
 from __future__ import annotations
