@@ -23,7 +23,7 @@ import numpy as np
 import structgen as sg
 from structgen.api import compile_kernels
 
-from . import grammar_engines, peers, vocabularies
+from . import grammar_engines, grammar_texts, peers, vocabularies
 from .trial import ROOT
 
 #: Tokens after which the memory of a guide is looked at.
@@ -32,13 +32,13 @@ LENGTHS = (1_000, 10_000, 100_000)
 
 @dataclass(frozen=True)
 class Task:
-    """What to measure: a grammar's text with its options, the files of the vocabulary, and how often.
+    """What to measure: a workload's grammar as a text, the files of the vocabulary, and how often.
 
     ``shapes`` are token ids by name: how a text begins, and what is repeated then.
     """
 
+    workload: str
     grammar: str
-    options: Mapping[str, Any]
     vocabulary: str
     tokenizer_json: str | None = None
     repeats: int = 5
@@ -46,7 +46,8 @@ class Task:
 
     def definition(self, comment: str = "") -> sg.Grammar:
         """The grammar; with a comment it is one that nothing has seen before."""
-        return sg.Grammar(self.grammar + (f"\n// {comment}\n" if comment else ""), **self.options)
+        options = grammar_texts.WORKLOADS[self.workload].options()
+        return sg.Grammar(self.grammar + (f"\n// {comment}\n" if comment else ""), **options)
 
 
 def run(part: str, task: Task, **more: Any) -> dict[str, Any]:

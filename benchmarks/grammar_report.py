@@ -40,6 +40,14 @@ def show_steps(console: Console, title: str, modes: Mapping[str, Replays]) -> No
     show_rows(console, title, ["mode, engine", *_HEADER], rows)
 
 
+def in_words(replays: Replays) -> str:
+    """Steps and their means, for those who wait."""
+    means = ((engine, steps(found)) for engine, found in replays.items())
+    return ", ".join(
+        f"{engine} {times.mean() / 1e3:,.2f} µs ({len(times):,})" for engine, times in means if len(times)
+    )
+
+
 def show_ratios(console: Console, title: str, modes: Mapping[str, Replays]) -> None:
     """A peer's time over structgen's for the same steps, by mode."""
     rows = [

@@ -12,7 +12,7 @@ import subprocess
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,8 @@ class Workload:
 
     Parameters
     ----------
-    grammar:
-        A name in `structgen.grammars`.
+    grammars:
+        Names in `structgen.grammars`: the first that is there is taken.
     vocabulary:
         The tokenizer that is taken where none is named.
     texts:
@@ -86,30 +86,34 @@ class Workload:
     shapes:
         For the memory of a guide: by name, how a text begins and what is repeated then.
     options:
-        Of `structgen.Grammar`.
+        Makes options of `structgen.Grammar`.
     extend:
         Lines that go behind the grammar for all the texts.
     """
 
-    grammar: str
+    grammars: tuple[str, ...]
     vocabulary: str
     texts: Callable[[Sources], Found]
     shapes: Mapping[str, tuple[str, str]]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Callable[[], dict[str, Any]] = dict
     extend: Callable[[Sequence[Text], str], str] | None = None
+
+    def available(self) -> list[str]:
+        """Those of its grammars that are there."""
+        return [name for name in self.grammars if name in grammars.names()]
 
     def definition(self, texts: Sequence[Text]) -> sg.Grammar:
         """The grammar, one for all of the texts."""
-        path = grammars.path(self.grammar)
+        path = grammars.path(self.available()[0])
         if self.extend is None:
-            return sg.Grammar(path, **self.options)
+            return sg.Grammar(path, **self.options())
         text = path.read_text(encoding="utf-8")
-        return sg.Grammar(text + self.extend(texts, text), **self.options)
+        return sg.Grammar(text + self.extend(texts, text), **self.options())
 
 
 def available() -> list[str]:
     """The workloads whose grammars are there."""
-    return [name for name, workload in WORKLOADS.items() if workload.grammar in grammars.names()]
+    return [name for name, workload in WORKLOADS.items() if workload.available()]
 
 
 def _sampled(paths: Iterable[Path], sources: Sources, usual: int) -> list[Path]:
@@ -299,9 +303,15 @@ def _read(paths: Mapping[Path, str], sources: Sources, usual: int) -> Found:
     return _fitting(texts, left), left
 
 
+def _python_options() -> dict[str, Any]:
+    from lark.indenter import PythonIndenter
+
+    return {"start": "file_input", "postlex": PythonIndenter()}
+
+
 WORKLOADS = {
     "c": Workload(
-        "c", "gemma", c_texts, options={"lexer": "basic"}, extend=c_types,
+        ("c",), "gemma", c_texts, options=lambda: {"lexer": "basic"}, extend=c_types,
         shapes={
             "flat": ("int f(void) {\n", "    x = x + 1;\n"),
             "parentheses": ("int x = ", "("),
@@ -309,12 +319,12 @@ WORKLOADS = {
         },
     ),
     "sql": Workload(
-        "sql", "llama3", sql_texts,
+        ("sql",), "llama3", sql_texts, options=lambda: {"lexer": "basic"},
         shapes={"flat": ("SELECT a FROM t WHERE a IN (1", ", 1"), "nested": ("SELECT ", "(")},
     ),
     "python": Workload(
-        "python", "gemma", python_texts, options={"start": "file_input"},
+        ("python", "python3"), "gemma", python_texts, options=_python_options,
         shapes={"flat": ("", "x = x + 1\n"), "nested": ("x = ", "(")},
     ),
-    "json": Workload("json", "llama3", json_texts, shapes={"flat": ("[1", ", 1"), "nested": ("", "[")}),
+    "json": Workload(("json",), "llama3", json_texts, shapes={"flat": ("[1", ", 1"), "nested": ("", "[")}),
 }  # fmt: skip

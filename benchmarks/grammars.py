@@ -229,7 +229,7 @@ def _task(options: Options, corpus: Corpus) -> grammar_costs.Task:
     workload, vocabulary = grammar_texts.WORKLOADS[corpus.name], corpus.vocabulary
     encode = _encoder(vocabulary, vocabularies.read(vocabulary.path))
     return grammar_costs.Task(
-        corpus.grammar.text, dict(workload.options), str(vocabulary.path),
+        corpus.name, corpus.grammar.text, str(vocabulary.path),
         str(vocabulary.tokenizer_json) if vocabulary.tokenizer_json else None, options.repeats,
         {name: (encode(head), encode(repeated)) for name, (head, repeated) in workload.shapes.items()},
     )  # fmt: skip
@@ -257,6 +257,7 @@ def _replay(
                 refused[engine] = {"the grammar": str(error)}
         for mode in dict.fromkeys(["row", *modes]):
             replays[mode] = _one_mode(status, corpus, MODES[mode], workers, chosen)
+            console.print(f"{mode}: {grammar_report.in_words(replays[mode])}")
             for engine, found in replays[mode].items():
                 trouble = {n: replay.trouble for n, replay in found.items() if replay.trouble}
                 if mode == "row":

@@ -13,7 +13,8 @@ ambiguity             conflicts shift: one derivation             all derivation
 regexes               Python's, with look-around and lazy repeats Rust's, without
 ====================  ==========================================  ====================================================
 
-So it may accept a little more, and what can't be said is refused.
+So it may accept a little more, and what can't be said is refused. What is ignored may stand behind a whole text only
+if the text could still go on, so it is named there once more.
 """
 
 from __future__ import annotations
@@ -44,8 +45,15 @@ def convert(grammar: sg.Grammar, *, reserve: bool | None = None) -> str:
     does so for that lexer. Raises `RefusedError`.
     """
     reserve = grammar.lexer == "basic" if reserve is None else reserve
+    if getattr(grammar, "postlex", None) is not None:
+        raise RefusedError("indentation is not context-free")
     source = grammar.path or "<grammar>"
-    loaded = load(grammar.text, grammar.start, Meter(sg.Budget()), source=source, import_paths=grammar.import_paths)
+    try:
+        loaded = load(
+            grammar.text, grammar.start, Meter(sg.Budget()), source=source, import_paths=grammar.import_paths
+        )
+    except sg.Error as error:
+        raise RefusedError(str(error)) from error
     return write(loaded, reserve=reserve)
 
 
@@ -53,7 +61,8 @@ def write(grammar: ContextFreeGrammar, *, reserve: bool) -> str:
     """Rules and terminals as a text. Raises `RefusedError` for a terminal that llguidance cannot express."""
     rules = _names(grammar.nonterminals, "r_", str.lower)
     names = rules | _names([t.name for t in grammar.terminals], "T_", str.upper)
-    lines = [OPTIONS, f"start: {rules[grammar.start]}"]
+    tail = " | ".join(names[name] for name in grammar.ignored)
+    lines = [OPTIONS, f"start: {rules[grammar.start]}" + (f" ({tail})*" if tail else "")]
     for origin in grammar.nonterminals:
         expansions = [rule.expansion for rule in grammar.rules if rule.origin == origin]
         shown = (" ".join(names[symbol] for symbol in expansion) or '""' for expansion in expansions)

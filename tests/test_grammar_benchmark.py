@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import tokenizer_folder
 from typer.testing import CliRunner
 
 import structgen as sg
-from benchmarks import grammar_texts, grammars, llguidance_grammars
+from benchmarks import grammar_texts, grammars, llguidance_grammars, vocabularies
 from benchmarks.peers import RefusedError
 
 CALCULATOR = r"""
@@ -25,23 +25,36 @@ CALCULATOR = r"""
     %ignore /\s+/
     %ignore COMMENT
 """
-GOOD = ["a = 1;", " // comment\nprint (1.5 + x) / [2, -3, []];\nb=a;", "printer = 1; print printer;"]
-BAD = ["a = ;", "print = 1;", "print 1", "a = 1.;", "a = (1;", "a = [1,];"]
+TERM = r"""
+    start: "(" start ")" | NUMBER
+    NUMBER: /[0-9]/
+    COMMENT: /#[^\n]*/
+    %ignore /\s+/
+    %ignore COMMENT
+"""
+TEXTS = {
+    CALCULATOR: (
+        ["a = 1;", " // comment\nprint (1.5 + x) / [2, -3, []];\nb=a;", "printer = 1; print printer;\n // end"],
+        ["a = ;", "print = 1;", "print 1", "a = 1.;", "a = (1;", "a = [1,];"],
+    ),
+    TERM: (["(1)", " ( 1\n)", "((2))\n # end\n #"], ["(1", "()", "# 1", "1 1", "(1)x"]),
+}
 
 
-def test_the_peer_reads_the_same_texts() -> None:
+@pytest.mark.parametrize("text", TEXTS, ids=["calculator", "term"])
+def test_the_peer_reads_the_same_texts(text: str) -> None:
     llguidance = pytest.importorskip("llguidance")
-    grammar = sg.Grammar(CALCULATOR, lexer="basic")
+    grammar = sg.Grammar(text, lexer="basic")
     vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
     index = sg.compile(grammar, vocabulary, eager=False)
-    text = llguidance_grammars.convert(grammar)
-    tokenizer = llguidance.LLTokenizer("byte")
-    matcher = llguidance.LLMatcher(tokenizer, llguidance.LLMatcher.grammar_from_lark(text), log_level=0)
+    converted = llguidance.LLMatcher.grammar_from_lark(llguidance_grammars.convert(grammar))
+    matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), converted, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
-    for sample in GOOD + BAD:
+    good, bad = TEXTS[text]
+    for sample in good + bad:
         read = matcher.deep_copy()
         accepted = read.consume_tokens(list(sample.encode())) and read.is_accepting()
-        assert accepted == index.match(sample.encode()).accepted == (sample in GOOD), sample
+        assert accepted == index.match(sample.encode()).accepted == (sample in good), sample
 
 
 @pytest.mark.parametrize("terminal", ["/a.*?b/s", "/a(?=b)/", r"/a\b/", "/(?<!a)b/"])
@@ -72,9 +85,11 @@ def test_statements() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="C is preprocessed by gcc")
-def test_a_run(tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers")
-    tokenizer_folder("llama3")
+def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"size", b" = ", None], eos_ids=[258])
+    (tmp_path / "tiny.vocabulary").write_bytes(vocabulary.to_bytes())
+    tiny = vocabularies.NamedVocabulary("tiny", vocabulary.size, tmp_path / "tiny.vocabulary", None)
+    monkeypatch.setattr(vocabularies, "load", lambda *_: ([tiny], []))
     for project, name in (("one", "a"), ("two", "b")):
         (tmp_path / project).mkdir()
         (tmp_path / project / f"{name}.c").write_text(
@@ -83,14 +98,17 @@ def test_a_run(tmp_path: Path) -> None:
             f"size {name}_length(struct list *l)\n{{\n    size n = 0;\n    while (l) {{ n++; l = l->next; }}\n"
             "    return n;\n}\n"
         )
-    options = ["--workload", "c", "--vocab", "llama3", "--files", str(tmp_path), "--output", str(tmp_path)]
-    options += ["--modes", "warmed,unseen,lazy,compile", "--peer-tokens", "100", "--repeats", "1"]
+    options = ["--workload", "c", "--files", str(tmp_path), "--output", str(tmp_path)]
+    options += ["--modes", "warmed,unseen,lazy,compile", "--peer-tokens", "1000", "--repeats", "1"]
     done = CliRunner().invoke(grammars.app, options)
     assert done.exit_code == 0, done.output
     (file,) = tmp_path.glob("*-grammars.json")
-    found = json.loads(file.read_text())["workloads"]["c"]["llama3"]
+    found = json.loads(file.read_text())["workloads"]["c"]["tiny"]
     assert found["texts"] == 2
     assert found["costs"]["bytes"] > 0
     for mode in found["steps"].values():
         assert mode["structgen"]["texts"] == 2
         assert mode["structgen"]["steps"] == found["tokens"]
+    if find_spec("llguidance") is not None:
+        assert found["steps"][grammars.MODES["warmed"].name]["llguidance"]["steps"] == found["tokens"]
+        assert found["costs"]["new, llguidance"]
