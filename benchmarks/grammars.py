@@ -197,9 +197,11 @@ def _measure(
 
 
 def _corpus(options: Options, name: str, vocabulary: vocabularies.NamedVocabulary) -> Corpus:
-    """Texts and their tokens; a text that the tokenizer does not give back as it is, is left out."""
+    """Texts and their tokens, without those that structgen refuses or the tokenizer does not give back."""
     workload = grammar_texts.WORKLOADS[name]
     texts, left = workload.texts(options.sources)
+    grammar = workload.definition(texts)
+    texts = _readable(texts, grammar, left)
     known = vocabularies.read(vocabulary.path)
     encode = _encoder(vocabulary, known)
     kept, tokens = [], []
@@ -210,7 +212,24 @@ def _corpus(options: Options, name: str, vocabulary: vocabularies.NamedVocabular
             tokens.append(ids)
         else:
             left[text.name] = "the tokenizer changes it"
-    return Corpus(name, workload.definition(kept), kept, tokens, vocabulary, left)
+    return Corpus(name, grammar, kept, tokens, vocabulary, left)
+
+
+def _readable(
+    texts: Sequence[grammar_texts.Text], grammar: sg.Grammar, left: dict[str, str]
+) -> list[grammar_texts.Text]:
+    """The texts that structgen reads, byte by byte; of the others it is noted where they stop."""
+    alphabet = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
+    index, kept = sg.compile(grammar, alphabet, eager=False), []
+    for text in texts:
+        data = text.text.encode()
+        found = index.match(data)
+        if found.accepted:
+            kept.append(text)
+        else:
+            around = data[max(0, found.consumed - 30) : found.consumed + 20].decode(errors="replace")
+            left[text.name] = f"not in the grammar at byte {found.consumed:,}: {around!r}"
+    return kept
 
 
 def _encoder(vocabulary: vocabularies.NamedVocabulary, known: sg.Vocabulary) -> Any:
