@@ -99,16 +99,14 @@ def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "    return n;\n}\n"
         )
     options = ["--workload", "c", "--files", str(tmp_path), "--output", str(tmp_path)]
-    options += ["--modes", "warmed,unseen,lazy,compile", "--peer-tokens", "1000", "--repeats", "1"]
+    options += ["--modes", "warmed,unseen,lazy", "--peer-tokens", "1000"]
     done = CliRunner().invoke(grammars.app, options)
     assert done.exit_code == 0, done.output
     (file,) = tmp_path.glob("*-grammars.json")
     found = json.loads(file.read_text())["workloads"]["c"]["tiny"]
     assert found["texts"] == 2
-    assert found["costs"]["bytes"] > 0
     for mode in found["steps"].values():
         assert mode["structgen"]["texts"] == 2
         assert mode["structgen"]["steps"] == found["tokens"]
     if find_spec("llguidance") is not None:
         assert found["steps"][grammars.MODES["warmed"].name]["llguidance"]["steps"] == found["tokens"]
-        assert found["costs"]["new, llguidance"]
