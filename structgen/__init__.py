@@ -22,6 +22,7 @@ _HOMES = {
     "Fsm": "definitions",
     "JsonSchema": "definitions",
     "Grammar": "definitions",
+    "Gbnf": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -39,6 +40,7 @@ __all__ = [
     "Definition",
     "Error",
     "Fsm",
+    "Gbnf",
     "Grammar",
     "Guide",
     "Index",
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex
+    from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index
