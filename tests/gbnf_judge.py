@@ -113,6 +113,11 @@ class Judge:
             for name, options in self.plain.items()
         }
 
+    @property
+    def size(self) -> int:
+        """Symbols of the plain grammar: judging takes time that grows faster than they do."""
+        return sum(1 + len(option) for options in self.plain.values() for option in options)
+
     def is_empty(self) -> bool:
         """Whether there is no text at all."""
         return not self.clean[self.start]

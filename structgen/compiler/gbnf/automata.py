@@ -1,8 +1,10 @@
 """The automaton of a called rule: over bytes, and a marker for each rule that it calls.
 
 Thompson's construction (1968), the rules that are not called written out, then the subset construction. Nothing but
-the language counts in GBNF, so the smallest deterministic automaton over bytes and calls will do for the rule. A call
-never reads the empty text: where the rule called has it, the call can be left out. So each symbol reads something.
+the language counts in GBNF, so the smallest deterministic automaton over bytes and calls will do for the rule. (Where
+determinism takes too many states, as in ``[ab]* "a" [ab]{20}``, the rule stays as it is, and a text may take several
+threads.) A call never reads the empty text: where the rule called has it, the call can be left out. So each symbol
+reads something.
 
 Counting is as in `structgen.compiler.regex.lower`, but for the turns written out before a loop: two, so that no count
 begins with the first byte of a rule. That byte's edge is where a caller's return state is pushed, and one edge cannot
@@ -11,46 +13,54 @@ do both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import replace
 
 from ...budget import Meter
-from ..automata.dfa import CounterConflictError, Dfa, determinize, minimize
+from ...errors import BudgetExceededError
+from ..automata.dfa import CounterConflictError, determinize, minimize
 from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .calls import Plan
 from .facts import Facts
+from .lists import Lists, of_dfa, of_nfa
 from .syntax import Chars, Choice, Literal, NodeId, Reference, Repeat, Sequence
 
-
-@dataclass(frozen=True, eq=False)
-class RuleAutomaton:
-    """The texts of a rule; symbol ``256 + k`` stands for a nonempty text of the rule ``calls[k]``."""
-
-    dfa: Dfa
-    calls: tuple[int, ...]
+#: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
+_BLOWN_UP, _MANY = 8, 2_000
 
 
-def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> RuleAutomaton:
-    """The minimal automaton of a rule. Raises `BudgetExceededError`."""
-    counted = set(plan.counted)
+def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> Lists:
+    """The automaton of a rule: the minimal one, unless that is far larger. Raises `BudgetExceededError`."""
+    counted = plan.counted
     doing = f"the automaton of the rule {facts.document.rules[rule].name}"
     while True:
-        construction = _Construction(facts, set(plan.called), counted, meter, doing)
+        construction = _Construction(facts, plan.called, counted, meter, doing)
         nfa = construction.run(facts.document.rules[rule].root)
+        bounded = copy(meter)
+        most = min(meter.budget.states, max(_MANY, _BLOWN_UP * len(nfa.owner)))
+        bounded.budget = replace(meter.budget, states=most)
         try:
-            dfa = determinize(nfa, meter, doing)
+            dfa = minimize(determinize(nfa, bounded, doing), meter)
         except CounterConflictError as conflict:
             # Spell out the cheaper of the two loops.
             loops = [construction.loops[i] for i in conflict.loops]
-            counted.discard(min(loops, key=plan.sizes.__getitem__))
-            continue
-        return RuleAutomaton(minimize(dfa, meter), tuple(construction.markers))
+            counted = counted - {min(loops, key=plan.sizes.__getitem__)}
+        except BudgetExceededError:
+            meter.check_time(doing)
+            if not construction.loops:
+                return of_nfa(nfa, list(construction.markers), meter, doing)
+            counted = frozenset()
+        else:
+            return of_dfa(dfa, list(construction.markers))
 
 
 class _Construction:
     """Thompson's construction with an explicit stack of nodes, each between two states, inside a loop or none."""
 
-    def __init__(self, facts: Facts, called: set[int], counted: set[NodeId], meter: Meter, doing: str) -> None:
+    def __init__(
+        self, facts: Facts, called: frozenset[int], counted: frozenset[NodeId], meter: Meter, doing: str
+    ) -> None:
         self._facts = facts
         self._called = called
         self._counted = counted
@@ -87,6 +97,7 @@ class _Construction:
     def _build(self, number: NodeId, source: int, target: int, owner: int) -> None:
         builder, node = self._builder, self._facts.document.nodes[number]
         if isinstance(node, Literal):
+            self._check_size(len(node.data))
             for byte in node.data[:-1]:
                 there = builder.state(owner)
                 builder.edge(source, byte, byte, there)

@@ -15,9 +15,10 @@ from ..automata.utf8 import utf8_edges
 from .facts import Facts
 from .syntax import Chars, Literal, NodeId, Reference, Repeat, children
 
-#: Automaton states of the largest rule that is written out: the first bound that keeps the whole within `_ALTOGETHER`.
+#: Automaton states of the largest rule that is written out: the first bound that keeps the whole small, which is up
+#: to so many states, or so many times the grammar's nodes.
 _BOUNDS = (400, 40, 4)
-_ALTOGETHER = 50_000
+_ALTOGETHER, _PER_NODE = 50_000, 4
 
 #: A repeat is worth counting when spelling it out would take more turns than this.
 _COUNT_FROM = 24
@@ -33,15 +34,15 @@ class Plan:
     Parameters
     ----------
     called:
-        The rules that are called, callees mostly first; the start is the last one.
+        The rules that are called, and the start.
     counted:
         Repeats that are made loops with a count.
     sizes:
         Automaton states of each node when it is written out; an upper bound, 0 where a node is of no use.
     """
 
-    called: list[int]
-    counted: set[NodeId]
+    called: frozenset[int]
+    counted: frozenset[NodeId]
     sizes: list[int]
 
 
@@ -49,12 +50,14 @@ def plan(facts: Facts, start: int, meter: Meter) -> Plan:
     """Decide for all rules that the start needs. Raises `BudgetExceededError`."""
     order, circular = _ordered(facts, start)
     circular.add(start)
-    counted = {number for number in range(len(facts.document.nodes)) if _worth_counting(facts, number)}
+    rules, nodes = facts.document.rules, len(facts.document.nodes)
+    counted = frozenset(number for number in range(nodes) if _worth_counting(facts, number))
     for bound in _BOUNDS:
         meter.check_time("measuring the rules")
-        sizes = [0] * len(facts.document.nodes)
-        called = [rule for rule in order if _measure(facts, rule, circular, counted, sizes, bound) or rule in circular]
-        if sum(sizes[facts.document.rules[rule].root] for rule in called) <= _ALTOGETHER:
+        sizes = [0] * nodes
+        large = {rule for rule in order if _measure(facts, rule, circular, counted, sizes, bound)}
+        called = frozenset(circular | large)
+        if sum(sizes[rules[rule].root] for rule in called) <= max(_ALTOGETHER, _PER_NODE * nodes):
             break
     return Plan(called, counted, sizes)
 
@@ -102,7 +105,7 @@ def _ordered(facts: Facts, start: int) -> tuple[list[int], set[int]]:
 
 
 def _measure(
-    facts: Facts, rule: int, circular: set[int], counted: set[NodeId], sizes: list[int], bound: int
+    facts: Facts, rule: int, circular: set[int], counted: frozenset[NodeId], sizes: list[int], bound: int
 ) -> bool:
     """The sizes of a rule's nodes; whether it is larger than the bound."""
     document = facts.document

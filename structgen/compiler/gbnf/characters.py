@@ -38,7 +38,7 @@ def read_character(text: str, at: int) -> Character | Malformed:
     if kind not in _DIGITS:
         return Malformed(
             f"the escape \\{kind} is unknown" if kind else "the grammar ends within an escape",
-            'Use one of \\n \\r \\t \\\\ \\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; other characters stand for themselves.',
+            'Use \\n \\r \\t \\\\ \\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; other characters stand for themselves.',
         )
     count = _DIGITS[kind]
     digits = text[at + 2 : at + 2 + count]

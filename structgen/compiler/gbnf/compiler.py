@@ -9,7 +9,8 @@ from ..pushdown import Program
 from .automata import automaton_of
 from .calls import plan
 from .facts import establish, refuse_left_recursion
-from .lowering import Lists, Lowering, lists_of
+from .lists import Lists
+from .lowering import Lowering
 from .reader import read
 
 
@@ -35,8 +36,8 @@ def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
     decided = plan(facts, start, meter)
     rules: dict[int, Lists] = {}
     states = 0
-    for rule in decided.called:
-        rules[rule] = lists_of(automaton_of(facts, decided, rule, meter))
+    for rule in sorted(decided.called):
+        rules[rule] = automaton_of(facts, decided, rule, meter)
         states += len(rules[rule].edges)
         meter.check_states(states, "the automata of the rules")
     names_of = {rule: document.rules[rule].name for rule in rules}

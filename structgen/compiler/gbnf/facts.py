@@ -6,6 +6,7 @@ one that is not empty. They are least solutions: nothing holds of a rule before 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,11 +45,11 @@ def establish(document: Document, meter: Meter) -> Facts:
         for node in document.nodes[rule.first : rule.root + 1]:
             if isinstance(node, Reference):
                 users[node.rule].add(number)
-    todo = list(range(len(document.rules)))
+    todo = deque(range(len(document.rules)))
     waiting = set(todo)
     while todo:
         meter.check_time("looking for rules without text")
-        number = todo.pop()
+        number = todo.popleft()
         waiting.discard(number)
         rule = document.rules[number]
         before = flags[rule.root]

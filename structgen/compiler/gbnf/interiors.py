@@ -2,8 +2,8 @@
 
 Walking a vocabulary's tokens from a state that takes nearly every byte is what masks cost most. In
 ``"\"" [^"]* "\"" ":"`` there is such a state, and another one in every rule like it; they differ only in what comes
-behind the quote. So where a wide state's bytes either lead back to it, by whatever way, or on to one other state, those that
-lead back are a small automaton of their own, which ends with a pop:
+behind the quote. So where a wide state's bytes either lead back to it, by whatever way, or on to one other state,
+those that lead back are a small automaton of their own, which ends with a pop:
 
     q == the sequence (after, interior)
 
@@ -13,12 +13,9 @@ Equal interiors are one state. As they call nothing, their rows are shared by al
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 from ..pushdown import Program, State
-
-if TYPE_CHECKING:
-    from .lowering import Lists
+from .lists import Lists
 
 #: A state that takes so many bytes is worth sharing.
 _WIDE = 64
@@ -35,7 +32,7 @@ class Interiors:
         self._known: dict[Hashable, State] = {}
 
     def find(self, rule: Lists, q: int) -> tuple[State, int] | None:
-        """The program's state for the inside that ``q`` is in, and the state of the rule behind it, if it is like that."""
+        """If ``q`` is like that: the program's state for its interior, and the rule's state behind it."""
         if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0:
             return None
         if sum(high - low + 1 for low, high, _ in rule.edges[q]) < _WIDE:

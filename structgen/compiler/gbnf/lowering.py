@@ -1,76 +1,22 @@
 """From the automata of rules to a pushdown program.
 
-A state of a rule's automaton is a state of the program: it moves where the automaton moves, and returns where the rule
-may end. A call of the rule ``r`` that leads on to the state ``q`` takes the edges of ``r``'s first state, with ``q``
-pushed first: ``(q, ...)``. Those may be calls, in turn; since no rule begins with itself, that comes to an end. Nothing
-is pushed where ``q`` could only return, so ``list ::= item ("," list)?`` takes no stack.
+A state of a rule's automaton is a state of the program: it moves where the automaton moves, and returns where the
+rule may end. A call of the rule ``r`` that leads on to the state ``q`` takes the edges of ``r``'s first state, with
+``q`` pushed first: ``(q, ...)``. Those may be calls, in turn; since no rule begins with itself, that comes to an end.
+Nothing is pushed where ``q`` could only return, so ``list ::= item ("," list)?`` takes no stack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ...budget import Meter
-from ..automata.dfa import to_tables
-from ..automata.nfa import BYTES
 from ..pushdown import Counted, Edge, Program, State
-from .automata import RuleAutomaton
 from .interiors import Interiors
+from .lists import Lists
 
-#: Edges that a state of budget may have, on average.
-_EDGES_PER_STATE = 64
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """A rule's automaton as lists, for code that looks at single edges.
-
-    Parameters
-    ----------
-    edges:
-        By state: ``(lowest byte, highest byte, target)``; a target ``-2 - r`` is record ``r``.
-    calls:
-        By state: ``(rule, target)``.
-    accepting, live:
-        By state: whether the rule may end; the loop whose count it depends on, or -1.
-    records, loops:
-        As in `Dfa`.
-    """
-
-    edges: list[list[tuple[int, int, int]]]
-    calls: list[list[tuple[int, int]]]
-    accepting: list[bool]
-    live: list[int]
-    records: list[tuple[int, int, int, int, int]]
-    loops: list[tuple[int, int]]
-    start: int
-
-    def is_end(self, state: int) -> bool:
-        """Whether nothing but the end can follow."""
-        return self.accepting[state] and not self.edges[state] and not self.calls[state]
-
-
-def lists_of(automaton: RuleAutomaton) -> Lists:
-    """The lists of an automaton."""
-    dfa = automaton.dfa
-    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
-    calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
-    for state, low, high, target in zip(*(column.tolist() for column in dfa.edges()), strict=True):
-        # A range may hold bytes and calls alike, where all of them lead to one state.
-        if low < BYTES:
-            edges[state].append((low, min(high, BYTES - 1), target))
-        calls[state].extend((automaton.calls[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
-    counts = len(dfa.records) > 0
-    return Lists(
-        edges=edges,
-        calls=calls,
-        accepting=[bool(a) for a in dfa.accepting.tolist()],
-        live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
-        records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
-        loops=[tuple(loop) for loop in dfa.loops.tolist()] if counts else [],
-        start=dfa.start,
-    )
+#: What an edge takes, with its sequence.
+_BYTES_OF_EDGE = 200
 
 
 class Lowering:
@@ -111,7 +57,8 @@ class Lowering:
     def _check(self) -> None:
         doing = "putting the rules together"
         self._meter.check_time(doing)
-        self._meter.check_states(max(len(self.program.edges), self._edges // _EDGES_PER_STATE), doing)
+        self._meter.check_states(len(self.program.edges), doing)
+        self._meter.check_memory(self._edges * _BYTES_OF_EDGE, doing)
 
     def _state(self, rule: int, q: int) -> State:
         """The program's state for one of a rule's; its edges come later."""

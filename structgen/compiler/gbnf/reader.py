@@ -16,7 +16,7 @@ from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..regex.charset import complement, normalise
 from .characters import Character, read_character
-from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Repeat, Rule, Sequence, repeated
+from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Rule, Sequence, repeated
 
 _SPACE = re.compile(r"(?:[ \t]+|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
@@ -298,7 +298,9 @@ class _Reader:
         self._skip(lines=False)
         digits = _NUMBER.match(self._text, self._at)
         if digits is None:
-            raise self._error(f"expected a number, found {self._found()}", "Write {m}, {m,} or {m,n}; {0,n} for up to n.")
+            raise self._error(
+                f"expected a number, found {self._found()}", "Write {m}, {m,} or {m,n}; {0,n} for up to n."
+            )
         self._at = digits.end()
         self._skip(lines=False)
         significant = digits[0].lstrip("0")
