@@ -61,13 +61,13 @@ class Judge:
             if kind in ("chars", "any"):
                 return [[_taken(tree)]]
             if kind == "rule":
-                return [[tree[1]]]
+                return [[str(tree[1])]]
             if kind == "alt":
                 return [option for part in tree[1] for option in lower(part)]
             if kind == "seq":
                 return [[named(part) for part in tree[1]]]
             _, item, low, high = tree
-            once = named(item)
+            once: Symbol = named(item)
             if high is None:
                 rest = name()
                 plain[rest] = [[], [once, rest]]
@@ -208,16 +208,25 @@ class Judge:
         span = _characters(part)
         if span is None:
             return False
+        return any(_has_characters(max(low, span[0]), min(high, span[1])) for low, high in self.expected(column))
+
+    def expected(self, column: set[Item]) -> set[tuple[int, int]]:
+        """The characters that may come next."""
+        found: set[tuple[int, int]] = set()
         for name, i, dot, _ in column:
             option = self.clean[name][i]
             if dot < len(option) and not isinstance(symbol := option[dot], str):
-                if any(low <= span[1] and span[0] <= high and _more_than_surrogates(max(low, span[0]), min(high, span[1])) for low, high in symbol):
-                    return True
-        return False
+                found.update(symbol)
+        return found
 
 
-def _more_than_surrogates(low: int, high: int) -> bool:
-    return not (0xD800 <= low and high <= 0xDFFF)
+def _has_characters(low: int, high: int) -> bool:
+    return low <= high and not (low >= 0xD800 and high <= 0xDFFF)
+
+
+#: The first bytes of characters of 1, 2, 3 and 4 bytes, and their code points.
+_LEADS = ((0, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4))
+_CODES = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, _LAST))
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -237,22 +246,28 @@ def _valid_part(data: bytes) -> str:
 
 def _characters(part: bytes) -> tuple[int, int] | None:
     """The first and the last code point whose UTF-8 begins with some bytes; None where there is none."""
-    length = next((n for n, (low, high) in enumerate(((0, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)), 1) if low <= part[0] <= high), 0)
+    length = next((n for n, (low, high) in enumerate(_LEADS, 1) if low <= part[0] <= high), 0)
     if not length or len(part) > length or any(not 0x80 <= b <= 0xBF for b in part[1:]):
         return None
     value = part[0] & (0x7F, 0x1F, 0x0F, 0x07)[length - 1]
     for byte in part[1:]:
-        value = value << 6 | byte & 0x3F
+        value = (value << 6) | (byte & 0x3F)
     shift = 6 * (length - len(part))
-    low, high = value << shift, (value + 1 << shift) - 1
-    low = max(low, (0, 0x80, 0x800, 0x10000)[length - 1])
-    high = min(high, (0x7F, 0x7FF, 0xFFFF, _LAST)[length - 1])
-    return (low, high) if low <= high and _more_than_surrogates(low, high) else None
+    low, high = value << shift, ((value + 1) << shift) - 1
+    low, high = max(low, _CODES[length - 1][0]), min(high, _CODES[length - 1][1])
+    return (low, high) if _has_characters(low, high) else None
 
 
 # -- grammars ------------------------------------------------------------------------------------------------
 
 LETTERS = "abcé☃😀"
+
+#: How often each kind of right side comes.
+_SHARES = {
+    "text": 2, "chars": 1, "any": 1, "empty": 1, "quoted": 3, "rule": 2, "seq": 3, "alt": 2, "repeat": 2,
+}  # fmt: skip
+_KINDS = tuple(kind for kind, share in _SHARES.items() for _ in range(share))
+_BOUNDS = ((0, None), (1, None), (0, 1), (2, 2), (0, 2), (1, 3), (2, None), (0, 0), (3, 30), (26, 27))
 
 
 def random_grammar(rng: Random) -> dict[str, Tree]:
@@ -263,14 +278,21 @@ def random_grammar(rng: Random) -> dict[str, Tree]:
 
 def random_tree(rng: Random, names: list[str], depth: int) -> Tree:
     """A random right side."""
-    kind = rng.choice(("text", "text", "chars", "rule", "rule", "seq", "seq", "seq", "alt", "alt", "repeat", "repeat", "empty", "any"))
+    kind = rng.choice(_KINDS)
     if depth == 0 and kind in ("seq", "alt", "repeat"):
         kind = "text"
-    below = lambda: random_tree(rng, names, depth - 1)  # noqa: E731
+
+    def below() -> Tree:
+        return random_tree(rng, names, depth - 1)
+
     if kind == "text":
         return ("text", "".join(rng.choice(LETTERS) for _ in range(rng.randint(1, 2))))
     if kind == "empty":
         return ("text", "")
+    if kind == "quoted":
+        quote = rng.choice(LETTERS)
+        inside = ("repeat", ("chars", True, ((ord(quote), ord(quote)),)), *rng.choice(_BOUNDS))
+        return ("seq", (("text", quote), inside, ("text", quote)))
     if kind == "any":
         return ("any",)
     if kind == "chars":
@@ -285,8 +307,7 @@ def random_tree(rng: Random, names: list[str], depth: int) -> Tree:
         return rule if rng.random() < 0.3 else ("seq", (("text", rng.choice(LETTERS)), rule))
     if kind in ("seq", "alt"):
         return (kind, tuple(below() for _ in range(rng.randint(2, 3))))
-    low, high = rng.choice(((0, None), (1, None), (0, 1), (2, 2), (0, 2), (1, 3), (2, None), (0, 0), (3, 30), (26, 27)))
-    return ("repeat", below(), low, high)
+    return ("repeat", below(), *rng.choice(_BOUNDS))
 
 
 def render(rules: dict[str, Tree], rng: Random | None = None) -> str:
@@ -296,35 +317,37 @@ def render(rules: dict[str, Tree], rng: Random | None = None) -> str:
 
 
 def _space(rng: Random, lines: bool = False) -> str:
-    return rng.choice((" ", "  ", "\t", "\n  ", " # so (\"\n ")) if lines else rng.choice((" ", "\t ", " "))
+    return rng.choice((" ", "  ", "\t", "\n  ", ' # so ("\n ')) if lines else rng.choice((" ", "\t ", " "))
 
 
 def _shown(tree: Tree, rng: Random, level: int) -> str:
-    """Level 0: whole right sides; 1: what stands in a sequence; 2: what a repeat applies to. Nested means a group."""
+    """Level 0: a whole right side; 1: what stands in a sequence or between ``|``; 2: what a repeat applies to."""
     kind = tree[0]
     if kind == "text":
         return '"' + "".join(_character(c, rng) for c in tree[1]) + '"'
     if kind == "any":
         return "."
     if kind == "chars":
-        spans = (f"{_character(chr(a), rng)}-{_character(chr(b), rng)}" if a != b else _character(chr(a), rng) for a, b in tree[2])
-        return f"[{'^' if tree[1] else ''}{''.join(spans)}]"
+        return f"[{'^' if tree[1] else ''}{''.join(_span(low, high, rng) for low, high in tree[2])}]"
     if kind == "rule":
         return str(tree[1])
     if kind == "repeat":
-        _, item, low, high = tree
-        signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-        braces = f"{{{low}}}" if low == high else f"{{{low},}}" if high is None else f"{{{low}, {high}}}"
-        sign = signs.get((low, high), braces)
-        return f"{_shown(item, rng, 2)}{rng.choice(('', ' '))}{sign if rng.random() < 0.7 else braces}"
-    inner = level + (kind == "seq")
+        return f"{_shown(tree[1], rng, 2)}{rng.choice(('', ' '))}{_bounds(tree[2], tree[3], rng)}"
     grouped = level > 0 or rng.random() < 0.2
     # Line ends are only free inside of parentheses, and behind |.
-    if kind == "seq":
-        text = _space(rng, grouped).join(_shown(part, rng, max(1, inner)) for part in tree[1])
-    else:
-        text = f"{_space(rng, grouped)}|{_space(rng, True)}".join(_shown(option, rng, 1 if option[0] == "alt" else int(grouped) and 1) for option in tree[1])
+    between = _space(rng, grouped) if kind == "seq" else f"{_space(rng, grouped)}|{_space(rng, True)}"
+    text = between.join(_shown(part, rng, 1) for part in tree[1])
     return f"({_space(rng, True)}{text}{_space(rng, True)})" if grouped else text
+
+
+def _span(low: int, high: int, rng: Random) -> str:
+    return _character(chr(low), rng) + (f"-{_character(chr(high), rng)}" if high > low else "")
+
+
+def _bounds(low: int, high: int | None, rng: Random) -> str:
+    signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+    braces = f"{{{low}}}" if low == high else f"{{{low},}}" if high is None else f"{{{low}, {high}}}"
+    return signs.get((low, high), braces) if rng.random() < 0.7 else braces
 
 
 def _character(character: str, rng: Random) -> str:
@@ -339,19 +362,23 @@ def _character(character: str, rng: Random) -> str:
 
 def random_texts(judge: Judge, rng: Random, count: int) -> list[bytes]:
     """Texts along the grammar, some damaged, some cut inside of a character."""
-    texts = []
-    for _ in range(count):
-        text = ""
-        for _ in range(rng.randint(0, 40)):
-            column = judge.columns(text)[-1]
-            spans = [s for n, i, dot, _ in sorted(column) if dot < len(o := judge.clean[n][i]) and not isinstance(s := o[dot], str)]
-            letters = [c for c in LETTERS if any(a <= ord(c) <= b for s in spans for a, b in s)]
-            if not letters:
-                break
-            text += rng.choice(letters)
-        data = text.encode()
-        if rng.random() < 0.4 and data:
-            at = rng.randrange(len(data))
-            data = data[:at] + rng.choice((b"", b"a", b"\xc3", b"\xff", "☃".encode(), b"zz")) + data[at + rng.randint(0, 1) :]
-        texts.append(data)
-    return texts
+    return [_damaged(_along(judge, rng).encode(), rng) for _ in range(count)]
+
+
+def _along(judge: Judge, rng: Random) -> str:
+    text = ""
+    for _ in range(rng.randint(0, 40)):
+        spans = judge.expected(judge.columns(text)[-1])
+        letters = [c for c in LETTERS if any(low <= ord(c) <= high for low, high in spans)]
+        if not letters:
+            break
+        text += rng.choice(letters)
+    return text
+
+
+def _damaged(data: bytes, rng: Random) -> bytes:
+    if rng.random() < 0.6 or not data:
+        return data
+    at = rng.randrange(len(data))
+    piece = rng.choice((b"", b"a", b"\xc3", b"\xff", "☃".encode(), b"zz"))
+    return data[:at] + piece + data[at + rng.randint(0, 1) :]

@@ -40,6 +40,12 @@ class Lists:
         """Whether nothing but the end can follow."""
         return self.accepting[state] and not self.edges[state] and not self.calls[state]
 
+    def targets(self, target: int) -> tuple[int, ...]:
+        """The states that an edge's target stands for: itself, or those of a record."""
+        if target >= 0:
+            return (target,)
+        return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
+
 
 def of_dfa(dfa: Dfa, rules: Sequence[int]) -> Lists:
     """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""

@@ -85,7 +85,9 @@ class Lowering:
         if found is None:
             return None
         interior, after = found
-        return (*self._sequence(rule, after), interior)
+        if self._rules[rule].is_end(after):
+            return (interior,)
+        return self._state(rule, after), interior
 
     # -- edges -----------------------------------------------------------------------------------------
 
