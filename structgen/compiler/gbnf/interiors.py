@@ -70,7 +70,7 @@ class Interiors:
                 targets = rule.targets(target)
                 if behind in targets:
                     return None
-                circles = circles or target == q or rule.live[targets[0]] >= 0
+                circles = circles or target == q or any(rule.live[state] >= 0 for state in targets)
                 new = [state for state in targets if state not in inside]
                 inside.update(new)
                 queue += new
@@ -79,7 +79,8 @@ class Interiors:
     def _state(self, rule: Lists, inside: list[int], behind: int) -> State:
         """The state of an interior; equal ones have equal edges, in the order in which their states are met."""
         number = {q: i for i, q in enumerate(inside)} | {-1: -1}
-        loops = sorted({rule.live[q] for q in inside} - {-1})
+        counted = {rule.records[-2 - target][1] for q in inside for _, _, target in rule.edges[q] if target < 0}
+        loops = sorted(counted | {rule.live[q] for q in inside} - {-1})
         moves = tuple(tuple(_moves(rule, q, number, loops, behind)) for q in inside)
         live = tuple(loops.index(rule.live[q]) if rule.live[q] >= 0 else -1 for q in inside)
         key = (moves, live, tuple(rule.loops[loop] for loop in loops))
