@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from .container import pack, unpack
 from .pushdown import PushdownMachine
 from .pushdown import Thread as Inner
 
@@ -66,17 +67,13 @@ class Embedded:
     def to_meta(self) -> dict[str, Any]:
         """What goes into the file's meta section."""
         tokens = sorted((i, terminal) for i, terminals in (self.tokens or {}).items() for terminal in terminals)
-        return {
-            "definitions": [[terminal, machine.to_meta()] for terminal, machine in self.definitions],
-            "tokens": [list(pair) for pair in tokens],
-        }
+        return {"definitions": [terminal for terminal, _ in self.definitions], "tokens": [list(pair) for pair in tokens]}
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
-        """The sections of the definitions, each name behind the definition's number."""
+        """A section for each definition: a file within the file (see docs/format.md)."""
         return {
-            f"{number}_{name}": section
+            f"inner_{number}": np.frombuffer(_packed(machine), np.uint8)
             for number, (_, machine) in enumerate(self.definitions)
-            for name, section in machine.to_sections(self_contained=True).items()
         }
 
     @classmethod
@@ -84,20 +81,25 @@ class Embedded:
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, terminals: int, where: str
     ) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        definitions, tokens = meta.get("definitions"), meta.get("tokens")
+        numbers, tokens = meta.get("definitions"), meta.get("tokens")
         if not (
-            isinstance(definitions, list) and all(_is_pair(d) and isinstance(d[1], dict) for d in definitions)
-            and isinstance(tokens, list) and all(_is_pair(pair) and type(pair[1]) is int for pair in tokens)
-            and all(0 <= d[0] < terminals for d in definitions)
+            isinstance(numbers, list) and all(type(t) is int and 0 <= t < terminals for t in numbers)
+            and isinstance(tokens, list) and all(_is_pair(pair) for pair in tokens)
             and all(0 <= i < vocabulary.size and 0 <= t < terminals for i, t in tokens)
         ):  # fmt: skip
             raise FormatError("the definitions within the grammar are damaged", where=where)
         machines = []
-        for number, (terminal, inner) in enumerate(definitions):
-            prefix = f"{number}_"
-            own = {name[len(prefix) :]: section for name, section in sections.items() if name.startswith(prefix)}
+        for number, terminal in enumerate(numbers):
+            stored = sections.get(f"inner_{number}")
+            if stored is None or stored.dtype != np.uint8 or stored.ndim != 1:
+                raise FormatError("a definition within the grammar is missing", where=where)
+            inner, own = unpack(stored.data, where)
             machines.append((terminal, PushdownMachine.from_sections(inner, own, vocabulary, where)))
         return cls(tuple(machines), by_id(tokens))
+
+
+def _packed(machine: PushdownMachine) -> bytes:
+    return pack({"states": machine.tables.states, "start": int(machine.tables.start), **machine.to_meta()}, machine.to_sections(self_contained=True))
 
 
 def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
@@ -109,7 +111,7 @@ def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and type(value[0]) is int
+    return isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value)
 
 
 def row_of(ids: list[int], words: int) -> NDArray[np.int32]:
