@@ -60,7 +60,7 @@ class Embedded:
         """The threads of the definitions whose terminals are accepted."""
         for number, (terminal, machine) in enumerate(self.definitions):
             if accepted >> terminal & 1:
-                yield from ((number, inner) for inner in machine.start.threads)
+                yield from ((number, inner) for inner in machine.start_threads)
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class Reader:
         """The classes of bytes that a definition's texts begin with."""
         found = 0
         for byte in range(256):
-            if machine.step(machine.start.threads, byte):
+            if machine.step(machine.start_threads, byte):
                 found |= 1 << self._class_of[byte]
         return found
 

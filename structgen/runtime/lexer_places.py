@@ -173,9 +173,9 @@ class LexerPlaces:
             return
         places, where = np.unique(np.column_stack([states, watches]), axis=0, return_inverse=True)
         futures = [self.future(s, self._watches[w]) for s, w in places.tolist()]
-        number = {future: i for i, future in enumerate(dict.fromkeys(futures))}
-        numbers = np.array([number[future] for future in futures], np.int32)[where.reshape(-1)]
-        names = list(number)
+        names = list(dict.fromkeys(futures))
+        index = {future: i for i, future in enumerate(names)}
+        numbers = np.array([index[future] for future in futures], np.int32)[where.reshape(-1)]
         for n, members in _by_value(numbers, ids):
             yield names[n], members
 

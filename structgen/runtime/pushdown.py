@@ -134,6 +134,11 @@ class PushdownMachine:
         return self._start
 
     @property
+    def start_threads(self) -> tuple[Thread, ...]:
+        """The threads of the initial configuration."""
+        return self._start.threads
+
+    @property
     def pool(self) -> RowPool:
         """The rows, each once."""
         return self.rows.pool

@@ -11,7 +11,8 @@ from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
-from ...runtime.grammar_tables import GrammarTables, Layout, words_of
+from ...runtime.grammar_tables import GrammarTables, words_of
+from ...runtime.layout import Layout
 from . import conflicts, lalr, scanner
 from .lalr import Lalr
 from .loading import is_named, load
@@ -129,7 +130,7 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             found += exact or [t for t, terminal in enumerate(grammar.terminals) if is_named(terminal.name, wanted)]
         return found
 
-    lines = []
+    lines: list[int] = []
     for wanted in (indentation.newline, indentation.indent, indentation.dedent):
         there = numbers((wanted,))
         if len(there) != 1:
@@ -140,7 +141,8 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             )
         lines += there
     opening, closing = numbers(indentation.opening), numbers(indentation.closing)
-    return Layout(*lines, frozenset(opening), frozenset(closing), indentation.columns)
+    newline, indent, dedent = lines
+    return Layout(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
