@@ -67,7 +67,8 @@ def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[
     ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
     first: dict[int, int] = {}  # by terminal, the classes of bytes that it can begin with in some context
     everywhere: dict[int, int] = {}  # the same in all contexts
-    for start in tables.starts.tolist():
+    later = set(tables.context[1:].tolist())  # nothing leads back to the parser's first state
+    for context, start in enumerate(tables.starts.tolist()):
         here: dict[int, int] = {}
         for c, target in enumerate(rows[start]):
             future = tables.futures[target] if target >= 0 else 0
@@ -77,7 +78,8 @@ def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[
                 future &= future - 1
         for terminal, classes in here.items():
             first[terminal] = first.get(terminal, 0) | classes
-            everywhere[terminal] = everywhere.get(terminal, -1) & classes
+            if context in later:
+                everywhere[terminal] = everywhere.get(terminal, -1) & classes
     others = [classes for terminal, classes in first.items() if not ignored >> terminal & 1]
     breaks_of: dict[int, list[int]] = {}
     for terminal, breaks in found:
