@@ -151,7 +151,7 @@ class LLGuidance:
     def __init__(self, vocabulary: sg.Vocabulary, tokenizer_json: Path | None) -> None:
         from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-        tokenizer = TokenizerWrapper(_TokenBytes(vocabulary)) if tokenizer_json is None else str(tokenizer_json)
+        tokenizer = TokenizerWrapper(TokenBytes(vocabulary)) if tokenizer_json is None else str(tokenizer_json)
         self._matcher = LLMatcher
         self._tokenizer = LLTokenizer(tokenizer, n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_ids))
 
@@ -177,7 +177,7 @@ class LLGuidance:
         return
 
 
-class _TokenBytes:
+class TokenBytes:
     """What llguidance's `TokenizerWrapper` asks of a tokenizer, for a vocabulary that comes without one."""
 
     def __init__(self, vocabulary: sg.Vocabulary) -> None:

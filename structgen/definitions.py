@@ -332,7 +332,7 @@ class Grammar:
         text, path = read_grammar(source)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "path", path)
-        object.__setattr__(self, "import_paths", tuple(map(str, self.import_paths)))
+        object.__setattr__(self, "import_paths", _folders(self.import_paths))
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
@@ -351,6 +351,15 @@ class Grammar:
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+
+
+def _folders(paths: object) -> tuple[str, ...]:
+    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+        raise DefinitionError(f"import_paths is {paths!r}", remedy="Pass a list of folders.")
+    found = tuple(paths)
+    if not all(isinstance(path, str | PathLike) for path in found):
+        raise DefinitionError(f"import_paths is {found!r}", remedy="Name each folder by a str or a path.")
+    return tuple(map(str, found))
 
 
 def _check_whitespace(whitespace: object, bound: object) -> None:

@@ -12,8 +12,11 @@ from typing import Any
 from .errors import DefinitionError
 from .grammars import FOLDER
 
-#: An import, as far as it names a file: dots, and names with dots between them.
-_IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.*)([A-Za-z_][\w.]*)", re.MULTILINE)
+#: What Lark skips inside a line.
+_GAP = r"(?:[ \t]|\\[ ]*\n)*"
+
+#: An import, as far as it names a file: a dot or none, and names with dots between them.
+_IMPORT = re.compile(rf"%import{_GAP}(\.?){_GAP}(\w+(?:{_GAP}\.{_GAP}\w+)*)")
 
 
 def read_grammar(source: Any) -> tuple[str, str]:
@@ -27,7 +30,7 @@ def read_grammar(source: Any) -> tuple[str, str]:
     path = Path(source)
     try:
         return path.read_text(encoding="utf-8"), str(path.absolute())
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no UTF-8, or a name that no file has
         raise DefinitionError(f"the grammar cannot be read: {error}", where=str(path)) from error
 
 
@@ -41,24 +44,20 @@ def imported_files(text: str, path: str, import_paths: Sequence[str]) -> Iterato
     while todo:
         here, folder = todo.pop()
         for found in _IMPORT.finditer(here):
-            dots, name = found[1], found[2]
-            for file in _candidates(dots, name, folder, import_paths):
-                if file in seen or not file.is_file():
+            for file in _candidates(re.findall(r"\w+", found[2]), folder if found[1] else None, import_paths):
+                if file in seen:
                     continue
                 seen.add(file)
-                data = file.read_bytes()
+                try:
+                    data = file.read_bytes()
+                except (OSError, ValueError):  # nothing there, or nothing that Lark could read, either
+                    continue
                 yield file.name, hashlib.blake2b(data, digest_size=16).hexdigest()
                 todo.append((data.decode("utf-8", "replace"), file.parent))
 
 
-def _candidates(dots: str, name: str, folder: Path | None, import_paths: Sequence[str]) -> Iterator[Path]:
+def _candidates(parts: list[str], folder: Path | None, import_paths: Sequence[str]) -> Iterator[Path]:
     """Where the file of an import may lie."""
-    parts = name.split(".")
-    folders = [*(Path(each) for each in import_paths), FOLDER]
-    if folder is not None:
-        for _ in dots[1:]:
-            folder = folder.parent
-        folders.append(folder)
-    for base in folders:
+    for base in (*map(Path, import_paths), FOLDER, *([folder] if folder else [])):
         for length in range(1, len(parts) + 1):
             yield base.joinpath(*parts[:length]).with_suffix(".lark").absolute()

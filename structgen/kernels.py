@@ -1529,10 +1529,118 @@ def _reduced(cells, slots, n, stamp, cell, length, nonterminal, goto):
     return cell, n, depth
 
 
+@inlined
+def _shifted(shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, terminal):
+    """The cell after a terminal, the number of cells, the lowest depth looked at, and the state that shifted it.
+
+    The cell is -1 where the terminal can't come, and -2 where there are too many cells.
+    """
+    looked = cells[cell, 2]
+    word = terminal >> 5
+    bit = np.uint32(1) << np.uint32(terminal & 31)
+    steps = 0
+    while shift[cells[cell, 0], terminal] < 0:
+        s = cells[cell, 0]
+        r = reductions[s]
+        while r < reductions[s + 1] and not before[r, word] & bit:
+            r += 1
+        if r == reductions[s + 1]:
+            return -1, n, looked, 0
+        steps += 1
+        if steps > 1000000:
+            return -2, n, looked, 0
+        cell, n, depth = _reduced(cells, slots, n, stamp, cell, reduce[r, 0], reduce[r, 1], goto)
+        if cell < 0:
+            return -2, n, looked, 0
+        looked = min(looked, depth)
+    state = shift[cells[cell, 0], terminal]
+    cell, n = _cell(cells, slots, n, stamp, state, cell)
+    while cell >= 0 and certain[cells[cell, 0]]:
+        r = reductions[cells[cell, 0]]
+        steps += 1
+        if steps > 1000000:
+            return -2, n, looked, 0
+        cell, n, depth = _reduced(cells, slots, n, stamp, cell, reduce[r, 0], reduce[r, 1], goto)
+        looked = min(looked, depth)
+    return cell if cell >= 0 else -2, n, looked, state
+
+
+@inlined
+def _line_ended(shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, newline, indent,
+                dedent):  # fmt: skip
+    """As `_shifted`, for a line end with its indents or dedents: -2 for an indent, else 1 plus the number of dedents."""
+    cell, n, looked, state = _shifted(
+        shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, newline
+    )
+    following = indent if move == -2 else dedent
+    for _ in range(1 if move == -2 else move - 1):
+        if cell < 0:
+            break
+        cell, n, there, state = _shifted(
+            shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, following
+        )
+        looked = min(looked, there)
+    return cell, n, looked, state
+
+
+@inlined
+def _accepts(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, number, has_columns,
+             cells, slots, accepted, n, stamp, cell, level):  # fmt: skip
+    """Whether one of a set of terminals is accepted: 1, 0, or -2 for too many cells; cells; lowest depth looked at."""
+    for w in range(sets.shape[1]):
+        if sets[number, w] & (accepted[cell, w] & keep[level, w] | given[level, w]):
+            return 1, n, cells[cell, 2]
+    looked = cells[cell, 2]
+    if not has_columns:
+        return 0, n, looked
+    # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
+    columns = moves.shape[1] - 2
+    for column in range(columns):
+        move = moves[level, column]
+        if move > 0 or move == -2:
+            wanted = False
+            for c in range(column, columns if move == -2 else column + 1):
+                t = lines[3] + c
+                if moves[level, c] != -1 and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    wanted = True
+                    break
+            if wanted:
+                here, n, depth, _ = _line_ended(
+                    shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, lines[0],
+                    lines[1], lines[2],
+                )  # fmt: skip
+                looked = min(looked, depth)
+                if here == -2:
+                    return -2, n, looked
+                if here >= 0:
+                    return 1, n, looked
+            if move == -2:
+                break
+    return 0, n, looked
+
+
+@inlined
+def _allows(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, number, cells,
+            slots, accepted, n, stamp, cell, level):  # fmt: skip
+    """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
+    answer, n, looked = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number, tight[number] & 2,
+        cells, slots, accepted, n, stamp, cell, level,
+    )  # fmt: skip
+    if answer or not tight[number] & 1:
+        return answer, n, looked
+    answer, n, depth = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number + 1,
+        tight[number] & 4, cells, slots, accepted, n, stamp, cell, level,
+    )  # fmt: skip
+    return -answer, n, min(looked, depth)
+
+
 @kernel
-def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, group_start,
-                     groups, sets, ids_start, ids, end_start, ends, target, stack, place, within, cells, slots,
-                     accepted, waiting, masks, todo, stamp, row, dense, missing):  # fmt: skip
+def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
+                     keep, given, moves, levels, group_start, groups, sets, tight, ids_start, ids, end_start, ends,
+                     target, stack, place, within, level, cells, slots, accepted, waiting, masks, todo, stamp, row, dense,
+                     missing, open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
 
     Parameters
@@ -1545,24 +1653,35 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     shifted, certain, context, ignored:
         ``uint32[states, words]``; ``uint8[states]``: whether a state makes its only reduction whatever comes next;
         ``int32[states]``; ``uint32[words]``.
-    group_start, groups, sets, ids_start, ids:
+    lines, brackets:
+        ``int32[4]``: the terminals of line ends, indents and dedents, and the one that stands for a line end with column 0;
+        ``uint8[terminals]``: 1 for opening brackets, 2 for closing ones.
+    keep, given:
+        ``uint32[levels, words]``: the terminals that a level leaves to the parser, and those that it accepts by itself.
+    moves, levels:
+        ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level: -1 can't come,
+        0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1 where it is not known yet.
+    group_start, groups, sets, tight, ids_start, ids:
         Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``; ``int32[*, 2]`` set and list, where -2 - r
-        is row ``r`` of the pool; ``uint32[*, words]``; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
+        is row ``r`` of the pool; ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if
+        something can follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
     end_start, ends, target:
         Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
-    stack, place, within:
-        ``int32[*]``, the states from the lowest up; where to begin, and in which context.
+    stack, place, within, level:
+        ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
     cells, slots, accepted, waiting, masks, todo, stamp:
         Scratch: ``int32[CELLS, 4]``, ``int32[CELL_SLOTS, 2]``, ``uint32[CELLS, words]``, ``int32[*]``,
-        ``uint32[*, words]``, ``int32[*, 3]``; ``stamp`` is another number for each call.
+        ``uint32[*, words]``, ``int32[*, 4]``; ``stamp`` is another number for each call.
     row:
         ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
-    dense, missing:
-        ``int32[*]`` and ``int32[*, 2]``, out: rows of the pool; continuations and contexts without a place.
+    dense, missing, open_questions:
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; continuations and contexts without a place, or
+        -1 minus a level, and a column or bracket, without a level after; cell, context, level and group that are left open.
 
     Returns
     -------
-    (number of rows, number missing, lowest depth looked at); the first is `OVERFLOW` where scratch did not suffice.
+    (number of rows, number missing, number left open, lowest depth looked at); the first is `OVERFLOW` where scratch did
+    not suffice.
     """
     words = len(ignored)
     n = 0
@@ -1570,19 +1689,25 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     for k in range(len(stack)):
         below, n = _cell(cells, slots, n, stamp, stack[k], below)
         if below < 0:
-            return OVERFLOW, 0, 0
+            return OVERFLOW, 0, 0, 0
     looked = cells[below, 2]
     n_dense = 0
     n_missing = 0
+    n_open = 0
+    newline = lines[0]
+    at_zero = lines[3]
+    columns = moves.shape[1] - 2
     todo[0, 0] = place
     todo[0, 1] = below
     todo[0, 2] = within
+    todo[0, 3] = level
     n_todo = 1
     while n_todo:
         n_todo -= 1
         p = todo[n_todo, 0]
         c = todo[n_todo, 1]
         p_context = todo[n_todo, 2]
+        p_level = todo[n_todo, 3]
         if cells[c, 3] == 0:
             # What the stack accepts: follow all terminals at once through their reductions.
             cells[c, 3] = 1
@@ -1598,7 +1723,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 s = cells[here, 0]
                 steps += 1
                 if steps > 1000000:
-                    return OVERFLOW, 0, 0
+                    return OVERFLOW, 0, 0, 0
                 for w in range(words):
                     accepted[c, w] |= shifted[s, w] & masks[n_waiting, w]
                 first = n_waiting
@@ -1607,7 +1732,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 for r in range(reductions[s + 1] - 1, reductions[s] - 1, -1):
                     any_left = False
                     if m + 1 >= len(waiting):
-                        return OVERFLOW, 0, 0
+                        return OVERFLOW, 0, 0, 0
                     for w in range(words):
                         masks[m + 1, w] = masks[first, w] & before[r, w]
                         if masks[m + 1, w]:
@@ -1616,7 +1741,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         continue
                     reduced, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
                     if reduced < 0:
-                        return OVERFLOW, 0, 0
+                        return OVERFLOW, 0, 0, 0
                     looked = min(looked, depth)
                     m += 1
                     waiting[m] = reduced
@@ -1627,17 +1752,28 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         masks[k, w] = masks[k + 1, w]
                 n_waiting = m
         for g in range(group_start[p], group_start[p + 1]):
-            allowed = False
-            for w in range(words):
-                if sets[groups[g, 0], w] & accepted[c, w]:
-                    allowed = True
-                    break
-            if not allowed:
+            answer, n, depth = _allows(
+                shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, groups[g, 0],
+                cells, slots, accepted, n, stamp, c, p_level,
+            )  # fmt: skip
+            looked = min(looked, depth)
+            if answer == 0:
+                continue
+            if answer == -2:
+                return OVERFLOW, 0, 0, 0
+            if answer == -1:
+                if n_open == len(open_questions):
+                    return OVERFLOW, 0, 0, 0
+                open_questions[n_open, 0] = c
+                open_questions[n_open, 1] = p_context
+                open_questions[n_open, 2] = p_level
+                open_questions[n_open, 3] = g
+                n_open += 1
                 continue
             listed = groups[g, 1]
             if listed < 0:
                 if n_dense == len(dense):
-                    return OVERFLOW, 0, 0
+                    return OVERFLOW, 0, 0, 0
                 dense[n_dense] = -2 - listed
                 n_dense += 1
                 continue
@@ -1645,35 +1781,48 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 row[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
         for e in range(end_start[p], end_start[p + 1]):
             t = ends[e, 0]
-            if not accepted[c, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
-                continue
             here = c
             where = p_context
-            if not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
-                steps = 0
-                while shift[cells[here, 0], t] < 0:
-                    s = cells[here, 0]
-                    r = reductions[s]
-                    while r < reductions[s + 1] and not before[r, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
-                        r += 1
-                    steps += 1
-                    if r == reductions[s + 1] or steps > 1000000:
-                        return OVERFLOW, 0, 0
-                    here, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
-                    if here < 0:
-                        return OVERFLOW, 0, 0
+            after_level = p_level
+            operation = -1
+            if t >= at_zero:
+                operation = t - at_zero
+            else:
+                word = t >> 5
+                bit = np.uint32(1) << np.uint32(t & 31)
+                if not (accepted[c, word] & keep[p_level, word] | given[p_level, word]) & bit:
+                    continue
+                if brackets[t]:
+                    operation = columns + brackets[t] - 1
+            if operation >= 0:
+                move = moves[p_level, operation]
+                if move == -1:
+                    continue
+                after_level = levels[p_level, operation]
+                if after_level < 0:
+                    if n_missing < len(missing):
+                        missing[n_missing, 0] = -1 - p_level
+                        missing[n_missing, 1] = operation
+                        n_missing += 1
+                    continue
+            if t >= at_zero:
+                if move:
+                    here, n, depth, state = _line_ended(
+                        shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, c, move, newline,
+                        lines[1], lines[2],
+                    )  # fmt: skip
                     looked = min(looked, depth)
-                here, n = _cell(cells, slots, n, stamp, shift[cells[here, 0], t], here)
-                if here < 0:
-                    return OVERFLOW, 0, 0
-                where = context[cells[here, 0]]
-                while certain[cells[here, 0]]:
-                    r = reductions[cells[here, 0]]
-                    steps += 1
-                    here, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
-                    if here < 0 or steps > 1000000:
-                        return OVERFLOW, 0, 0
-                    looked = min(looked, depth)
+                    if here == -1:
+                        continue
+                    where = context[state]
+            elif t != newline and not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                here, n, depth, state = _shifted(
+                    shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, c, t
+                )
+                looked = min(looked, depth)
+                where = context[state]
+            if here < 0:
+                return OVERFLOW, 0, 0, 0
             following = target[ends[e, 1], where]
             if following < 0:
                 if n_missing < len(missing):
@@ -1682,9 +1831,10 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     n_missing += 1
                 continue
             if n_todo == len(todo):
-                return OVERFLOW, 0, 0
+                return OVERFLOW, 0, 0, 0
             todo[n_todo, 0] = following
             todo[n_todo, 1] = here
             todo[n_todo, 2] = where
+            todo[n_todo, 3] = after_level
             n_todo += 1
-    return n_dense, n_missing, looked
+    return n_dense, n_missing, n_open, looked

@@ -170,47 +170,7 @@ def test_deep_nesting_costs_no_recursion() -> None:
     assert not index.match(b"[" * depth + b"]" * (depth - 1)).accepted
 
 
-# -- bad grammars --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "message"),
-    [
-        ("start: (", sg.errors.DefinitionError, "line 1"),
-        ("start: b", sg.errors.DefinitionError, "b"),
-        ("begin: \"a\"", sg.errors.DefinitionError, "no rule 'start'"),
-        ("start: A\nA: /a*/", sg.errors.DefinitionError, "empty string"),
-        ("start: A\nA: /(a/", sg.errors.DefinitionError, "missing"),
-        ("start: A\nA: /(a)\\1/", sg.errors.UnsupportedError, "terminal A"),
-        ("start: A\nA: /[^\\s\\S]/", sg.errors.DefinitionError, "matches nothing"),
-        ("start: start \"a\"", sg.errors.EmptyLanguageError, "start"),
-        ("start: a | b\na: \"x\"\nb: \"x\"", sg.errors.DefinitionError, "before .END: reduce 'a: X' or"),
-        ("start: A\n%declare A", sg.errors.DefinitionError, "declared"),
-        ("start: A\n%import nowhere.A", sg.errors.DefinitionError, "nowhere"),
-        ("start: " + "(" * 60_000 + "\"a\"" + ")" * 60_000, sg.errors.BudgetExceededError, "nested"),
-        ("start: " + "(" * 900 + "\"a\"" + ")" * 900, sg.errors.StructgenError, ""),
-        ("start: \"a\"~1..100000000", sg.errors.StructgenError, ""),
-        ("start: A\nA: /a{1,100000000}/", sg.errors.BudgetExceededError, ""),
-    ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
-)  # fmt: skip
-def test_bad_grammars(text: str, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message.replace("$", r"\$")):
-        sg.compile(sg.Grammar(text), small_vocabulary("arithmetic", 0), budget=sg.Budget(seconds=10))
-
-
-def test_strict_grammars_refuse_what_is_shifted() -> None:
-    vocabulary = small_vocabulary("statements", 0)
-    text = 'start: s\ns: "i" s | "i" s "e" s | "x"'
-    sg.compile(sg.Grammar(text), sg.Vocabulary.from_bytes([b"i", b"e", b"x", None], eos_ids=[3]))
-    with pytest.raises(sg.errors.DefinitionError, match="after I X, before E: reduce 's: I s' or shift"):
-        sg.compile(sg.Grammar(text, strict=True), vocabulary)
-
-
-def test_vocabularies_that_cannot_spell() -> None:
-    vocabulary = sg.Vocabulary.from_bytes([b"1", b"+", None], eos_ids=[2])
-    with pytest.raises(sg.errors.VocabularyError, match="0x"):
-        sg.compile(sg.Grammar(GRAMMARS["arithmetic"][0]), vocabulary)
+# -- files ----------------------------------------------------------------------------------------------------
 
 
 def test_grammars_from_files_and_their_imports(tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 """Grammars that come with structgen in Lark's syntax. Pass `path` to `structgen.Grammar`, or ``%import`` their rules.
 
+``arithmetic``: expressions of numbers, names and calls, a part of Python's.
 ``c``: C11 after preprocessing.
+``json``: JSON, as RFC 8259 has it.
+``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.
+``sql``: SQL as SQLite 3.40 reads it.
 """
 
 from __future__ import annotations

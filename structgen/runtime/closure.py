@@ -1,11 +1,19 @@
-"""Least solutions over relations: sets that take in the sets they are related to.
+"""Sets as integers, and least solutions over relations: sets that take in the sets they are related to.
 
 The Digraph algorithm of DeRemer & Pennello (1982), which is Tarjan's of strongly connected components with a union on the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+
+def bits(members: int) -> Iterator[int]:
+    """The members of a set, ascending."""
+    while members:
+        low = members & -members
+        yield low.bit_length() - 1
+        members ^= low
 
 
 def solve(values: list[int], relation: Sequence[Sequence[int]]) -> None:

@@ -11,6 +11,7 @@ Configurations are interned and remember where each token led, as in `structgen.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -25,6 +26,7 @@ from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
 from .grammar_tables import GrammarTables, sets_of
 from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections, watching
+from .parser_stack import Accepted
 from .parses import Parse, Postlex
 from .rows import RowPool
 from .stack_masks import StackMasks
@@ -88,21 +90,33 @@ class GrammarMachine:
         self._beats: list[int] = tables.beats.tolist()
         self._lapses: list[int] = tables.lapses.tolist()
         self._future = self.places.futures
-        self._open: dict[tuple[Parse, int], int] = {}
+        self._open: dict[tuple[Parse, int], Accepted] = {}
         self._walked_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         self._end = 1 << tables.end
         self._starts: list[int] = tables.starts.tolist()  # by context
+        self._firsts = [self._first(start) for start in self._starts]
+        self._begun = 0  # the classes of bytes that some lexeme begins with
+        for _, classes in itertools.chain(*self._firsts):
+            self._begun |= classes
         self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        self.masks = StackMasks(self.places)
+        self.masks = StackMasks(self.places, self._parses, self._open_to)
         self._lock = threading.RLock()
         self._is_loose = tables.endings.is_loose
-        self._is_plain = self._is_loose and tables.is_deterministic and tables.layout is None
+        self._is_deterministic = tables.is_deterministic
         start = self._parses.start
         self._start = self._config(((start, self._starts[start.context], ()),))
+
+    def _first(self, start: int) -> list[tuple[int, int]]:
+        """What lexemes can become, with the classes of their first bytes."""
+        found: dict[int, int] = {}
+        for c, target in enumerate(self._table[start]):
+            if target >= 0:
+                found[self._future[target]] = found.get(self._future[target], 0) | 1 << c
+        return list(found.items())
 
     @property
     def start(self) -> Configuration:
@@ -184,15 +198,15 @@ class GrammarMachine:
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
         parse, lexer, _ = thread
-        return bool(self._future[lexer] & self._open_to(parse))
+        return bool(self._future[lexer] & self._open_to(parse).terminals)
 
-    def _open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> int:
+    def _open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
         """What a lexeme may become: terminals in a loose grammar, endings in others.
 
         ``lexemes`` is how many have to follow, or else the end of the text.
         """
         if self._is_loose:
-            return self._parses.accepted(parse).terminals
+            return self._parses.accepted(parse)
         key = parse, lexemes
         found = self._open.get(key)
         if found is None:
@@ -201,11 +215,11 @@ class GrammarMachine:
             found = self._open[key] = self._endings_before(*key)
         return found
 
-    def _endings_before(self, parse: Parse, lexemes: int) -> int:
+    def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
         """The endings of accepted terminals after which something can follow."""
         endings = self.tables.endings
-        accepted = self._parses.accepted(parse).terminals
-        followers: dict[int, tuple[bool, int]] = {}
+        accepted, looked = self._parses.accepted(parse)
+        followers: dict[int, int] = {}
         found = 0
         for ending, terminal in enumerate(endings.terminal):
             if not accepted >> terminal & 1:
@@ -214,24 +228,35 @@ class GrammarMachine:
                 found |= 1 << ending
                 continue
             terminal = self._parses.like(parse, terminal)
-            if terminal not in followers:
-                followers[terminal] = self._followers(self._parses.after(parse, terminal).parses, lexemes)
-            can_end, classes = followers[terminal]
-            if (can_end and endings.is_final[ending]) or endings.breaks[ending] & classes:
-                found |= 1 << ending
-        return found
+            after, there = self._parses.after(parse, terminal)
+            looked = min(looked, there)
+            if endings.is_final[ending]:
+                is_final = False
+                for each in after:
+                    final, there = self._parses.accepted(each)
+                    looked = min(looked, there)
+                    is_final |= bool(final & self._end)
+                if is_final:
+                    found |= 1 << ending
+                    continue
+            if endings.breaks[ending] & self._begun:
+                if terminal not in followers:
+                    followers[terminal], there = self._followers(after, lexemes) if lexemes else (-1, looked)
+                    looked = min(looked, there)
+                if endings.breaks[ending] & followers[terminal]:
+                    found |= 1 << ending
+        return Accepted(found, looked)
 
-    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[bool, int]:
-        """Whether the text may end, and the classes of bytes that the next lexeme may begin with."""
-        can_end, classes = False, 0
+    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
+        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at."""
+        found, lowest = 0, 1 << 60
         for parse in parses:
-            can_end |= bool(self._parses.accepted(parse).terminals & self._end)
-            if not lexemes:
-                return can_end, -1
-            wanted = self._open_to(parse, lexemes - 1)
-            row = self._table[self._starts[parse.context]]
-            classes |= sum(1 << c for c, target in enumerate(row) if target >= 0 and self._future[target] & wanted)
-        return can_end, classes
+            wanted, looked = self._open_to(parse, lexemes - 1)
+            lowest = min(lowest, looked)
+            for future, classes in self._firsts[parse.context]:
+                if future & wanted:
+                    found |= classes
+        return found, lowest
 
     def _walked_row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread, whatever the grammar: read-only, without EOS ids."""
@@ -241,7 +266,7 @@ class GrammarMachine:
         while todo:
             resume, parse, lexer, watched = todo.pop()
             groups, ends = self.places.settle(resume, lexer, watched)
-            is_open = self._open_to(parse)
+            is_open = self._open_to(parse).terminals
             numbers.update([row for wanted, row in groups if wanted & is_open])
             accepted = self._parses.accepted(parse).terminals
             for end in ends:
@@ -314,7 +339,7 @@ class GrammarMachine:
         with self._lock:
             known = len(self.places)
             accepting = self.is_accepting(config)
-            find = self.masks.row if self._is_plain else self._walked_row
+            find = self.masks.row if self._is_deterministic else self._walked_row
             rows = [find(*thread) for thread in config.threads]
             row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
             if self._generation != self.masks.generation:

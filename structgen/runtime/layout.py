@@ -90,3 +90,91 @@ class Layout:
             raise FormatError("the terminals of the indentation are damaged", where=where)
         newline, indent, dedent, columns, *_ = numbers
         return cls(newline, indent, dedent, frozenset(numbers[5 : 5 + count]), frozenset(numbers[5 + count :]), columns)
+
+
+class LevelTable:
+    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met. Level 0 is the text's.
+
+    Without a layout there is one level, at which nothing happens.
+    """
+
+    def __init__(self, layout: Layout | None, end: int, words: int) -> None:
+        self._layout = layout
+        self._first = end + 1
+        self._number: dict[Level | None, int] = {}
+        self._levels: list[Level | None] = []
+        self._operations = (layout.columns + 2 if layout else 0) + 2
+        self.moves = np.full((16, self._operations), -1, np.int32)
+        self.levels = np.full((16, self._operations), -1, np.int32)
+        self.keep = np.zeros((16, words), np.uint32)
+        self.given = np.zeros((16, words), np.uint32)
+        self.lines = np.array([-1, -1, -1, 1 << 30], np.int32)
+        self.brackets = np.zeros(end + 1, np.uint8)
+        if layout:
+            self.lines[:] = layout.newline, layout.indent, layout.dedent, self._first
+            self.brackets[sorted(layout.opening)] = 1
+            self.brackets[sorted(layout.closing)] = 2
+        self.number(Level() if layout else None)
+
+    def level(self, number: int) -> Level | None:
+        """The level with a number."""
+        return self._levels[number]
+
+    def number(self, level: Level | None) -> int:
+        """The number of a level."""
+        known = self._number.get(level)
+        if known is None:
+            known = self._number[level] = len(self._levels)
+            self._levels.append(level)
+            if known == len(self.moves):
+                grow = [(0, known), (0, 0)]
+                self.moves = np.pad(self.moves, grow, constant_values=-1)
+                self.levels = np.pad(self.levels, grow, constant_values=-1)
+                self.keep, self.given = np.pad(self.keep, grow), np.pad(self.given, grow)
+            self._fill(known, level)
+        return known
+
+    def follow(self, number: int, operation: int) -> None:
+        """Have the level at hand that a column or a bracket leads to."""
+        level, layout = self._levels[number], self._layout
+        if level is None or layout is None:
+            return
+        after = self._after(layout, level, operation)
+        if after is not None:
+            self.levels[number, operation] = self.number(after)
+
+    def _after(self, layout: Layout, level: Level, operation: int) -> Level | None:
+        columns = self._operations - 2
+        if operation < columns:
+            moved = layout.moves(level, operation)
+            return moved and moved[1]
+        if operation == columns:
+            return Level(level.brackets + 1, level.columns)
+        return Level(level.brackets - 1, level.columns) if level.brackets else None
+
+    def _fill(self, number: int, level: Level | None) -> None:
+        self.keep[number] = 0xFFFFFFFF
+        layout = self._layout
+        if level is None or layout is None:
+            return
+        columns = self._operations - 2
+        self.moves[number, columns] = 1
+        self.moves[number, columns + 1] = 1 if level.brackets else -1
+        self._set(self.keep[number], {layout.newline} if level.brackets else {layout.newline, *layout.closing}, False)
+        if level.brackets:
+            self.moves[number, :columns] = 0
+            self.levels[number, :columns] = number
+            self._set(self.given[number], {layout.newline, *range(self._first, self._first + columns)}, True)
+            return
+        for column in {*level.columns, level.columns[-1] + 1} & set(range(columns)):
+            moved = layout.moves(level, column)
+            if moved is not None:
+                self.moves[number, column] = -2 if moved[1].columns[-1] > level.columns[-1] else len(moved[0])
+        wider = level.columns[-1] + 1
+        self.moves[number, wider : columns - 1] = -2
+
+    @staticmethod
+    def _set(words: NDArray[np.uint32], terminals: set[int], value: bool) -> None:
+        for terminal in terminals:
+            bit = np.uint32(1 << (terminal & 31))
+            words[terminal >> 5] = words[terminal >> 5] | bit if value else words[terminal >> 5] & ~bit

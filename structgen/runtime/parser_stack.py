@@ -148,7 +148,7 @@ class Parser:
             here = todo.pop()
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                after = self._push(here, target)
+                after = self.push(here, target)
                 while (certain := self._certain[after.state]) is not None:
                     after = self._reduce(after, certain[0], certain[1])
                     looked = min(looked, after.depth - 1)
@@ -171,7 +171,7 @@ class Parser:
         target = None if here is None else self._gotos[here.state].get(origin)
         if here is None or target is None:
             raise FormatError("the parser's tables contradict themselves")
-        return self._push(here, target)
+        return self.push(here, target)
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
@@ -182,7 +182,8 @@ class Parser:
             stack.above, stack.after, stack.parses, stack.accepted = {}, {}, {}, None
         self.stacks = 1
 
-    def _push(self, stack: Stack, state: int) -> Stack:
+    def push(self, stack: Stack, state: int) -> Stack:
+        """A state on top of a stack; the same object for the same."""
         pushed = stack.above.get(state)
         if pushed is None:
             self.stacks += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..errors import FormatError
 from .grammar_tables import GrammarTables, sets_of
 from .layout import Layout, Level
 from .parser_stack import Accepted, Parser, Stack
@@ -59,6 +60,17 @@ class Postlex:
         if found is None:
             found = stack.parses.setdefault(key, Parse(stack, context, level))
         return found
+
+    def on(self, parse: Parse, popped: int, states: list[int], context: int, level: Level | None) -> Parse:
+        """The parse that has other states in place of the uppermost of a stack."""
+        stack: Stack | None = parse.stack
+        for _ in range(popped):
+            stack = stack and stack.below
+        if stack is None:
+            raise FormatError("the parser's tables contradict themselves")
+        for state in states:
+            stack = self.parser.push(stack, state)
+        return self._parse(stack, context, level)
 
     def trim(self) -> None:
         """Forget what is remembered of stacks if it is too much."""

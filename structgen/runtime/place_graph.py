@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .grammar_tables import words_of
+from .closure import bits
+from .grammar_tables import GrammarTables, words_of
 from .lexer_places import LexerPlaces, Watched
 
 
@@ -48,9 +49,10 @@ class PlaceGraph:
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._continuations: dict[tuple[int, Watched], int] = {}
         self._keys: list[tuple[int, Watched]] = []  # of the continuations
-        self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(tables.futures))}
+        self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(places.futures))}
         self._list_of: dict[int, int] = {}  # by row
-        self.sets = words_of(list(self._set_of), tables.members)
+        self.sets, self.tight = _sets(list(self._set_of), tables)
+        self._sets = list(self._set_of)
         self.group_start, self.end_start, self.ids_start = Growing(), Growing(), Growing()
         for starts in (self.group_start, self.end_start, self.ids_start):
             starts.extend([0])
@@ -64,6 +66,11 @@ class PlaceGraph:
         if known is None:
             known = self._add(*key)
         return known
+
+    def group(self, number: int) -> tuple[int, int]:
+        """The set of a group, as places have it, and its list, as in `groups`."""
+        set_of, listed = self.groups.data[number].tolist()
+        return self._sets[set_of], listed
 
     def follow(self, continuation: int, context: int) -> None:
         """Have the place at hand that goes on in a context."""
@@ -108,3 +115,23 @@ class PlaceGraph:
                 wider[:known] = self.target
                 self.target = wider
         return known
+
+
+def _sets(futures: list[int], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of the others.
+
+    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
+    """
+    endings = tables.endings
+    if endings.is_loose:
+        pairs = [(future, 0) for future in futures]
+    else:
+        tight = sum(1 << e for e, loose in enumerate(endings.loose) if not loose)
+        pairs = [(_terminals(tables, future & ~tight), _terminals(tables, future & tight)) for future in futures]
+    column = -1 << tables.end + 1
+    flags = [bool(b) | bool(a & column) << 1 | bool(b & column) << 2 for a, b in pairs]
+    return words_of([each for pair in pairs for each in pair], tables.members), np.array(flags, np.uint8)
+
+
+def _terminals(tables: GrammarTables, endings: int) -> int:
+    return sum({1 << tables.endings.terminal[e] for e in bits(endings)})

@@ -8,6 +8,7 @@ the same statement at another depth, in another function, in another text.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError
 from .grammar_tables import GrammarTables
 from .lexer_places import ROOT, LexerPlaces, Watched
-from .parses import Parse
+from .layout import Level, LevelTable
+from .parser_stack import Accepted
+from .parses import Parse, Postlex
 from .place_graph import PlaceGraph
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
@@ -25,15 +28,27 @@ _MOST_BYTES = 256 << 20
 #: So many states from the top of the stack are tried first.
 _SHALLOW = 64
 
-#: A lexer state, what is watched, the context, and the state on top of the stack.
-_Key: TypeAlias = tuple[int, Watched, int, int]
+#: A lexer state, what is watched, the context, the level, and the state on top of the stack.
+_Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
 
 
 class StackMasks:
-    """The rows of threads, over the places of one index."""
+    """The rows of threads, over the places of one index.
 
-    def __init__(self, places: LexerPlaces) -> None:
+    Parameters
+    ----------
+    places, parses:
+        What is settled, and the parser; of a grammar without conflicts.
+    open_to:
+        The endings that a lexeme may come to after a parse: asked where something must be able to follow the lexeme.
+    """
+
+    def __init__(
+        self, places: LexerPlaces, parses: Postlex, open_to: Callable[[Parse], Accepted]
+    ) -> None:
         self._places = places
+        self._parses = parses
+        self._open_to = open_to
         self._tables: _ParserTables | None = None
         self._graph = PlaceGraph(places)
         #: By key and by how many states were looked at, the rows by those states.
@@ -46,7 +61,7 @@ class StackMasks:
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""
         stack = parse.stack
-        key = lexer, watched, parse.context, stack.state
+        key = lexer, watched, parse.context, parse.level, stack.state
         by_length = self._known.get(key)
         if by_length is not None:
             for length, rows in by_length.items():
@@ -66,16 +81,17 @@ class StackMasks:
         if self._tables is None:
             self._tables = _ParserTables(self._places.tables)
         tables, graph, pool = self._tables, self._graph, self._places.pool
+        levels = tables.levels
         place = graph.number(ROOT, lexer, watched)
-        stack = parse.stack
+        stack, level = parse.stack, levels.number(parse.level)
         states = np.array(stack.top(_SHALLOW)[::-1], np.int32)
         while True:
             row = np.zeros(pool.words, np.uint32)
-            n, missing, looked = kernels.walk_stack_masks(
-                *tables.parser, graph.group_start.data, graph.groups.data, graph.sets, graph.ids_start.data,
-                graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place,
-                parse.context,
-                *tables.scratch(), row, tables.dense, tables.missing,
+            n, missing, questions, looked = kernels.walk_stack_masks(
+                *tables.parser, levels.lines, levels.brackets, levels.keep, levels.given, levels.moves, levels.levels,
+                graph.group_start.data, graph.groups.data, graph.sets, graph.tight, graph.ids_start.data,
+                graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place, parse.context,
+                level, *tables.scratch(), row, tables.dense, tables.missing, tables.questions,
             )  # fmt: skip
             if n < 0:
                 if len(states) > stack.depth:
@@ -85,14 +101,48 @@ class StackMasks:
                     )
                 states = np.array(stack.top(64 * len(states))[::-1], np.int32)
             elif missing:
-                for continuation, context in tables.missing[:missing].tolist():
-                    graph.follow(continuation, context)
+                for continuation, to in tables.missing[:missing].tolist():
+                    if continuation < 0:
+                        levels.follow(-1 - continuation, to)
+                    else:
+                        graph.follow(continuation, to)
             else:
                 break
         found: NDArray[np.int32] = row.view(np.int32)
-        for number in set(tables.dense[:n].tolist()):
+        rows = set(tables.dense[:n].tolist())
+        length = len(states) - looked
+        if questions:
+            length = max(length, self._answer(parse, len(states), tables, questions, found, rows))
+        for number in rows:
             pool.add_to(found, number)
-        return found, len(states) - looked
+        return found, length
+
+    def _answer(
+        self, parse: Parse, given: int, tables: _ParserTables, questions: int, found: NDArray[np.int32], rows: set[int]
+    ) -> int:
+        """Add the groups that the kernel left open; returns how many states decided it."""
+        graph, lowest = self._graph, parse.stack.depth
+        answers: dict[tuple[int, int, int], int] = {}
+        for cell, context, level, number in tables.questions[:questions].tolist():
+            key = cell, context, level
+            if key not in answers:
+                states = []
+                while cell >= given:
+                    states.append(int(tables.cells[cell, 0]))
+                    cell = int(tables.cells[cell, 1])
+                after = self._parses.on(parse, given - 1 - cell, states[::-1], context, tables.levels.level(level))
+                answers[key], looked = self._open_to(after)
+                lowest = min(lowest, looked)
+            wanted, listed = graph.group(number)
+            if not wanted & answers[key]:
+                continue
+            if listed < 0:
+                rows.add(-2 - listed)
+            else:
+                start, end = graph.ids_start.data[listed : listed + 2].tolist()
+                ids = graph.ids.data[start:end]
+                np.bitwise_or.at(found.view(np.uint32), ids >> 5, np.uint32(1) << (ids & 31).astype(np.uint32))
+        return parse.stack.depth + 1 - lowest
 
     def _interned(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
         """The one array of this content: different stacks often allow the same."""
@@ -135,15 +185,17 @@ class _ParserTables:
         self.parser = (
             shift, goto, starts, reduce, tables.before, shifted, tables.certain, tables.context, tables.ignored,
         )  # fmt: skip
-        self._cells = np.zeros((kernels.CELLS, 4), np.int32)
+        self.cells = np.zeros((kernels.CELLS, 4), np.int32)
         self._slots = np.zeros((kernels.CELL_SLOTS, 2), np.int32)
         self._accepted = np.zeros((kernels.CELLS, words), np.uint32)
         self._waiting = np.zeros(1 << 12, np.int32)
         self._masks = np.zeros((1 << 12, words), np.uint32)
-        self._todo = np.zeros((1 << 14, 3), np.int32)
+        self._todo = np.zeros((1 << 14, 4), np.int32)
         self._stamp = 0
         self.dense = np.zeros(1 << 14, np.int32)
         self.missing = np.zeros((1 << 10, 2), np.int32)
+        self.questions = np.zeros((1 << 14, 4), np.int32)
+        self.levels = LevelTable(tables.layout, tables.end, words)
 
     def scratch(self) -> tuple[NDArray[np.int32] | NDArray[np.uint32] | int, ...]:
         """What a call may write to, and a stamp that no call before it had."""
@@ -152,5 +204,5 @@ class _ParserTables:
             self._slots[:] = 0
             self._stamp = 1
         return (
-            self._cells, self._slots, self._accepted, self._waiting, self._masks, self._todo, self._stamp,
+            self.cells, self._slots, self._accepted, self._waiting, self._masks, self._todo, self._stamp,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from ...errors import DefinitionError, EmptyLanguageError
 from ...runtime.grammar_tables import GrammarTables, Layout, words_of
 from . import conflicts, lalr, scanner
 from .lalr import Lalr
-from .loading import load
+from .loading import is_named, load
 from .matcher import by_column
 from .rules import ContextFreeGrammar
 
@@ -95,22 +95,29 @@ def compile_rules(
 
 
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Layout | None:
-    """Names as numbers."""
+    """Names as numbers; those of this grammar come before those that it imported."""
     if indentation is None:
         return None
-    number = {terminal.name: t for t, terminal in enumerate(grammar.terminals)}
-    for name in (indentation.newline, indentation.indent, indentation.dedent):
-        if name not in number:
+
+    def numbers(names: tuple[str, ...]) -> list[int]:
+        found = []
+        for wanted in names:
+            exact = [t for t, terminal in enumerate(grammar.terminals) if terminal.name == wanted]
+            found += exact or [t for t, terminal in enumerate(grammar.terminals) if is_named(terminal.name, wanted)]
+        return found
+
+    lines = []
+    for wanted in (indentation.newline, indentation.indent, indentation.dedent):
+        there = numbers((wanted,))
+        if len(there) != 1:
             raise DefinitionError(
-                f"the indentation is of terminals {indentation.newline}, {indentation.indent} and {indentation.dedent}, and no rule has {name}",
+                f"the indentation needs {indentation.newline}, {indentation.indent} and {indentation.dedent}, and"
+                f" {f'{len(there)} terminals have' if there else 'no rule has'} {wanted}",
                 remedy="Name the terminals of this grammar; %declare those for indents and dedents.",
             )
-    return Layout(
-        number[indentation.newline], number[indentation.indent], number[indentation.dedent],
-        frozenset(number[name] for name in indentation.opening if name in number),
-        frozenset(number[name] for name in indentation.closing if name in number),
-        indentation.columns,
-    )  # fmt: skip
+        lines += there
+    opening, closing = numbers(indentation.opening), numbers(indentation.closing)
+    return Layout(*lines, frozenset(opening), frozenset(closing), indentation.columns)
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:

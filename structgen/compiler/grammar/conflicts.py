@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Iterator
 
 from ...errors import DefinitionError
-from ...runtime.closure import solve
-from .lalr import Conflict, Lalr, bits
+from ...runtime.closure import bits, solve
+from .lalr import Conflict, Lalr
 from .symbols import Symbol, Symbols
 
 #: So many conflicts are spelled out in one message.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...budget import Meter
+from ...runtime.closure import bits
 from . import lookaheads, lr0
 from .rules import ContextFreeGrammar
 from .lr0 import Lr0
@@ -149,11 +150,3 @@ def _resolve(reductions: dict[int, int], conflicts: list[Conflict]) -> None:
                 reductions[rule] &= ~conflict.terminals
     for rule in [rule for rule, terminals in reductions.items() if not terminals]:
         del reductions[rule]
-
-
-def bits(terminals: int) -> Iterator[int]:
-    """The members of a set of terminals, ascending."""
-    while terminals:
-        low = terminals & -terminals
-        yield low.bit_length() - 1
-        terminals ^= low

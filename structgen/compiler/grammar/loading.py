@@ -6,16 +6,20 @@ Lark takes care of the whole syntax: EBNF, repeats, templates, aliases, prioriti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
 from ...grammars import FOLDER
+from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Rule, Terminal
 
-#: Groups that may be open at once in a grammar's text: Lark walks what it read by recursion.
-_MOST_OPEN = 60
+#: Where a text lies that is from no file: nothing lies beside it, and imports relative to it find nothing.
+_NO_FILE = os.path.join(os.devnull, "grammar")
 
 
 def load(
@@ -32,9 +36,9 @@ def load(
     Parameters
     ----------
     source:
-        The file that the text is from; relative imports are looked for beside it.
+        The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
     import_paths:
-        Folders in which absolute imports are looked for, besides Lark's own grammars.
+        Folders in which imports are looked for before all others, besides Lark's own grammars and those of structgen.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
 
@@ -43,46 +47,61 @@ def load(
     DefinitionError
         In Lark's words, with line and column where it has them.
     BudgetExceededError
-        For groups nested too deeply.
+        For groups nested too deeply, and for what is short and would keep Lark busy for ever.
     """
-    from lark.exceptions import GrammarError, LarkError, UnexpectedInput
-    from lark.load_grammar import load_grammar
+    from lark.load_grammar import GrammarBuilder
 
-    _check_nesting(text, min(meter.budget.depth, _MOST_OPEN))
+    source = source if os.path.isabs(source) else _NO_FILE
+    builder = GrammarBuilder(import_paths=[*import_paths, _shipped])  # type: ignore[no-untyped-call]
     try:
-        loaded, _ = load_grammar(  # type: ignore[no-untyped-call]
-            text, source, [*import_paths, str(FOLDER)], False
-        )
+        check_text(text, meter)
+        builder.load_grammar(text, source)
         meter.check_time("loading the grammar")
-        if start not in {name for name, *_ in loaded.rule_defs}:
-            raise DefinitionError(f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=...")
-        terminals, rules, ignored = loaded.compile([start], set())
+        found = builder._definitions.get(start)
+        if found is None or found.is_term or found.params or found.tree is None:
+            raise DefinitionError(
+                f"there is no rule {start!r}", remedy="Name the rule that a whole text is: start=..."
+            )
+        check_definitions(builder._definitions, start, meter)
+        terminals, rules, ignored = builder.build().compile([start], set())
         terminals.sort(key=_order)
-    except UnexpectedInput as error:
-        raise DefinitionError(_first_line(error), where=f"line {error.line}, column {error.column}") from error
-    except (GrammarError, LarkError, OSError) as error:
-        raise DefinitionError(_first_line(error)) from error
-    except RecursionError as error:
-        raise BudgetExceededError(
-            "the grammar is nested too deeply", remedy="Give inner groups rules of their own."
-        ) from error
     except StructgenError:
         raise
-    except Exception as error:  # of `re`, or an assertion: Lark does not foresee all that a text can hold
-        raise DefinitionError(f"the grammar does not load: {_first_line(error)}") from error
+    except Exception as error:
+        raise _bad_regex(builder._definitions) or _as_ours(error, source) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
-    found = ContextFreeGrammar(
+    defined = {terminal.name for terminal in terminals}
+    without = sorted(name for name in used - defined if any(is_named(name, wanted) for wanted in declared))
+    missing = {s.name for r in rules for s in r.expansion if not s.is_term} - {r.origin.name for r in rules}
+    if missing:
+        raise DefinitionError(f"{min(missing)} is a template, used as a rule", remedy="Give it arguments: name{...}")
+    loaded = ContextFreeGrammar(
         start,
         tuple(
             Rule(rule.origin.name, tuple(symbol.name for symbol in rule.expansion), rule.options.priority or 0)
             for rule in rules
         ),
-        (*map(_terminal, terminals), *(Terminal(name, None) for name in sorted(set(declared) & used))),
+        (*map(_terminal, terminals), *(Terminal(name, None) for name in without)),
         tuple(ignored),
     )
-    _check_defined(found)
-    return found
+    _check_defined(loaded)
+    return loaded
+
+
+def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
+    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these."""
+    file = FOLDER / grammar_path
+    if base_path is not None and Path(base_path) != FOLDER:
+        raise FileNotFoundError(grammar_path)
+    return str(file), file.read_text(encoding="utf-8")
+
+
+def is_named(name: str, wanted: str) -> bool:
+    """Whether a terminal has a name, or had it in a grammar that was imported: ``_INDENT`` is ``_python__INDENT`` then."""
+    return name == wanted or (
+        name.endswith(f"__{wanted.removeprefix('_')}") and name.startswith("_") == wanted.startswith("_")
+    )
 
 
 def _order(terminal: Any) -> tuple[int, int, int, str]:
@@ -100,6 +119,11 @@ def _terminal(terminal: Any) -> Terminal:
 def _check_defined(grammar: ContextFreeGrammar) -> None:
     """That every symbol is a rule or a terminal; declared terminals are neither."""
     known = {*grammar.nonterminals, *(t.name for t in grammar.terminals)}
+    for name in grammar.ignored:
+        if name not in known:
+            raise DefinitionError(
+                f"the terminal {name} is declared and not defined", where="%ignore", remedy="Define it."
+            )
     for rule in grammar.rules:
         for name in rule.expansion:
             if name not in known:
@@ -110,20 +134,60 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                 )
 
 
-def _check_nesting(text: str, most: int) -> None:
-    """Count open groups, without a parser: what stands in strings and regexes counts as well, if in pairs that don't match."""
-    depth = 0
-    for char in text:
-        if char in "([":
-            depth += 1
-            if depth > 50 * most:
-                raise BudgetExceededError(
-                    f"groups are nested more than {50 * most} deep", remedy="Give inner groups rules of their own."
+def _bad_regex(definitions: Mapping[str, Any]) -> DefinitionError | None:
+    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed."""
+    from lark.load_grammar import _literal_to_pattern
+
+    for name, definition in definitions.items():
+        for literal in definition.tree.find_data("literal") if definition.tree is not None else ():
+            token = literal.children[0]
+            if token.type != "REGEXP":
+                continue
+            try:
+                pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
+                re.compile(pattern.to_regexp())
+            except re.error as error:
+                column = (error.pos or 0) + 1 - len("(?i:") * len(pattern.flags)
+                return DefinitionError(
+                    f"the regex cannot be read: {error.msg}", where=f"{token} of {name}, column {column}"
                 )
-        elif char in ")]" and depth:
-            depth -= 1
+            except Exception:  # what is wrong with it has been said
+                return None
+    return None
+
+
+#: Lark's messages with a place: an empty line and an excerpt follow.
+_PLACE = re.compile(r"(?P<what>.*?),? at line (?P<line>\d+),? col(?:umn)? (?P<column>\d+)(?: in (?P<file>.*):)?")
+
+
+def _as_ours(error: Exception, source: str) -> StructgenError:
+    """What Lark raised, with its place as `where`; that names the file as well, if it is an imported one."""
+    from lark.exceptions import GrammarError, LarkError, VisitError
+
+    if isinstance(error, VisitError):  # around what went wrong in a part
+        error = error.orig_exc
+    if isinstance(error, GrammarError) and len(error.args) > 1:  # what it is about, and why
+        return DefinitionError(f"{error.args[1]}, in {error.args[0]!r}")
+    if isinstance(error, OSError) or "Couldn't import" in str(error):  # the latter if it lies in the current folder
+        parts = [error.filename] if isinstance(error, OSError) else re.findall(r", '(\w+)'\)", str(error))
+        return DefinitionError(
+            f"there is no grammar {'/'.join(map(str, parts)).removesuffix('.lark')}.lark to import",
+            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
+        )
+    if isinstance(error, RecursionError):
+        return BudgetExceededError(
+            "the grammar is nested too deeply, or imports itself", remedy="Give inner groups rules of their own."
+        )
+    line = _first_line(error)
+    if not isinstance(error, LarkError):  # of `re`, or an assertion: Lark does not foresee all that a text can hold
+        return DefinitionError(f"the grammar does not load: {line}")
+    found = _PLACE.match(line)
+    if found is None:
+        return DefinitionError(line)
+    file = f"{found['file']}, " if found["file"] not in (None, source) else ""
+    return DefinitionError(found["what"], where=f"{file}line {found['line']}, column {found['column']}")
 
 
 def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    lines = [line.strip() for part in (str(error), *map(str, error.args)) for line in part.splitlines()]
+    return next((line.rstrip(".") for line in lines if len(line) > 1), type(error).__name__)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from ...runtime.closure import solve
+from ...runtime.closure import bits, solve
 from ..regex.parser import parse
-from .lalr import bits
+
 from .matcher import Matcher
 from .ordered import preferred
 from .rules import Terminal
