@@ -15,7 +15,7 @@ import numpy as np
 
 from . import __version__
 from .budget import Budget, Meter
-from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex, as_definition
+from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, EmptyLanguageError, FormatError, VocabularyMismatchError
 from .garbage import paused
 from .progress import Progress, silent
@@ -104,6 +104,8 @@ def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tupl
         return _build_pushdown(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
         return _build_grammar(definition, vocabulary, meter), ()
+    if isinstance(definition, Gbnf):
+        return _build_gbnf(definition, vocabulary, meter), ()
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -146,6 +148,16 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine)
+    return machine
+
+
+def _build_gbnf(definition: Gbnf, vocabulary: Vocabulary, meter: Meter) -> PushdownMachine:
+    from .compiler.gbnf.compiler import compile_gbnf
+    from .compiler.pushdown_tables import to_tables
+    from .compiler.stuck import check_stack_never_stuck
+
+    machine = PushdownMachine(to_tables(compile_gbnf(definition, meter)), vocabulary)
+    check_stack_never_stuck(machine, meter)
     return machine
 
 

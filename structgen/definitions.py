@@ -1,4 +1,4 @@
-"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema` or a `Grammar`.
+"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema`, a `Grammar` or a `Gbnf`.
 
 A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
 lower it. It holds no automata and does no work beyond checking its own fields.
@@ -31,7 +31,7 @@ class Definition(Protocol):
 
     @property
     def kind(self) -> str:
-        """``"regex"``, ``"fsm"``, ``"json_schema"`` or ``"grammar"``: which front end lowers it."""
+        """``"regex"``, ``"fsm"``, ``"json_schema"``, ``"grammar"`` or ``"gbnf"``: which front end lowers it."""
         ...
 
     def canonical(self) -> str:
@@ -346,6 +346,42 @@ class Grammar:
         options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
         imported = [[name, digest] for name, digest in imported_files(self.text, self.path, self.import_paths)]
         return json.dumps(["grammar", options, self.text, imported], separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Gbnf:
+    """The texts that a grammar in GBNF, the format of llama.cpp, describes.
+
+    Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.
+
+    Parameters
+    ----------
+    source:
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+    start:
+        The rule that a whole text is.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, or a start that is no name. The grammar itself is read when it is compiled.
+    """
+
+    source: InitVar[Any]
+    _: KW_ONLY
+    start: str = "root"
+    text: str = field(init=False)
+
+    kind = "gbnf"
+
+    def __post_init__(self, source: Any) -> None:
+        object.__setattr__(self, "text", read_grammar(source)[0])
+        if not isinstance(self.start, str) or not self.start:
+            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    def canonical(self) -> str:
+        """The kind, the start and the text, as JSON."""
+        return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:

@@ -1405,7 +1405,7 @@ def or_ids(row, ids):
 
 @kernel
 def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, ending, beats, resume, state,
-               watch, ids, ends, below, below_state, below_watch):  # fmt: skip
+               watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
@@ -1418,8 +1418,9 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
         The lexer state at these nodes.
     watch:
         A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
-    ids, ends:
-        ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
+    ids, ends, end_watch:
+        ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was watched, what
+        is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
@@ -1456,6 +1457,8 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     return OVERFLOW, 0
                 ids[n] = token_ids[t]
                 ends[n] = s
+                if watch >= 0:
+                    end_watch[n] = w
                 n += 1
             if i + 1 < skip[i]:
                 if ending[s]:

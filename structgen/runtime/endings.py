@@ -26,14 +26,15 @@ class Endings(NamedTuple):
         By ending: the terminal, the classes of bytes before which it ends, a bit each, and whether the text may end there.
     loose:
         By ending: whether its lexeme can be followed by one that is ignored, and that by anything.
-    future:
-        By lexer state: the endings that the lexeme can come to, as a set.
+    here, future:
+        By lexer state: the endings at which it can end there, and that it can come to, as sets.
     """
 
     terminal: list[int]
     breaks: list[int]
     is_final: list[bool]
     loose: list[bool]
+    here: list[int]
     future: list[int]
 
     @property
@@ -54,9 +55,10 @@ def endings(tables: GrammarTables) -> Endings:
             breaks = sum(1 << c for c, target in enumerate(rows[watch]) if target < 0 or not beats[target])
         ending = terminal, breaks, watch < 0 or not lapses[watch]
         own[state] |= 1 << number.setdefault(ending, len(number))
+    here = own[:]
     solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
     loose = _loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
-    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, own)
+    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, here, own)
 
 
 def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> list[bool]:

@@ -197,8 +197,9 @@ class GrammarMachine:
 
     def _is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become something that the parser accepts."""
-        parse, lexer, _ = thread
-        return bool(self._future[lexer] & self._open_to(parse).terminals)
+        parse, lexer, watched = thread
+        future = self.places.future(lexer, watched) if watched else self._future[lexer]
+        return bool(future & self._open_to(parse).terminals)
 
     def _open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
         """What a lexeme may become: terminals in a loose grammar, endings in others.

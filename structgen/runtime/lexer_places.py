@@ -18,6 +18,7 @@ ends where that one is complete once more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from .closure import bits, solve
 from .container import smallest
 from .grammar_tables import GrammarTables, sets_of, words_of
 from .pushdown_tables import partitions
@@ -78,6 +80,9 @@ class LexerPlaces:
         self._sets = list(dict.fromkeys(self.futures))
         number = {each: i for i, each in enumerate(self._sets)}
         self._set_of = np.array([number[each] for each in self.futures], np.int32)
+        self._rows: list[list[int]] = tables.table.tolist()
+        self._beats: list[int] = tables.beats.tolist()
+        self._futures: dict[tuple[int, Watched], int] = {}
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
@@ -94,11 +99,11 @@ class LexerPlaces:
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
         nodes = self.resumes[resume]
         walk = self._walk_slowly if len(watched) > 1 else self._walk
-        ids, states, below, below_state, below_watch = walk(nodes, state, watched)
+        ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
         groups = []
-        for number, members in _by_value(self._set_of[states], ids):
-            if self._sets[number]:
-                groups.append((self._sets[number], self._row(_ascending(members))))
+        for number, members in self._by_future(ids, states, watches):
+            if number:
+                groups.append((number, self._row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
         together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
@@ -106,6 +111,73 @@ class LexerPlaces:
             rest, before = self.resumes.add(_ascending(where)), self._watches[key & 0xFFFFFFFF]
             ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key >> 32])
         return Settled(tuple(groups), tuple(ends))
+
+    def future(self, state: int, watched: Watched) -> int:
+        """What a lexeme can become without being beaten by what is watched: terminals in a loose grammar, endings in others."""
+        if not watched:
+            return self.futures[state]
+        key = state, watched
+        if key not in self._futures:
+            self._follow_watched(key)
+        return self._futures[key]
+
+    def _follow_watched(self, start: tuple[int, Watched]) -> None:
+        """Work out `future` for all that a lexeme and what is watched come to together."""
+        table, beats = self._rows, self._beats
+        number = {start: 0}
+        todo = [start]
+        values: list[int] = []
+        related: list[list[int]] = []
+        for state, watched in todo:  # grows as it goes
+            known = self._futures.get((state, watched))
+            values.append(self._ending_under(state, watched) if known is None else known)
+            after = set()
+            for c, target in enumerate(table[state] if known is None else ()):
+                if target >= 0:
+                    left = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
+                    if not left:
+                        values[-1] |= self.futures[target]
+                    elif not any(beats[w] for w in left):
+                        after.add((target, left))
+            for place in after:
+                if place not in number:
+                    number[place] = len(todo)
+                    todo.append(place)
+            related.append([number[place] for place in after])
+        solve(values, related)
+        self._futures.update(zip(todo, values, strict=True))
+
+    def _ending_under(self, state: int, watched: Watched) -> int:
+        """The endings of a state after which some byte, or the end of the text, leaves what is watched unbeaten."""
+        table, beats, tables = self._rows, self._beats, self.tables
+        kept = sum(
+            1 << c
+            for c in range(tables.table.shape[1])
+            if not any(w >= 0 and beats[w] for w in (table[w][c] for w in watched))
+        )
+        is_kept = not any(tables.lapses[w] for w in watched)
+        endings = tables.endings
+        found = 0
+        for ending in bits(endings.here[state]):
+            if endings.breaks[ending] & kept or (is_kept and endings.is_final[ending]):
+                found |= 1 << (endings.terminal[ending] if endings.is_loose else ending)
+        return found
+
+    def _by_future(
+        self, ids: NDArray[np.int32], states: NDArray[np.int32], watches: NDArray[Any]
+    ) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """Tokens by what the lexeme at their end can become."""
+        if not len(watches):
+            for number, members in _by_value(self._set_of[states], ids):
+                yield self._sets[number], members
+            return
+        places, where = np.unique(np.column_stack([states, watches]), axis=0, return_inverse=True)
+        futures = [self.future(s, self._watches[w]) for s, w in places.tolist()]
+        number = {future: i for i, future in enumerate(dict.fromkeys(futures))}
+        numbers = np.array([number[future] for future in futures], np.int32)[where.reshape(-1)]
+        names = list(number)
+        for n, members in _by_value(numbers, ids):
+            yield names[n], members
 
     def _row(self, ids: NDArray[np.int32]) -> int:
         if len(ids) <= self.pool.longest_list:
@@ -127,7 +199,7 @@ class LexerPlaces:
         size = max(len(trie.token_ids), len(trie.byte)) + 64
         while True:
             if self._scratch is None or len(self._scratch[0]) < size:
-                self._scratch = tuple(np.empty(size, np.int32) for _ in range(5))
+                self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
             n, m = kernels.walk_lexer(
                 trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
                 tables.class_of, tables.table, tables.ending, tables.beats, nodes, state,
@@ -137,12 +209,13 @@ class LexerPlaces:
             if n >= 0:
                 break
             size *= 4
-        ids, ends, below, below_state, below_watch = self._scratch
-        seen = np.unique(below_watch[:m])
-        self._watches = [(), *((int(w),) for w in seen if w >= 0)]
-        shift = int(len(seen) > 0 and seen[0] < 0)
-        numbers = np.searchsorted(seen, below_watch[:m]) + 1 - shift
-        return ids[:n].copy(), ends[:n].copy(), below[:m].copy(), below_state[:m].copy(), numbers
+        ids, ends, end_watch, below, below_state, below_watch = self._scratch
+        watches = end_watch[:n] if watched else end_watch[:0]
+        seen = np.unique(np.concatenate([below_watch[:m], watches]))
+        seen = seen[seen >= 0]
+        self._watches = [(), *((int(w),) for w in seen)]
+        numbers = [np.where(each < 0, 0, np.searchsorted(seen, each) + 1) for each in (watches, below_watch[:m])]
+        return ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1]
 
     def _walk_slowly(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
         """The same in Python, whatever is watched: a lexeme within a lexeme within a lexeme, all undecided."""
@@ -150,6 +223,7 @@ class LexerPlaces:
         class_of, table, beats, ending = tables.class_of.tolist(), tables.table, tables.beats, tables.ending
         ids: list[int] = []
         ends: list[int] = []
+        end_watch: list[int] = []
         below: list[tuple[int, int, int]] = []
         self._watches = [()]
         for root in nodes.tolist():
@@ -163,17 +237,21 @@ class LexerPlaces:
                 if s < 0 or any(beats[w] for w in after):
                     i = int(trie.skip[i])
                     continue
+                if after not in self._watches:
+                    self._watches.append(after)
                 for t in range(int(trie.first_token[i]), int(trie.first_token[i + 1])):
                     ids.append(int(trie.token_ids[t]))
                     ends.append(s)
+                    end_watch.append(self._watches.index(after))
                 if ending[s] and i + 1 < trie.skip[i]:
-                    if after not in self._watches:
-                        self._watches.append(after)
                     below.append((i, s, self._watches.index(after)))
                 at[d] = s, after
                 i += 1
         columns = np.array(below, np.int32).reshape(-1, 3).T
-        return np.array(ids, np.int32), np.array(ends, np.int32), columns[0], columns[1], columns[2]
+        return (
+            np.array(ids, np.int32), np.array(ends, np.int32), np.array(end_watch, np.int32), columns[0], columns[1],
+            columns[2],
+        )  # fmt: skip
 
 
 def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:

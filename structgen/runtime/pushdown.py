@@ -174,28 +174,32 @@ class PushdownMachine:
         return config
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
-        for i, byte in enumerate(data):
+        i, end = 0, len(data)
+        while i < end and threads:
             if len(threads) == 1 and not self._counts:
-                return self._follow_one(threads[0], data, i)
-            threads = self._step(threads, byte)
-            if not threads:
-                break
+                threads, i = self._follow_one(threads[0], data, i)
+            else:
+                threads = self._step(threads, data[i])
+                i += 1
         return threads
 
-    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[Thread, ...]:
-        """`_follow` from byte ``begin`` on, for one thread that does not count, until it becomes several."""
+    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[tuple[Thread, ...], int]:
+        """`_follow` from byte ``begin`` on, for one thread that does not count, until it may become several.
+
+        Returns the threads, and the byte to go on from.
+        """
         state, _, frame = thread
         moves, returns = self._moves, self._returns
         for i in range(begin, len(data)):
             while True:
                 if state < 0:
-                    return ()
+                    return (), i
                 move = moves.get(state << 8 | data[i], _UNKNOWN)
                 if move is _UNKNOWN:
                     move = self._move(state, data[i])
                 if move is None:
                     if not returns[state] or frame is None:
-                        return ()
+                        return (), i
                     state, frame = frame.state, frame.below
                     continue
                 break
@@ -203,8 +207,7 @@ class PushdownMachine:
                 state = move
                 continue
             if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
-                threads = self._step(((state, 0, frame),), data[i])
-                return self._follow(threads, data[i + 1 :]) if threads else ()
+                return self._step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
                 state, frame = (END, None) if frame is None else (frame.state, frame.below)
@@ -212,7 +215,7 @@ class PushdownMachine:
                 for below in sequence[:-1]:
                     frame = self._push(below, 0, frame)
                 state = sequence[-1]
-        return ((state, 0, frame),)
+        return ((state, 0, frame),), len(data)
 
     def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...budget import Meter
@@ -40,17 +42,7 @@ def compile_rules(
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
-    if ambiguity == "all":
-        conflicts.check_finite(table.symbols)
-    else:
-        conflicts.check(table, strict=strict)
-    missing = next(conflicts.unproductive(table.symbols), None)
-    if missing is not None:
-        raise EmptyLanguageError(
-            f"no text can ever complete the rule {table.symbols.names[missing]}",
-            remedy="Give it a way out that does not contain itself.",
-        )
+    table = _table(grammar, meter, ambiguity, strict)
     layout = _layout(grammar, indentation)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     if indentation is not None and layout is not None:
@@ -92,6 +84,35 @@ def compile_rules(
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
     )
+
+
+def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
+    """The parser, without rules that no text can complete: an ignored terminal, for one, never comes to the parser.
+
+    Where actions compete such a rule may decide what the parser does, and lead it astray; that is refused.
+    """
+    table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
+    if ambiguity == "all":
+        conflicts.check_finite(table.symbols)
+    else:
+        conflicts.check(table, strict=strict)
+    never = {name for name in grammar.ignored if name in table.symbols.names}
+    dead = conflicts.unproductive(table.symbols, never)
+    if grammar.start in dead:
+        raise EmptyLanguageError(
+            f"no text can ever complete the rule {grammar.start}",
+            remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
+        )
+    rules = tuple(rule for rule in grammar.rules if not {rule.origin, *rule.expansion} & (dead | never))
+    if len(rules) == len(grammar.rules):
+        return table
+    if table.conflicts and ambiguity == "resolve":
+        rule = next(rule for rule in grammar.rules if rule not in rules)
+        raise DefinitionError(
+            f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
+            remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
+        )
+    return lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
 
 
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Layout | None:
