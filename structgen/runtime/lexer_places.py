@@ -103,7 +103,7 @@ class LexerPlaces:
         groups = []
         for number, members in self._by_future(ids, states, watches):
             if number:
-                groups.append((number, self._row(_ascending(members))))
+                groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
         together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
@@ -179,7 +179,8 @@ class LexerPlaces:
         for n, members in _by_value(numbers, ids):
             yield names[n], members
 
-    def _row(self, ids: NDArray[np.int32]) -> int:
+    def row(self, ids: NDArray[np.int32]) -> int:
+        """The number of a row of ids, ascending."""
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
         from .. import kernels
