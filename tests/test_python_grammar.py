@@ -67,6 +67,7 @@ b'\u' rb"\x" Br'''
 ''' B"\xff"
 f'' rf"\d{x}" F'{x!r:>{w!s}.{p.q()}}{{}}' f"{x = } {a['b']} {', '.join(c)} {d[1:2]:.2f} {e if f else g!s}"
 f'''{"a"}''' 'h' f""
+f'({",".join([f"{a!r}{b.c:>{d}}" for b in e])})' f"{f'{a}' f'' 'b' f'{...}'}" f'''{"a" 'b'}'''
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
 naïve = Ω = 变量 = 가
@@ -226,6 +227,12 @@ f'{a!x}'
 f'{a!r }'
 f'{a:{b:{c}}}'
 f'{a['b']}'
+f'{f"{a['b']}"}'
+f'{f"{a["b"]}"}'
+f"{f'{'b'}'}"
+f'{f"{f'{a}'}"}'
+f'{f"a\n"}'
+f'{f"{}"}'
 f'{"\n"}'
 f'{a:{}}'
 f"{lambda: a}"
@@ -308,7 +315,7 @@ LEFT_OUT = [
     "match (x)\n",
     "f'{ {1} }'\n",
     "f'{(lambda: a)()}'\n",
-    "f'{f\"{a}\"}'\n",
+    "f'{u\"a\"}'\n",
     "f'''{a\n}'''\n",
     "if a:\n\tb\n",
     "1if a else b\n",
