@@ -69,7 +69,9 @@ def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[
     ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
     first: dict[int, int] = {}  # by terminal, the classes of bytes that it can begin with in some context
     everywhere: dict[int, int] = {}  # the same in all contexts
-    for start in tables.starts.tolist():
+    behind: dict[int, int] = {}  # the same in all but the first: only what is ignored leaves the parser in its first state
+    later = set(tables.context[1:].tolist())
+    for context, start in enumerate(tables.starts.tolist()):
         here: dict[int, int] = {}
         for c, target in enumerate(rows[start]):
             future = tables.futures[target] if target >= 0 else 0
@@ -80,15 +82,20 @@ def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[
         for terminal, classes in here.items():
             first[terminal] = first.get(terminal, 0) | classes
             everywhere[terminal] = everywhere.get(terminal, -1) & classes
+            if context in later:
+                behind[terminal] = behind.get(terminal, -1) & classes
     others = [classes for terminal, classes in first.items() if not ignored >> terminal & 1]
     breaks_of: dict[int, list[int]] = {}
     for terminal, breaks in found:
         breaks_of.setdefault(terminal, []).append(breaks)
-    separators = 0
+    separators = separators_behind = 0
     for terminal, all_breaks in breaks_of.items():
         if ignored >> terminal & 1 and all(breaks & classes for breaks in all_breaks for classes in others):
             separators |= everywhere.get(terminal, 0)
+            separators_behind |= behind.get(terminal, 0)
     return [
-        bool(breaks & separators) or (bool(ignored >> terminal & 1) and all(breaks & classes for classes in others))
+        bool(breaks & separators) or all(breaks & classes for classes in others)
+        if ignored >> terminal & 1
+        else bool(breaks & separators_behind)
         for terminal, breaks in found
     ]
