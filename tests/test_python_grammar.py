@@ -345,7 +345,7 @@ def vocabulary() -> sg.Vocabulary:
 @pytest.fixture(scope="module")
 def index(vocabulary: sg.Vocabulary) -> sg.Index:
     grammar = sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter())
-    return sg.compile(grammar, vocabulary, eager=False)
+    return sg.compile(grammar, vocabulary, eager=False, budget=Budget(seconds=120))
 
 
 @pytest.fixture(scope="module")
