@@ -374,6 +374,8 @@ def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int
     """Things that have the same value, value by value."""
     if not len(values):
         return []
+    if int(values.max()) < 1 << 16:
+        values = values.astype(np.uint16)  # NumPy sorts by digits then, in a tenth of the time
     order = np.argsort(values, kind="stable")
     values, things = values[order], things[order]
     cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
