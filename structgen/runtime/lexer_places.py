@@ -110,10 +110,10 @@ class LexerPlaces:
                 groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
-        for key, where in _by_value(together, below):
-            rest, before = self.resumes.add(_ascending(where)), self._watches[key & 0xFFFFFFFF]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key >> 32])
+        watches = self._watches
+        for key, where in _by_value(below_state.astype(np.int64) * len(watches) + below_watch, below):
+            rest, before = self.resumes.add(_ascending(where)), watches[key % len(watches)]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(watches)])
         return Settled(tuple(groups), tuple(ends))
 
     def future(self, state: int, watched: Watched) -> int:
@@ -175,13 +175,12 @@ class LexerPlaces:
             for number, members in _by_value(self._set_of[states], ids):
                 yield self._sets[number], members
             return
-        places, where = np.unique(np.column_stack([states, watches]), axis=0, return_inverse=True)
-        futures = [self.future(s, self._watches[w]) for s, w in places.tolist()]
-        names = list(dict.fromkeys(futures))
-        index = {future: i for i, future in enumerate(names)}
-        numbers = np.array([index[future] for future in futures], np.int32)[where.reshape(-1)]
-        for n, members in _by_value(numbers, ids):
-            yield names[n], members
+        count = len(self._watches)
+        found: dict[int, list[NDArray[np.int32]]] = {}
+        for key, members in _by_value(states.astype(np.int64) * count + watches, ids):
+            found.setdefault(self.future(key // count, self._watches[key % count]), []).append(members)
+        for future, parts in found.items():
+            yield future, np.concatenate(parts)
 
     def row(self, ids: NDArray[np.int32]) -> int:
         """The number of a row of ids, ascending."""
