@@ -1,4 +1,4 @@
-"""gcc as a judge of C: what it preprocesses, what it finds wrong with the syntax; and the names that typedefs declare."""
+"""gcc as a judge of C: what it preprocesses, what it finds wrong with the syntax; and the names of typedefs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from collections.abc import Iterator
 
 HEADERS = "stddef stdint stdio stdarg setjmp time wchar stdlib signal stdbool"
 
-HAS_GCC = shutil.which("gcc") is not None
+
+def _has_gcc() -> bool:
+    if shutil.which("gcc") is None:
+        return False
+    done = subprocess.run(["gcc", "--version"], capture_output=True, check=False)
+    return b"Free Software Foundation" in done.stdout  # other compilers answer to the name, too
+
+
+HAS_GCC = _has_gcc()
 
 
 def complaints(text: bytes, standard: str = "c11") -> list[str]:
@@ -30,7 +38,9 @@ def syntax_errors(errors: list[str]) -> list[str]:
 
 
 def preprocessed(source: str) -> str | None:
-    """What `gcc -E` makes of a text; None where it complains."""
+    """What `gcc -E` makes of a text; None where it complains, or is not there."""
+    if not HAS_GCC:
+        return None
     command = ["gcc", "-E", "-std=gnu11", "-x", "c", "-"]
     done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
     return None if done.returncode else done.stdout.decode()
@@ -77,9 +87,9 @@ def _declared(tokens: list[str]) -> str | None:
         if token == "[":
             break
         if token == "(" and (not i or tokens[i - 1] not in _WITH_OPERANDS):
-            inside = tokens[i + 1 : end - 1]
-            more = tokens[end : end + 1]
-            return _declared(inside) if inside[:1] in (["*"], ["("], ["__attribute__"]) or more in (["("], ["["]) else name
+            inside, more = tokens[i + 1 : end - 1], tokens[end : end + 1]
+            is_declarator = inside[:1] in (["*"], ["("], ["__attribute__"]) or more in (["("], ["["])
+            return _declared(inside) if is_declarator else name
         if token.isidentifier() and token not in _WITH_OPERANDS | _QUALIFIERS:
             name = token
         i = end
