@@ -71,6 +71,14 @@ def test_a_typedefs_name_is_what_makes_a_declaration(vocabulary: sg.Vocabulary) 
     assert not unknown.match(b"list a;").accepted
 
 
+def test_a_declaration_has_a_type_and_a_struct_no_other(vocabulary: sg.Vocabulary) -> None:
+    index = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
+    for text in (b"const (size_t);", b"static x;", b"struct s enum e x;", b"struct { size_t int x; };"):
+        assert not index.match(text).accepted, text
+    for text in (b"int const long x;", b"struct s const static x;", b"int (size_t);", b"size_t const size_t;"):
+        assert index.match(text).accepted, text
+
+
 def test_what_guides_write_parses(vocabulary: sg.Vocabulary) -> None:
     index = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
     judge = Lark(grammars.path("c").read_text(), parser="lalr", lexer="basic")
