@@ -1,7 +1,7 @@
 """What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
 
-``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema. (The notation is
-llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only declared.
+``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
+(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only declared.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def special_token(mark: str, vocabulary: Vocabulary) -> int:
 
 
 def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
-    """The special tokens that a grammar names, with their ids in a vocabulary: what a vocabulary's bytes don't tell."""
+    """The special tokens that a grammar names, with their ids in a vocabulary: what a vocabulary's bytes don't
+    tell."""
     if "<" not in text:
         return []
     marks = sorted(set(read_marks(text).tokens.values()))

@@ -13,7 +13,11 @@ import pytest
 
 import structgen as sg
 
-PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name"],
+}
 
 #: Thought, then a call whose arguments follow a schema, or an answer; and what ends a turn is a special token.
 REPLY = r"""
@@ -101,11 +105,12 @@ def test_masks_are_what_guides_accept(lexer: str) -> None:
             likely = [t for t in ids if t > 256 or chr(t) in '{}"<>0123</'] or ids
             token = random.choice(likely if random.random() < 0.8 else ids)
             guide.advance(token)
-    assert ended and inside
+    assert ended
+    assert inside
 
 
 def test_a_definition_behind_a_lexeme_that_could_go_on() -> None:
-    """``ab`` may be all of the word, or the beginning of ``abc``: then the definition must not begin with what goes on."""
+    """``ab`` may be all of the word, or the beginning of ``abc``: then no definition begins with what goes on."""
     text = 'start: WORD CODE "!"\nWORD: /[a-z]+/'
     index = sg.compile(sg.Grammar(text, definitions={"CODE": sg.Regex("[a-z]?[0-9]+x?")}), vocabulary(), eager=False)
     for given, accepted in {b"ab12!": True, b"abc12x!": True, b"a!": False, b"1!": False}.items():
@@ -117,11 +122,13 @@ def test_a_definition_behind_a_lexeme_that_could_go_on() -> None:
 
 def test_schemas_agree_with_json_inside_a_grammar() -> None:
     text = 'start: "<" VALUE ("," VALUE)* ">"\n%ignore " "'
-    index = sg.compile(sg.Grammar(text, definitions={"VALUE": {"type": ["integer", "array"], "items": True}}), vocabulary(), eager=False)
+    definitions = {"VALUE": {"type": ["integer", "array"], "items": True}}
+    index = sg.compile(sg.Grammar(text, definitions=definitions), vocabulary(), eager=False)
     random = Random(0)
     for _ in range(60):
         values = [random.choice([1, 23, [], [1, [2]], [{"a": "b>,"}]]) for _ in range(random.randint(1, 4))]
-        text = "<" + random.choice([",", " ,", ", "]).join(json.dumps(value, separators=(",", ":")) for value in values) + ">"
+        written = [json.dumps(value, separators=(",", ":")) for value in values]
+        text = "<" + random.choice([",", " ,", ", "]).join(written) + ">"
         assert index.match(text.encode()).accepted, text
         broken = text.replace("]", "", 1).replace("1", "true", 1)
         assert index.match(broken.encode()).accepted == (broken == text)
@@ -162,13 +169,23 @@ def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
         ('start: "a"\n  | %json 12', {}, sg.errors.DefinitionError, r"no schema \(line 2\)"),
         ("start: X", {"definitions": {"X": sg.Regex("a*")}}, sg.errors.DefinitionError, "X has the empty text"),
         ("start: X", {"definitions": {"x": sg.Regex("a")}}, sg.errors.DefinitionError, "'x' is no name"),
-        ('start: "a"', {"definitions": {"X": sg.Regex("a")}}, sg.errors.DefinitionError, "no rule has the terminal X"),
-        ("start: X", {"definitions": {"X": sg.Grammar('start: "a"')}}, sg.errors.DefinitionError, "cannot stand in a grammar"),
+        (
+            'start: "a"',
+            {"definitions": {"X": sg.Regex("a")}},
+            sg.errors.DefinitionError,
+            "no rule has the terminal X",
+        ),
+        (
+            "start: X",
+            {"definitions": {"X": sg.Grammar('start: "a"')}},
+            sg.errors.DefinitionError,
+            "cannot stand in a grammar",
+        ),
         ("start: X", {"definitions": {"X": "a"}}, sg.errors.DefinitionError, "cannot compile a str"),
         ("start: X", {"definitions": ["X"]}, sg.errors.DefinitionError, "definitions is a list"),
         ("start: X", {"definitions": {"X": False}}, sg.errors.DefinitionError, "X|bool"),
     ],
-)  # fmt: skip
+)
 def test_bad_marks(text: str, options: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         sg.compile(sg.Grammar(text, **options), vocabulary())

@@ -1,10 +1,12 @@
 """Definitions and special tokens within a grammar, as terminals that the lexer does not read.
 
-A *definition* in a grammar, a JSON Schema say, stands for any of its texts. It is an automaton with a stack of its own, over the same
-vocabulary, that begins where the parser accepts its terminal and no lexeme is in progress, and may end wherever its text is
-complete. It is not lexed: where it could go on as well as end, or where a lexeme could begin as well, both are followed.
+A *definition* in a grammar, a JSON Schema say, stands for any of its texts. It is an automaton with a stack of its
+own, over the same vocabulary, that begins where the parser accepts its terminal and no lexeme is in progress, and may
+end wherever its text is complete. It is not lexed: where it could go on as well as end, or where a lexeme could begin
+as well, both are followed.
 
-A *special token* has no bytes. It is one token, where the parser accepts its terminal and the lexeme before it is complete.
+A *special token* has no bytes. It is one token, where the parser accepts its terminal and the lexeme before it is
+complete.
 """
 
 from __future__ import annotations
@@ -67,7 +69,10 @@ class Embedded:
     def to_meta(self) -> dict[str, Any]:
         """What goes into the file's meta section."""
         tokens = sorted((i, terminal) for i, terminals in (self.tokens or {}).items() for terminal in terminals)
-        return {"definitions": [terminal for terminal, _ in self.definitions], "tokens": [list(pair) for pair in tokens]}
+        return {
+            "definitions": [terminal for terminal, _ in self.definitions],
+            "tokens": [list(pair) for pair in tokens],
+        }
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """A section for each definition: a file within the file (see docs/format.md)."""
@@ -78,7 +83,12 @@ class Embedded:
 
     @classmethod
     def read(
-        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, terminals: int, where: str
+        cls,
+        meta: dict[str, Any],
+        sections: dict[str, NDArray[Any]],
+        vocabulary: Vocabulary,
+        terminals: int,
+        where: str,
     ) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         numbers, tokens = meta.get("definitions"), meta.get("tokens")
@@ -99,7 +109,10 @@ class Embedded:
 
 
 def _packed(machine: PushdownMachine) -> bytes:
-    return pack({"states": machine.tables.states, "start": int(machine.tables.start), **machine.to_meta()}, machine.to_sections(self_contained=True))
+    return pack(
+        {"states": machine.tables.states, "start": int(machine.tables.start), **machine.to_meta()},
+        machine.to_sections(self_contained=True),
+    )
 
 
 def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:

@@ -1,9 +1,9 @@
 """`Reader`: how threads of a lexer and a parser read bytes and special tokens.
 
-A thread is how far the parser has come before the lexeme that is being read, the lexer's state within it, and what is watched:
-earlier lexemes that the bytes since may still turn out to belong to, or whose look-ahead is still open. A lexeme is handed
-to the parser when the first byte after it is read. Where it could also go on with that byte, both threads are followed, and
-the one that took it for complete watches the other.
+A thread is how far the parser has come before the lexeme that is being read, the lexer's state within it, and what is
+watched: earlier lexemes that the bytes since may still turn out to belong to, or whose look-ahead is still open. A
+lexeme is handed to the parser when the first byte after it is read. Where it could also go on with that byte, both
+threads are followed, and the one that took it for complete watches the other.
 
 In place of a lexer state a thread may have a thread of a definition that stands in the grammar.
 """
@@ -245,10 +245,8 @@ class Reader:
                 found |= 1 << ending
         return Accepted(found, looked)
 
-    def _can_follow(
-        self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int
-    ) -> tuple[bool, int]:
-        """Whether something can follow a terminal that ends before some classes of bytes, and the lowest depth looked at."""
+    def _can_follow(self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int) -> tuple[bool, int]:
+        """Whether something can follow a terminal that ends before some classes; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         if is_final:
             for each in after:

@@ -1,7 +1,9 @@
-"""Rows of any grammar's threads, put together place by place: for what `structgen.runtime.stack_masks` does not cover.
+"""Rows of any grammar's threads, put together place by place: for what `structgen.runtime.stack_masks` does not
+cover.
 
-That is grammars whose conflicts are kept, and grammars with definitions in them. A definition settles places as a schema does
-(`structgen.runtime.stack_rows`): what it leaves open is a resume list, at which whatever follows it in the grammar goes on.
+That is grammars whose conflicts are kept, and grammars with definitions in them. A definition settles places as a
+schema does (`structgen.runtime.stack_rows`): what it leaves open is a resume list, at which whatever follows it in
+the grammar goes on.
 """
 
 from __future__ import annotations
@@ -107,13 +109,14 @@ class WalkedRows:
     def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched) -> list[_Place]:
         reader = self._reader
         return [
-            (resume, after, reader.starts[after.context], watched) for after in reader.parses.after(parse, terminal).parses
+            (resume, after, reader.starts[after.context], watched)
+            for after in reader.parses.after(parse, terminal).parses
         ]
 
     def _byte_by_byte(
         self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, ids: set[int]
     ) -> list[_Place]:
-        """A definition that begins while an earlier lexeme is watched: one byte, after which there mostly is nothing to watch."""
+        """A definition that begins while an earlier lexeme is watched: one byte, after which mostly none is."""
         definition, inner = at
         terminal, machine = self._reader.embedded.definitions[definition]
         trie, tables, table = self._places.vocabulary.trie, self._places.tables, self._places.tables.table
