@@ -18,6 +18,9 @@ from .container import smallest
 from .endings import Endings, endings
 from .layout import Layout
 
+#: So many symbols at most are read where a stack is replaced by one that accepts the same; see `GrammarTables.same`.
+SYMBOLS = 4
+
 
 @dataclass(frozen=True, eq=False)
 class GrammarTables:
@@ -55,6 +58,11 @@ class GrammarTables:
     certain:
         ``uint8[parser states]``: 1 where the state does nothing but make its one reduction, and no conflict took a
         terminal from it.
+    same:
+        ``int32[*, 2 + SYMBOLS + longest]``: stacks that accept the same as simpler ones. The states on top of the stack, the uppermost
+        first, -1 behind the last, come after: 1 where the uppermost is taken away and its symbol read again in the end, else 0;
+        how many states are taken away (besides that one); and the symbols that are read in their place, -1 behind the last.
+        The other states only have to be there.
     terminals:
         Names, for people.
     layout:
@@ -75,6 +83,7 @@ class GrammarTables:
     reduce: NDArray[np.int32]
     before: NDArray[np.uint32]
     certain: NDArray[np.uint8]
+    same: NDArray[np.int32]
     terminals: tuple[str, ...]
     layout: Layout | None = None
 
@@ -166,6 +175,7 @@ class GrammarTables:
             "lr_reduce": self.reduce,
             "lr_before": self.before,
             "lr_certain": self.certain,
+            "lr_same": smallest(self.same + 1),
             "terminals": np.frombuffer(names, np.uint8),
             "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
         }
@@ -198,6 +208,7 @@ class GrammarTables:
             reduce=found["lr_reduce"].astype(np.int32),
             before=found["lr_before"].astype(np.uint32),
             certain=found["lr_certain"].astype(np.uint8),
+            same=found["lr_same"].astype(np.int32) - 1,
             terminals=terminals,
             layout=Layout.from_section(found["layout"], len(terminals), where),
         )
@@ -223,14 +234,26 @@ class GrammarTables:
             and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
             and len(self.certain) == parser and (np.diff(self.reduce[:, 0]) >= 0).all()
             and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
-            and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+            and self._are_same_sound() and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+        )  # fmt: skip
+
+    def _are_same_sound(self) -> bool:
+        """Whether each of `same` takes away something, of what it asks for."""
+        if self.same.shape[1] <= 2 + SYMBOLS:
+            return False
+        states = self.same[:, 2 + SYMBOLS :]
+        there = states >= 0
+        kept, popped, symbols = self.same[:, 0], self.same[:, 1], (self.same[:, 2 : 2 + SYMBOLS] >= 0).sum(axis=1)
+        return bool(
+            _within(states + 1, len(self.context) + 1) and (there[:, 1:] <= there[:, :-1]).all()
+            and _within(kept, 2) and (popped >= symbols).all() and (kept + popped <= there.sum(axis=1)).all() and (popped > 0).all()
         )  # fmt: skip
 
 
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
     "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
-    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "terminals": 1, "layout": 1,
+    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
 }  # fmt: skip
 
 

@@ -8,6 +8,9 @@ Some states can only reduce one rule, whatever comes next; what follows is up to
 reduction is made at once, and texts that differ no more come to the same stack: after ``x``, ``f(x)`` or ``(1)`` the same
 may follow.
 
+For the same reason states are taken out of the stack where what is left accepts the same (`GrammarTables.same`, found by
+`structgen.compiler.grammar.equivalent`): after ``a, b``, in a list, the same may follow as after ``b``.
+
 Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack with
 the same states on top.
 """
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BudgetExceededError, FormatError
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import SYMBOLS, GrammarTables, sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
 _MOST_REDUCTIONS = 1_000_000
@@ -102,6 +105,7 @@ class Parser:
             self._reductions[state].append((length, origin, terminals))
         self._context: list[int] = tables.context.tolist()
         self._certain = [self._reductions[s][r - a] if r >= 0 else None for s, (a, r) in enumerate(_certain(tables))]
+        self._same = _same(tables)
         self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
         #: The stack before the first terminal.
         self.start = Stack(0, None)
@@ -152,17 +156,45 @@ class Parser:
                 while (certain := self._certain[after.state]) is not None:
                     after = self._reduce(after, certain[0], certain[1])
                     looked = min(looked, after.depth - 1)
+                after, lowest = self._simplest(after)
+                looked = min(looked, lowest)
                 found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
+                    reduced, lowest = self._simplest(reduced)
+                    looked = min(looked, lowest)
                     todo.append(reduced)
             seen += 1
             if seen > _MOST_REDUCTIONS:
                 raise _endless()
         answer = stack.after[terminal] = After(tuple(found), looked)
         return answer
+
+    def _simplest(self, stack: Stack) -> tuple[Stack, int]:
+        """The simplest stack known to accept the same, and the depth of the lowest state that was looked at.
+
+        What does not apply leaves the stack as it is, so only what applied counts.
+        """
+        looked = stack.depth
+        for _ in range(_MOST_REDUCTIONS):
+            found = next(filter(None, (_replaced(stack, *each) for each in self._same.get(stack.state, ()))), None)
+            if found is None:
+                return stack, looked
+            stack, lowest, symbols = found
+            looked = min(looked, lowest)
+            for symbol in symbols:
+                stack = self.push(stack, self._read(stack.state, symbol))
+        raise _endless()
+
+    def _read(self, state: int, symbol: int) -> int:
+        """The state after a symbol of either kind."""
+        target = self._shifts[state].get(symbol)
+        target = self._gotos[state].get(symbol) if target is None else target
+        if target is None:
+            raise FormatError("the parser's tables contradict themselves")
+        return target
 
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
         here: Stack | None = stack
@@ -189,6 +221,35 @@ class Parser:
             self.stacks += 1
             pushed = stack.above.setdefault(state, Stack(state, stack))
         return pushed
+
+
+def _same(tables: GrammarTables) -> dict[int, list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
+    """By state on top: states from there down, how many are taken away, and the symbols that are read in their place."""
+    symbol_of = {target: symbol for _, symbol, target in (*tables.goto.tolist(), *tables.shift.tolist())}
+    found: dict[int, list[tuple[tuple[int, ...], int, tuple[int, ...]]]] = {}
+    for kept, popped, *rest in tables.same.tolist():
+        read, states = rest[:SYMBOLS], rest[SYMBOLS:]
+        symbols = [symbol for symbol in read if symbol >= 0]
+        if kept:
+            symbols.append(symbol_of.get(states[0], -1))
+        there = tuple(state for state in states if state >= 0)
+        found.setdefault(states[0], []).append((there, kept + popped, tuple(symbols)))
+    return found
+
+
+def _replaced(
+    stack: Stack, states: tuple[int, ...], popped: int, symbols: tuple[int, ...]
+) -> tuple[Stack, int, tuple[int, ...]] | None:
+    """What is left if the stack has certain states on top, the lowest depth looked at, and what is read upon it."""
+    here: Stack | None = stack
+    left: Stack | None = None
+    for count, state in enumerate(states, 1):
+        if here is None or here.state != state:
+            return None
+        here = here.below
+        if count == popped:
+            left = here
+    return None if left is None else (left, stack.depth - len(states), symbols)
 
 
 def _certain(tables: GrammarTables) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
 from ...runtime.grammar_tables import GrammarTables, words_of
 from ...runtime.layout import Layout
-from . import conflicts, lalr, scanner
+from . import conflicts, equivalent, lalr, scanner
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -68,6 +68,9 @@ def compile_rules(
         for state, there in enumerate(table.reductions)
         for rule, terminals in there.items()
     ]
+    certain = _certain(table)
+    # With conflicts kept a stack has several moves before one terminal; that is not what is compared.
+    same = equivalent.replacements(table, certain, contexts, meter) if ambiguity == "resolve" else []
     ends = [(state, *end) for state, there in enumerate(found.ends) for end in there]
     return GrammarTables(
         class_of=found.class_of,
@@ -83,7 +86,8 @@ def compile_rules(
         goto=_moves(table.gotos),
         reduce=np.array([r[:3] for r in reductions], np.int32).reshape(-1, 3),
         before=words_of([r[3] for r in reductions], members),
-        certain=np.array(_certain(table), np.uint8),
+        certain=np.array(certain, np.uint8),
+        same=equivalent.table_of(same),
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
     )
