@@ -5,90 +5,121 @@ not enough that the parser accepts a terminal; something must be able to come ne
 of bytes before which its lexeme ends. Where it can be followed by something that is ignored, such as a space, that is no
 question; such endings are *loose*, and in most grammars all are. Otherwise a lexeme counts as what the parser accepts
 only if some terminal that the parser accepts next, or the end of the text, can follow.
+
+Every index that is opened needs to know whether all its endings are loose, so that is worked out of the arrays as a whole; the
+rest waits until it is needed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .closure import solve
+from .on_demand import OnDemand
+from .words import bits_of, from_bits, set_at, sets_of, words_of
 
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
 
 
-class Endings(NamedTuple):
+class Endings:
     """The endings of a lexer's lexemes.
 
-    Parameters
+    Attributes
     ----------
-    terminal, breaks, is_final:
-        By ending: the terminal, the classes of bytes before which it ends, a bit each, and whether the text may end there.
-    loose:
-        By ending: whether its lexeme can be followed by one that is ignored, and that by anything.
-    here, future:
-        By lexer state: the endings at which it can end there, and that it can come to, as sets.
+    terminal, is_final, loose:
+        By ending: the terminal, whether the text may end there, and whether its lexeme can be followed by one that is
+        ignored, and that by anything.
     """
 
-    terminal: list[int]
-    breaks: list[int]
-    is_final: list[bool]
-    loose: list[bool]
-    here: list[int]
-    future: list[int]
+    def __init__(self, tables: GrammarTables) -> None:
+        self._tables = tables
+        _, terminal, watch = tables.ends.T
+        is_watch = np.zeros(len(tables.table) + 1, np.bool_)
+        is_watch[watch + 1] = True
+        watches = np.flatnonzero(is_watch) - 1
+        which = (np.cumsum(is_watch) - 1)[watch + 1]
+        targets = tables.table[watches]
+        breaks = (targets < 0) | (tables.beats[targets] == 0) | (watches < 0)[:, None]
+        is_final = (watches < 0) | (tables.lapses[watches] == 0)
+        # Sorting arrays takes longer than some hundred look-ups.
+        kinds: dict[bytes, int] = {}
+        kind = np.array([kinds.setdefault(row.tobytes(), i) for i, row in enumerate(np.packbits(breaks, axis=1))], np.int64)
+        codes = (terminal.astype(np.int64) * (len(watches) + 1) + kind[which]) * 2 + is_final[which]
+        numbers: dict[int, int] = {}
+        self._of_end: list[int] = [numbers.setdefault(code, len(numbers)) for code in codes.tolist()]
+        first = np.zeros(len(numbers), np.int64)
+        first[self._of_end[::-1]] = np.arange(len(codes))[::-1]
+        self._breaks: NDArray[np.bool_] = breaks[which[first]]
+        self.terminal: list[int] = terminal[first].tolist()
+        self.is_final: list[bool] = is_final[which[first]].tolist()
+        self.loose: list[bool] = _loose(tables, terminal[first], self._breaks).tolist()
 
-    @property
+    def __len__(self) -> int:
+        return len(self.terminal)
+
+    @cached_property
     def is_loose(self) -> bool:
         """Whether all endings are loose."""
         return all(self.loose)
 
+    @cached_property
+    def breaks(self) -> list[int]:
+        """By ending: the classes of bytes before which it ends, a bit each."""
+        return sets_of(from_bits(self._breaks))
 
-def endings(tables: GrammarTables) -> Endings:
-    """Find all endings."""
-    rows, beats, lapses = tables.table.tolist(), tables.beats.tolist(), tables.lapses.tolist()
-    number: dict[tuple[int, int, bool], int] = {}
-    own = [0] * len(rows)
-    everything = (1 << tables.table.shape[1]) - 1
-    for state, terminal, watch in tables.ends.tolist():
-        breaks = everything
-        if watch >= 0:
-            breaks = sum(1 << c for c, target in enumerate(rows[watch]) if target < 0 or not beats[target])
-        ending = terminal, breaks, watch < 0 or not lapses[watch]
-        own[state] |= 1 << number.setdefault(ending, len(number))
-    here = own[:]
-    solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
-    loose = _loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
-    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, here, own)
+    @cached_property
+    def here(self) -> list[int]:
+        """By lexer state: the endings at which a lexeme can end there, as sets."""
+        found = [0] * len(self._tables.table)
+        for state, ending in zip(self._tables.ends[:, 0].tolist(), self._of_end, strict=True):
+            found[state] |= 1 << ending
+        return found
+
+    @cached_property
+    def words(self) -> NDArray[np.uint32]:
+        """``uint32[lexer states, words]``: the endings that a lexeme can come to."""
+        stored = self._tables.future_endings
+        if stored is not None:
+            return stored
+        found = self.here[:]
+        rows = self._tables.table.tolist()
+        solve(found, [sorted({target for target in row if target >= 0}) for row in rows])
+        return words_of(found, max(1, len(self)))
+
+    @cached_property
+    def future(self) -> OnDemand[int]:
+        """`words` as sets."""
+        return OnDemand(lambda state: set_at(self.words, state))
 
 
-def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> list[bool]:
+def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """By ending: whether something that is ignored can follow, and everything can follow that.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """
-    ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
-    first: dict[int, int] = {}  # by terminal, the classes of bytes that it can begin with in some context
-    everywhere: dict[int, int] = {}  # the same in all contexts
+    members = tables.members
+    ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
+    futures = bits_of(tables.future, members)
+    # By class of bytes and terminal: whether it can begin the terminal in some context, and in all contexts that have it.
+    first = np.zeros((tables.table.shape[1], members), np.bool_)
+    everywhere = np.ones_like(first)
     for start in tables.starts.tolist():
-        here: dict[int, int] = {}
-        for c, target in enumerate(rows[start]):
-            future = tables.futures[target] if target >= 0 else 0
-            while future:
-                terminal = (future & -future).bit_length() - 1
-                here[terminal] = here.get(terminal, 0) | 1 << c
-                future &= future - 1
-        for terminal, classes in here.items():
-            first[terminal] = first.get(terminal, 0) | classes
-            everywhere[terminal] = everywhere.get(terminal, -1) & classes
-    others = [classes for terminal, classes in first.items() if not ignored >> terminal & 1]
-    breaks_of: dict[int, list[int]] = {}
-    for terminal, breaks in found:
-        breaks_of.setdefault(terminal, []).append(breaks)
-    separators = 0
-    for terminal, all_breaks in breaks_of.items():
-        if ignored >> terminal & 1 and all(breaks & classes for breaks in all_breaks for classes in others):
-            separators |= everywhere.get(terminal, 0)
-    return [
-        bool(breaks & separators) or (bool(ignored >> terminal & 1) and all(breaks & classes for classes in others))
-        for terminal, breaks in found
-    ]
+        targets = tables.table[start]
+        here = futures[targets] & (targets >= 0)[:, None]
+        first |= here
+        everywhere &= here | ~here.any(axis=0)
+    met = first.any(axis=0)
+    others = first[:, met & ~ignored]
+    meets = ignored[terminal]  # whether it is ignored, and all others can follow
+    meets[meets] = (breaks[meets][:, :, None] & others).any(axis=1).all(axis=1)
+    ending_in = np.zeros(members, np.bool_)
+    ending_in[terminal] = ignored[terminal]
+    ending_in[terminal[~meets]] = False
+    separators = everywhere[:, ending_in & met].any(axis=1)
+    loose: NDArray[np.bool_] = (breaks & separators).any(axis=1) | meets
+    return loose

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,12 +25,14 @@ from ..errors import BudgetExceededError, FormatError
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
-from .grammar_tables import GrammarTables, sets_of
-from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections, watching
+from .grammar_tables import GrammarTables
+from .lexer_places import ROOT, LexerPlaces, Watched, watching
 from .parser_stack import Accepted
 from .parses import Parse, Postlex
+from .place_table import from_sections, to_sections
 from .rows import RowPool
 from .stack_masks import StackMasks
+from .words import set_at
 
 #: Configurations that are remembered; past that a memo starts afresh.
 MEMO_CONFIGS = 1 << 15
@@ -85,20 +88,16 @@ class GrammarMachine:
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._class_of = tables.class_of.tobytes()
-        self._table: list[list[int]] = tables.table.tolist()
+        self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
         self._lapses: list[int] = tables.lapses.tolist()
         self._future = self.places.futures
         self._open: dict[tuple[Parse, int], Accepted] = {}
         self._walked_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
-        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = 1 << tables.end
         self._starts: list[int] = tables.starts.tolist()  # by context
-        self._firsts = [self._first(start) for start in self._starts]
-        self._begun = 0  # the classes of bytes that some lexeme begins with
-        for _, classes in itertools.chain(*self._firsts):
-            self._begun |= classes
         self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
@@ -109,6 +108,19 @@ class GrammarMachine:
         self._is_deterministic = tables.is_deterministic
         start = self._parses.start
         self._start = self._config(((start, self._starts[start.context], ()),))
+
+    @cached_property
+    def _firsts(self) -> list[list[tuple[int, int]]]:
+        """By context: what its lexemes can become, with the classes of their first bytes."""
+        return [self._first(start) for start in self._starts]
+
+    @cached_property
+    def _begun(self) -> int:
+        """The classes of bytes that some lexeme begins with."""
+        found = 0
+        for _, classes in itertools.chain(*self._firsts):
+            found |= classes
+        return found
 
     def _first(self, start: int) -> list[tuple[int, int]]:
         """What lexemes can become, with the classes of their first bytes."""
@@ -388,7 +400,7 @@ class GrammarMachine:
     ) -> None:
         """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
         following = self._following()
-        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self._table))]
+        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         seen = set(todo)
         for done, place in enumerate(todo):  # grows as it goes
             if done >= _MOST_PLACES:

@@ -14,13 +14,16 @@ the same states on top.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import GrammarTables
+from .on_demand import OnDemand
+from .words import sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
 _MOST_REDUCTIONS = 1_000_000
@@ -90,19 +93,15 @@ class Parser:
     """
 
     def __init__(self, tables: GrammarTables) -> None:
-        states = len(tables.context)
-        self._shifts: list[dict[int, int]] = [{} for _ in range(states)]
-        self._gotos: list[dict[int, int]] = [{} for _ in range(states)]
-        self._reductions: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
-        for state, symbol, target in tables.shift.tolist():
-            self._shifts[state][symbol] = target
-        for state, symbol, target in tables.goto.tolist():
-            self._gotos[state][symbol] = target
-        for (state, length, origin), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
-            self._reductions[state].append((length, origin, terminals))
+        #: By state, each when the parser first comes to it.
+        self._shifts = OnDemand(_moves(tables, tables.shift))
+        self._gotos = OnDemand(_moves(tables, tables.goto))
+        self._reductions = OnDemand(_reductions(tables))
+        self._certain = OnDemand(
+            lambda state: self._reductions[state][0] if tables.certain[state] else None
+        )
+        self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
-        self._certain = [self._reductions[s][r - a] if r >= 0 else None for s, (a, r) in enumerate(_certain(tables))]
-        self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
         #: The stack before the first terminal.
         self.start = Stack(0, None)
         #: How many stacks are known.
@@ -191,11 +190,22 @@ class Parser:
         return pushed
 
 
-def _certain(tables: GrammarTables) -> list[tuple[int, int]]:
-    """By state: its first reduction, and the one that it makes whatever comes next, or -1."""
+def _moves(tables: GrammarTables, moves: NDArray[np.int32]) -> Callable[[int], dict[int, int]]:
+    """By state: the next state after each symbol."""
+    starts = np.searchsorted(moves[:, 0], np.arange(len(tables.context) + 1)).tolist()
+    return lambda state: dict(moves[starts[state] : starts[state + 1], 1:].tolist())
+
+
+def _reductions(tables: GrammarTables) -> Callable[[int], list[tuple[int, int, int]]]:
+    """By state: the length and the nonterminal of each reduction, and the terminals before which it is made."""
     starts = np.searchsorted(tables.reduce[:, 0], np.arange(len(tables.context) + 1)).tolist()
-    certain = tables.certain.tolist()
-    return [(first, first if certain[state] else -1) for state, first in enumerate(starts[:-1])]
+
+    def of(state: int) -> list[tuple[int, int, int]]:
+        which = slice(starts[state], starts[state + 1])
+        moves = tables.reduce[which, 1:].tolist()
+        return [(*move, terminals) for move, terminals in zip(moves, sets_of(tables.before[which]), strict=True)]
+
+    return of
 
 
 def _endless() -> BudgetExceededError:

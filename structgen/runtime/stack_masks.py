@@ -50,13 +50,19 @@ class StackMasks:
         self._parses = parses
         self._open_to = open_to
         self._tables: _ParserTables | None = None
-        self._graph = PlaceGraph(places)
+        self._found_graph: PlaceGraph | None = None
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
         self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
         #: How often everything was forgotten.
         self.generation = 0
+
+    @property
+    def _graph(self) -> PlaceGraph:
+        if self._found_graph is None:
+            self._found_graph = PlaceGraph(self._places)
+        return self._found_graph
 
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""

@@ -9,7 +9,8 @@ import numpy as np
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
-from ...runtime.grammar_tables import GrammarTables, Layout, words_of
+from ...runtime.grammar_tables import GrammarTables, Layout
+from ...runtime.words import words_of
 from . import conflicts, lalr, scanner
 from .lalr import Lalr
 from .loading import is_named, load
