@@ -22,6 +22,7 @@ from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
 from .runtime.grammar import GrammarMachine
+from .runtime.grammar_tables import GrammarTables
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
@@ -83,7 +84,7 @@ def compile(
         with paused():
             if index is None:
                 report("automaton", 0, 1)
-                machine, relaxations = _build(definition, vocabulary, meter)
+                machine, relaxations = _build(definition, vocabulary, meter, cache)
                 index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
                 _share(cache, index)
                 report("automaton", 1, 1)
@@ -98,12 +99,14 @@ def compile(
     return index
 
 
-def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tuple[AnyMachine, tuple[str, ...]]:
+def _build(
+    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
+) -> tuple[AnyMachine, tuple[str, ...]]:
     """The machine of a definition, without rows, and what was relaxed."""
     if isinstance(definition, JsonSchema):
         return _build_pushdown(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
-        return _build_grammar(definition, vocabulary, meter), ()
+        return _build_grammar(definition, vocabulary, meter, cache), ()
     if isinstance(definition, Gbnf):
         return _build_gbnf(definition, vocabulary, meter), ()
     from .compiler.stuck import check_never_stuck
@@ -137,11 +140,18 @@ def _build_pushdown(
     return machine, relaxations
 
 
-def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) -> GrammarMachine:
-    from .compiler.grammar.compiler import compile_grammar
+def _build_grammar(
+    definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
+) -> GrammarMachine:
     from .compiler.stuck import check_lexer_never_stuck
+    from .grammar_store import tables_of
 
-    machine = GrammarMachine(compile_grammar(definition, meter), vocabulary)
+    def build() -> GrammarTables:
+        from .compiler.grammar.compiler import compile_grammar
+
+        return compile_grammar(definition, meter)
+
+    machine = GrammarMachine(tables_of(definition.canonical(), cache, build), vocabulary)
     if machine.is_empty():
         raise EmptyLanguageError(
             "the lexer can read no text that the grammar describes",

@@ -229,26 +229,34 @@ class GrammarTables:
         return tables
 
     def _is_sound(self) -> bool:
+        return self._fits_together() and self._points_inside()
+
+    def _fits_together(self) -> bool:
         lexer, parser, words = len(self.table), len(self.context), -(-self.members // 32)
         return bool(
-            lexer and parser and len(self.starts)
-            and len(self.class_of) == 256 and self.table.shape == (lexer, int(self.class_of.max()) + 1)
-            and self.table.max() < lexer and self.ends.shape[1] == 3
-            and _within(self.ends[:, 0], lexer) and _ascending(self.ends[:, 0])
-            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
-            and _within(self.ends[:, 2] + 1, lexer + 1)
-            and len(self.beats) == lexer and len(self.lapses) == lexer
+            lexer and parser and len(self.starts) and len(self.class_of) == 256
+            and self.table.shape == (lexer, int(self.class_of.max()) + 1)
+            and self.ends.shape[1] == self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
+            and len(self.beats) == len(self.lapses) == lexer and len(self.certain) == parser
             and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
-            and len(self.ignored) == words and not np.isin(self.ends[:, 0], self.starts).any()
+            and len(self.ignored) == words
             and all(are_below(sets, self.members) for sets in (self.future, self.before, self.ignored.reshape(1, -1)))
-            and _ascending(self.shift[:, 0]) and _ascending(self.goto[:, 0])
-            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all() and _within(self.context, len(self.starts))
-            and self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
+        )  # fmt: skip
+
+    def _points_inside(self) -> bool:
+        lexer, parser = len(self.table), len(self.context)
+        return bool(
+            self.table.max() < lexer
+            and all(_ascending(each[:, 0]) for each in (self.ends, self.shift, self.goto, self.reduce))
+            and _within(self.ends[:, 0], lexer) and _within(self.ends[:, 2] + 1, lexer + 1)
+            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
+            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all()
+            and not np.isin(self.ends[:, 0], self.starts).any()  # no mask goes round in circles
+            and _within(self.context, len(self.starts))
             and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
             and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
-            and len(self.certain) == parser and _ascending(self.reduce[:, 0])
-            and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
             and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+            and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
         )  # fmt: skip
 
 

@@ -138,10 +138,11 @@ class LexerPlaces:
                 groups.append((number, self._row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
+        together = below_state.astype(np.int64) * len(self._watches) + below_watch
         for key, where in _by_value(together, below):
-            rest, before = self.resumes.add(_ascending(where)), self._watches[key & 0xFFFFFFFF]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key >> 32])
+            below_of, number = divmod(key, len(self._watches))
+            rest, before = self.resumes.add(_ascending(where)), self._watches[number]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[below_of])
         return Settled(tuple(groups), tuple(ends))
 
     def future(self, state: int, watched: Watched) -> int:
@@ -298,6 +299,8 @@ def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int
     """Things that have the same value, value by value."""
     if not len(values):
         return []
+    if int(values.max()) < 1 << 16:
+        values = values.astype(np.uint16)  # which are sorted digit by digit
     order = np.argsort(values, kind="stable")
     values, things = values[order], things[order]
     cuts = np.flatnonzero(values[1:] != values[:-1]) + 1

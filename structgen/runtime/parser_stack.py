@@ -151,6 +151,9 @@ class Parser:
                 while (certain := self._certain[after.state]) is not None:
                     after = self._reduce(after, certain[0], certain[1])
                     looked = min(looked, after.depth - 1)
+                    seen += 1
+                    if seen > _MOST_REDUCTIONS:
+                        raise _endless()
                 found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
