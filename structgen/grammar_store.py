@@ -1,8 +1,8 @@
 """The tables of grammars, kept by content: they depend on the grammar alone, and Lark's loader takes its time.
 
-So the same grammar for another vocabulary, or one whose index was evicted, is not loaded again: its tables are in a small memory
-of the process, and in the `Cache` in the file format of `structgen.runtime.container`. Only what was compiled is kept; what is
-refused is looked at anew.
+So the same grammar for another vocabulary, or one whose index was evicted, is not loaded again: its tables are in a
+small memory of the process, and in the `Cache`, in the file format of `structgen.runtime.container`. Only what was
+compiled is kept; what is refused is looked at anew.
 """
 
 from __future__ import annotations

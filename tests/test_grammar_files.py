@@ -1,4 +1,4 @@
-"""Files of grammars: places are used as they are stored, what is damaged is refused or harmless, tables are kept by content."""
+"""Files of grammars: stored places are used as they are, damage is refused or harmless, tables are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import structgen as sg
 from structgen import grammar_store
-from structgen.compiler.grammar import compiler
+from structgen.compiler.grammar import compiler, loading
 from structgen.runtime.container import pack, unpack
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.lexer_places import LexerPlaces
@@ -30,7 +30,7 @@ _NEWLINE: /\r?\n[\t ]*/
 
 LINES = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=12)
 
-#: With what is watched, with and without something that is ignored everywhere, with columns, with conflicts that are kept.
+#: What is watched; something, or nothing, that is ignored everywhere; columns; conflicts that are kept.
 DEFINITIONS = {
     "undecided": sg.Grammar(GRAMMARS["undecided"][0], lexer="basic"),
     "contextual": sg.Grammar(GRAMMARS["statements"][0]),
@@ -121,16 +121,18 @@ def damaged(section: NDArray[Any], random: Random) -> NDArray[Any]:
         flat = found.reshape(-1)
         for _ in range(random.choice((1, 1, 3))):
             at, top = random.randrange(flat.size), np.iinfo(found.dtype).max
-            value = random.choice((0, 1, top, int(flat.max()), int(flat.max()) + 1, int(flat[at]) + 1, random.randrange(256)))
-            flat[at] = min(value, top)
+            most, here = int(flat.max()), int(flat[at])
+            flat[at] = min(random.choice((0, 1, top, most, most + 1, here + 1, random.randrange(256))), top)
         return found
     if kind < 0.8:
         return found[: random.randrange(len(found) + 1)]
     if kind < 0.9:
-        return np.concatenate([found, found[: random.randrange(len(found) + 1)]])
-    if found.ndim == 2:
-        return found[:, : random.randrange(1, found.shape[1] + 1)]
-    return found.astype(random.choice((np.uint8, np.uint16, np.uint32, np.int32)))
+        found = np.concatenate([found, found[: random.randrange(len(found) + 1)]])
+    elif found.ndim == 2:
+        found = found[:, : random.randrange(1, found.shape[1] + 1)]
+    else:
+        found = found.astype(random.choice((np.uint8, np.uint16, np.uint32, np.int32)))
+    return found
 
 
 def exercise(index: sg.Index, random: Random) -> None:
@@ -195,7 +197,7 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The grammars that Lark loads meanwhile."""
-    found, load = [], compiler.load
+    found, load = [], loading.load
 
     def counting(text: str, *args: Any, **kwargs: Any) -> Any:
         found.append(text)
@@ -249,7 +251,7 @@ def test_tables_that_were_kept_are_the_same(name: str, tmp_path: Path) -> None:
 
 def test_files_that_are_imported_count(tmp_path: Path, loaded: list[str]) -> None:
     (tmp_path / "words.lark").write_text('w: "a"')
-    definition = sg.Grammar("%import .words.w\nstart: w", import_paths=(tmp_path,))
+    definition = sg.Grammar("%import .words.w\nstart: w", import_paths=(str(tmp_path),))
     assert sg.compile(definition, VOCABULARY).match(b"a").accepted
     (tmp_path / "words.lark").write_text('w: "b"')
     assert sg.compile(definition, VOCABULARY).match(b"b").accepted
@@ -267,7 +269,8 @@ def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None
         meta, sections = unpack(good)
         broken = [
             good[:-1], good[:-1] + b"\xff", b"", pack({**meta, "definition": "another"}, sections),
-            pack({**meta, "kind": "grammar"}, sections), pack(meta, sections | {"lex_table": sections["lex_table"] + 9}),
+            pack({**meta, "kind": "grammar"}, sections),
+            pack(meta, sections | {"lex_table": sections["lex_table"] + 9}),
         ]  # fmt: skip
         for times, value in enumerate(broken, 2):
             grammar_store.forget()

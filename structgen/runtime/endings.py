@@ -6,8 +6,8 @@ of bytes before which its lexeme ends. Where it can be followed by something tha
 question; such endings are *loose*, and in most grammars all are. Otherwise a lexeme counts as what the parser accepts
 only if some terminal that the parser accepts next, or the end of the text, can follow.
 
-Every index that is opened needs to know whether all its endings are loose, so that is worked out of the arrays as a whole; the
-rest waits until it is needed.
+Every index that is opened needs to know whether all its endings are loose, so that is worked out of the arrays as a
+whole; the rest waits until it is needed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Endings:
         is_final = (watches < 0) | (tables.lapses[watches] == 0)
         # Sorting arrays takes longer than some hundred look-ups.
         kinds: dict[bytes, int] = {}
-        kind = np.array([kinds.setdefault(row.tobytes(), i) for i, row in enumerate(np.packbits(breaks, axis=1))], np.int64)
+        packed = np.packbits(breaks, axis=1)
+        kind = np.array([kinds.setdefault(row.tobytes(), i) for i, row in enumerate(packed)], np.int64)
         codes = (terminal.astype(np.int64) * (len(watches) + 1) + kind[which]) * 2 + is_final[which]
         numbers: dict[int, int] = {}
         self._of_end: list[int] = [numbers.setdefault(code, len(numbers)) for code in codes.tolist()]
@@ -105,7 +106,7 @@ def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.boo
     members = tables.members
     ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
     futures = bits_of(tables.future, members)
-    # By class of bytes and terminal: whether it can begin the terminal in some context, and in all contexts that have it.
+    # By class of bytes and terminal: whether it can begin that in some context, and in all contexts that have it.
     first = np.zeros((tables.table.shape[1], members), np.bool_)
     everywhere = np.ones_like(first)
     for start in tables.starts.tolist():

@@ -44,8 +44,8 @@ class Growing:
 class PlaceGraph:
     """The places of one index, their groups and ends, by number.
 
-    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`, lists those of
-    the pool's rows. Others come behind them as they are needed.
+    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`, lists
+    those of the pool's rows. Others come behind them as they are needed.
     """
 
     def __init__(self, places: LexerPlaces) -> None:
@@ -115,7 +115,7 @@ class PlaceGraph:
         """The number of a set."""
         sets = self._all_sets()
         if terminals not in self._set_of:
-            # All that lexer states can become, at once; a lexeme within which something is watched can become less.
+            # All that lexer states can become, at once; where something is watched, lexemes can become less.
             for each in (*self._places.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)

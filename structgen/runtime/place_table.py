@@ -1,8 +1,8 @@
 """Settled places as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
 
-A *way* is what the end of a lexeme leaves to the next one: a resume list, and what is watched. A place is a way and the lexer state
-that goes on from it. So the ends of a place are pairs of a terminal and a way, and `structgen.runtime.place_graph` begins with
-these columns as they are. ::
+A *way* is what the end of a lexeme leaves to the next one: a resume list, and what is watched. A place is a way and
+the lexer state that goes on from it. So the ends of a place are pairs of a terminal and a way, and
+`structgen.runtime.place_graph` begins with these columns as they are. ::
 
     pl_way     resume list, number of what is watched        in such an order that after the start of a lexeme
     pl_place   way, lexer state; ascending                   only later ways are left
@@ -68,7 +68,8 @@ class PlaceTable:
         """No places."""
         none, pairs, start = np.zeros(0, np.int32), np.zeros((0, 2), np.int32), np.zeros(1, np.int32)
         sets = np.zeros((0, -(-places.members // 32)), np.uint32)
-        return cls(len(places.tables.table), pairs, pairs, start, pairs, start, pairs, sets, np.zeros(2, np.int32), none)
+        states, watch_start = len(places.tables.table), np.zeros(2, np.int32)
+        return cls(states, pairs, pairs, start, pairs, start, pairs, sets, watch_start, none)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -134,7 +135,7 @@ class PlaceTable:
 
 
 def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
-    """The sections of the file format: settled places, the same in whatever order they were settled, rows and resume lists."""
+    """The sections of the file format: places, whatever order they were settled in, rows and resume lists."""
     found = places.all_settled()
     watches = sorted({(), *(key[2] for key in found), *(end.watched for each in found.values() for end in each.ends)})
     watch = {watched: number for number, watched in enumerate(watches)}

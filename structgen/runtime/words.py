@@ -1,4 +1,4 @@
-"""Sets of small numbers in the forms that are used side by side: integers, rows of ``uint32`` words, rows of booleans."""
+"""Sets of small numbers in the forms that are used side by side: integers, rows of ``uint32`` words, of booleans."""
 
 from __future__ import annotations
 
