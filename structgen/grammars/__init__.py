@@ -4,6 +4,7 @@
 ``c``: C11 after preprocessing.
 ``json``: JSON, as RFC 8259 has it.
 ``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.
+``python3``: Python 3.10 and 3.11, for ``start="file_input"`` with Lark's ``PythonIndenter``.
 ``sql``: SQL as SQLite 3.40 reads it.
 """
 

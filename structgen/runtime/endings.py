@@ -109,11 +109,18 @@ def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.boo
     # By class of bytes and terminal: whether it can begin that in some context, and in all contexts that have it.
     first = np.zeros((tables.table.shape[1], members), np.bool_)
     everywhere = np.ones_like(first)
-    for start in tables.starts.tolist():
+    # The same in all but the first context: only what is ignored leaves the parser in its first state.
+    behind, met_behind = np.ones_like(first), np.zeros(members, np.bool_)
+    later = set(tables.context[1:].tolist())
+    for context, start in enumerate(tables.starts.tolist()):
         targets = tables.table[start]
         here = futures[targets] & (targets >= 0)[:, None]
         first |= here
-        everywhere &= here | ~here.any(axis=0)
+        has = here.any(axis=0)
+        everywhere &= here | ~has
+        if context in later:
+            behind &= here | ~has
+            met_behind |= has
     met = first.any(axis=0)
     others = first[:, met & ~ignored]
     meets = ignored[terminal]  # whether it is ignored, and all others can follow
@@ -122,5 +129,7 @@ def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.boo
     ending_in[terminal] = ignored[terminal]
     ending_in[terminal[~meets]] = False
     separators = everywhere[:, ending_in & met].any(axis=1)
-    loose: NDArray[np.bool_] = (breaks & separators).any(axis=1) | meets
+    separators_behind = behind[:, ending_in & met_behind].any(axis=1)
+    after = np.where(ignored[terminal][:, None], separators, separators_behind)
+    loose: NDArray[np.bool_] = (breaks & after).any(axis=1) | meets
     return loose

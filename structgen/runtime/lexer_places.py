@@ -135,7 +135,7 @@ class LexerPlaces:
         groups = []
         for number, members in self._by_future(ids, states, watches):
             if number:
-                groups.append((number, self._row(_ascending(members))))
+                groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
         together = below_state.astype(np.int64) * len(self._watches) + below_watch
@@ -207,13 +207,14 @@ class LexerPlaces:
             return
         places, where = np.unique(np.column_stack([states, watches]), axis=0, return_inverse=True)
         futures = [self.future(s, self._watches[w]) for s, w in places.tolist()]
-        number = {future: i for i, future in enumerate(dict.fromkeys(futures))}
-        numbers = np.array([number[future] for future in futures], np.int32)[where.reshape(-1)]
-        names = list(number)
+        names = list(dict.fromkeys(futures))
+        index = {future: i for i, future in enumerate(names)}
+        numbers = np.array([index[future] for future in futures], np.int32)[where.reshape(-1)]
         for n, members in _by_value(numbers, ids):
             yield names[n], members
 
-    def _row(self, ids: NDArray[np.int32]) -> int:
+    def row(self, ids: NDArray[np.int32]) -> int:
+        """The number of a row of ids, ascending."""
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
         from .. import kernels

@@ -134,6 +134,11 @@ class PushdownMachine:
         return self._start
 
     @property
+    def start_threads(self) -> tuple[Thread, ...]:
+        """The threads of the initial configuration."""
+        return self._start.threads
+
+    @property
     def pool(self) -> RowPool:
         """The rows, each once."""
         return self.rows.pool
@@ -179,7 +184,7 @@ class PushdownMachine:
             if len(threads) == 1 and not self._counts:
                 threads, i = self._follow_one(threads[0], data, i)
             else:
-                threads = self._step(threads, data[i])
+                threads = self.step(threads, data[i])
                 i += 1
         return threads
 
@@ -207,7 +212,7 @@ class PushdownMachine:
                 state = move
                 continue
             if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
-                return self._step(((state, 0, frame),), data[i]), i + 1
+                return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
                 state, frame = (END, None) if frame is None else (frame.state, frame.below)
@@ -217,7 +222,7 @@ class PushdownMachine:
                 state = sequence[-1]
         return ((state, 0, frame),), len(data)
 
-    def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+    def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
         live = self._live
         found: dict[Thread, None] = {}
@@ -310,10 +315,12 @@ class PushdownMachine:
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = any(self._is_complete_thread(*thread) for thread in config.threads)
+            config.accepting = any(map(self.may_end, config.threads))
         return bool(config.accepting)
 
-    def _is_complete_thread(self, state: int, _count: int, frame: Frame | None) -> bool:
+    def may_end(self, thread: Thread) -> bool:
+        """Whether the text is complete where a thread is."""
+        state, _, frame = thread
         while state >= 0 and self._returns[state]:
             if frame is None:
                 return True
@@ -324,17 +331,17 @@ class PushdownMachine:
         """Follow a text byte by byte, as far as it goes."""
         threads = self._start.threads
         for i, byte in enumerate(data):
-            following = self._step(threads, byte)
+            following = self.step(threads, byte)
             if not following:
                 return self._match(i, len(data), threads)
             threads = following
         return self._match(len(data), len(data), threads)
 
     def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = any(self._is_complete_thread(*thread) for thread in threads)
+        can_end = any(map(self.may_end, threads))
         ranges: list[tuple[int, int]] = []
         for byte in range(256):
-            if not self._step(threads, byte):
+            if not self.step(threads, byte):
                 continue
             if ranges and ranges[-1][1] == byte - 1:
                 ranges[-1] = (ranges[-1][0], byte)
@@ -354,8 +361,8 @@ class PushdownMachine:
             known = len(self.rows)
             if config.row is None:
                 numbers: dict[int, None] = {}
-                for state, count, frame in config.threads:
-                    self._settle(state, count, frame, numbers)
+                for thread in config.threads:
+                    numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
                 config.row = (self.is_accepting(config), *sorted(numbers))
             row = self._dense.get(config.row)
             if row is None:
@@ -371,17 +378,22 @@ class PushdownMachine:
             self.on_new_row()
         return row
 
-    def _settle(self, state: int, count: int, frame: Frame | None, numbers: dict[int, None]) -> None:
-        """Collect the rows of a thread: its own, then what is left open, frame by frame."""
-        resume = ROOT
+    def settle(self, thread: Thread, resume: int) -> tuple[list[int], int]:
+        """The rows of a thread entered at a resume list: its own, then what is left open, frame by frame.
+
+        With them comes the resume list of what is left to whatever follows the text.
+        """
+        state, count, frame = thread
+        numbers: list[int] = []
         settled, live = self.rows.settled, self._live
         while state >= 0:
             found = settled.get((resume, state, 0)) if live[state] < 0 else None
             row, resume = found or self.rows.settle(resume, state, count)
-            numbers[row] = None
+            numbers.append(row)
             if resume == NOTHING or frame is None:
                 break
             state, count, frame = frame.state, frame.count, frame.below
+        return numbers, resume
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
         accepting, *numbers = key

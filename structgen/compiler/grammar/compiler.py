@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
-from ...runtime.grammar_tables import GrammarTables, Layout
+from ...grammar_marks import read_marks
+from ...runtime.grammar_tables import GrammarTables
+from ...runtime.layout import Layout
 from ...runtime.words import words_of
 from . import conflicts, lalr, scanner
 from .lalr import Lalr
@@ -128,7 +131,7 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             found += exact or [t for t, terminal in enumerate(grammar.terminals) if is_named(terminal.name, wanted)]
         return found
 
-    lines = []
+    lines: list[int] = []
     for wanted in (indentation.newline, indentation.indent, indentation.dedent):
         there = numbers((wanted,))
         if len(there) != 1:
@@ -139,16 +142,26 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             )
         lines += there
     opening, closing = numbers(indentation.opening), numbers(indentation.closing)
-    return Layout(*lines, frozenset(opening), frozenset(closing), indentation.columns)
+    newline, indent, dedent = lines
+    return Layout(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
-    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
+    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`.
+
+    What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see `structgen.grammar_marks`.
+    """
     indentation = definition.postlex
+    marked = read_marks(definition.text)
+    names = [name for name, _ in definition.definitions]
+    undeclared = [name for name in names if not re.search(rf"%declare[^\n]*\b{name}\b", marked.text)]
+    declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
     rules = load(
-        definition.text, definition.start, meter,
+        marked.text + declares, definition.start, meter,
         source=definition.path or "<grammar>", import_paths=definition.import_paths,
-        declared=(indentation.indent, indentation.dedent) if indentation else (),
+        declared=(
+            *((indentation.indent, indentation.dedent) if indentation else ()), *marked.tokens, *marked.schemas, *names,
+        ),
     )  # fmt: skip
     return compile_rules(
         rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,

@@ -139,7 +139,7 @@ def minimal(matcher: Matcher) -> Matcher:
 def _quotient(matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int64], table: NDArray[np.int64]) -> Matcher:
     """One state for each block of those alive, the start's first."""
     number: dict[int, int] = {}
-    first = []
+    first: list[int] = []
     for state in alive.tolist():  # the start is 0, and so is the first
         if number.setdefault(int(block[state]), len(number)) == len(first):
             first.append(state)
@@ -153,7 +153,7 @@ def _quotient(matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int6
 
 def _useful(matcher: Matcher) -> NDArray[np.bool_]:
     """The states from which a match, or the end of one that is watched, can come."""
-    found = matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends])
+    found: NDArray[np.bool_] = matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends])
     while True:
         more = found | (found[matcher.table] & (matcher.table >= 0)).any(axis=1)
         if (more == found).all():
