@@ -115,7 +115,7 @@ def test_places_are_added_to_those_that_were_stored(name: str) -> None:
 
 def damaged(section: NDArray[Any], random: Random) -> NDArray[Any]:
     """A section with a few numbers changed, or with rows or columns left out or repeated."""
-    found = section.copy()
+    found: NDArray[Any] = section.copy()
     kind = random.random()
     if kind < 0.7 and found.size:
         flat = found.reshape(-1)
@@ -125,8 +125,8 @@ def damaged(section: NDArray[Any], random: Random) -> NDArray[Any]:
             flat[at] = min(random.choice((0, 1, top, most, most + 1, here + 1, random.randrange(256))), top)
         return found
     if kind < 0.8:
-        return found[: random.randrange(len(found) + 1)]
-    if kind < 0.9:
+        found = found[: random.randrange(len(found) + 1)]
+    elif kind < 0.9:
         found = np.concatenate([found, found[: random.randrange(len(found) + 1)]])
     elif found.ndim == 2:
         found = found[:, : random.randrange(1, found.shape[1] + 1)]
@@ -197,7 +197,8 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The grammars that Lark loads meanwhile."""
-    found, load = [], loading.load
+    found: list[str] = []
+    load = loading.load
 
     def counting(text: str, *args: Any, **kwargs: Any) -> Any:
         found.append(text)

@@ -110,7 +110,8 @@ class LexerPlaces:
 
     @cached_property
     def _beats(self) -> list[int]:
-        return self.tables.beats.tolist()
+        found: list[int] = self.tables.beats.tolist()
+        return found
 
     def settle(self, resume: int, state: int, watched: Watched) -> Settled:
         """What a lexer state settles when entered at the nodes of a resume list."""

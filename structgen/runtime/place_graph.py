@@ -18,7 +18,7 @@ class Growing:
 
     def __init__(self, values: NDArray[np.int32]) -> None:
         room = np.zeros((64, *values.shape[1:]), np.int32)
-        self._data = np.concatenate([values, room]).astype(np.int32)
+        self._data: NDArray[np.int32] = np.concatenate([values, room]).astype(np.int32)
         self._n = len(values)
 
     def __len__(self) -> int:
@@ -168,9 +168,9 @@ def _sets(words: NDArray[np.uint32], places: LexerPlaces) -> tuple[NDArray[np.ui
         loose = np.array(tables.endings.loose, np.bool_)
         found[::2] = _terminals(tables, endings & loose)
         found[1::2] = _terminals(tables, endings & ~loose)
-    columns = bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1)
-    flags = found[1::2].any(axis=1) | columns[::2] << 1 | columns[1::2] << 2
-    return found, flags.astype(np.uint8)
+    columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
+    flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
+    return found, np.packbits(flags, axis=0, bitorder="little")[0]
 
 
 def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:

@@ -179,7 +179,7 @@ def _ways(
         for each in left:
             above[each] += 1
     ready = sorted(way for way, count in above.items() if not count)
-    order = {}
+    order: dict[tuple[int, Watched], int] = {}
     for way in ready:  # grows as it goes
         order[way] = len(order)
         for each in sorted(after[way]):
@@ -191,7 +191,7 @@ def _ways(
 
 
 def from_sections(
-    tables: GrammarTables, vocabulary: Vocabulary, sections: Mapping[str, NDArray[Any]], where: str
+    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], where: str
 ) -> LexerPlaces:
     """Read `to_sections`, after a check of every index. Raises `FormatError`."""
     resumes = ResumeLists.from_sections(sections, vocabulary, where)
