@@ -18,6 +18,7 @@ from structgen.compiler.grammar import compiler, loading
 from structgen.runtime.container import pack, unpack
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.lexer_places import LexerPlaces
+from structgen.runtime.rows import RowPool
 
 BLOCKS = r"""
 start: (_NEWLINE | statement)*
@@ -108,6 +109,22 @@ def test_places_are_added_to_those_that_were_stored(name: str) -> None:
     again = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
     assert again.machine.known_rows == index.machine.known_rows == eager.machine.known_rows
     assert again.to_bytes() == index.to_bytes()
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_pools_lists_one_after_another(stored: bool) -> None:
+    pool, random = RowPool(300_000), Random(0)
+    rows = [sorted(random.sample(range(300_000), k)) for k in (3, 1, 40, 2, 9)] + [[299_999], [0], [65_535, 131_070]]
+    numbers = [pool.add_ids(np.array(ids, np.uint32)) for ids in rows]
+    dense = pool.add_dense(np.full(pool.words, 0x0F0F0F0F, np.uint32))
+    if stored:
+        pool = RowPool.from_sections(300_000, pool.to_sections(), "pool")
+    starts, ids, is_list = pool.lists()
+    assert ids.dtype == starts.dtype == np.int32
+    assert not is_list[dense]
+    for number, expected in zip(numbers, rows, strict=True):
+        assert is_list[number]
+        assert ids[starts[number] : starts[number + 1]].tolist() == expected
 
 
 # -- damage ------------------------------------------------------------------------------------------------------

@@ -27,57 +27,55 @@ if TYPE_CHECKING:
 
 
 class Endings:
-    """The endings of a lexer's lexemes.
-
-    Attributes
-    ----------
-    terminal, is_final, loose:
-        By ending: the terminal, whether the text may end there, and whether its lexeme can be followed by one that is
-        ignored, and that by anything.
-    """
+    """The endings of a lexer's lexemes: of those ends that have the same terminal and classes, one."""
 
     def __init__(self, tables: GrammarTables) -> None:
         self._tables = tables
-        _, terminal, watch = tables.ends.T
-        is_watch = np.zeros(len(tables.table) + 1, np.bool_)
-        is_watch[watch + 1] = True
-        watches = np.flatnonzero(is_watch) - 1
-        which = (np.cumsum(is_watch) - 1)[watch + 1]
-        targets = tables.table[watches]
-        breaks = (targets < 0) | (tables.beats[targets] == 0) | (watches < 0)[:, None]
-        is_final = (watches < 0) | (tables.lapses[watches] == 0)
-        # Sorting arrays takes longer than some hundred look-ups.
-        kinds: dict[bytes, int] = {}
-        packed = np.packbits(breaks, axis=1)
-        kind = np.array([kinds.setdefault(row.tobytes(), i) for i, row in enumerate(packed)], np.int64)
-        codes = (terminal.astype(np.int64) * (len(watches) + 1) + kind[which]) * 2 + is_final[which]
-        numbers: dict[int, int] = {}
-        self._of_end: list[int] = [numbers.setdefault(code, len(numbers)) for code in codes.tolist()]
-        first = np.zeros(len(numbers), np.int64)
-        first[self._of_end[::-1]] = np.arange(len(codes))[::-1]
-        self._breaks: NDArray[np.bool_] = breaks[which[first]]
-        self.terminal: list[int] = terminal[first].tolist()
-        self.is_final: list[bool] = is_final[which[first]].tolist()
-        self.loose: list[bool] = _loose(tables, terminal[first], self._breaks).tolist()
-
-    def __len__(self) -> int:
-        return len(self.terminal)
+        _, self._terminal, watch = tables.ends.T
+        targets = tables.table[watch]
+        self._breaks: NDArray[np.bool_] = (targets < 0) | (tables.beats[targets] == 0) | (watch < 0)[:, None]
+        self._is_final = (watch < 0) | (tables.lapses[watch] == 0)
+        self._loose = _loose(tables, self._terminal, self._breaks)
+        #: Whether all endings are loose.
+        self.is_loose = bool(self._loose.all())
 
     @cached_property
-    def is_loose(self) -> bool:
-        """Whether all endings are loose."""
-        return all(self.loose)
+    def _numbers(self) -> tuple[list[int], list[int]]:
+        """By end: the number of its ending; by ending: its first end."""
+        found: dict[tuple[int, bool, bytes], int] = {}
+        packed = np.packbits(self._breaks, axis=1)
+        ends = zip(self._terminal.tolist(), self._is_final.tolist(), map(bytes, packed), strict=True)
+        of_end = [found.setdefault(each, len(found)) for each in ends]
+        return of_end, [of_end.index(number) for number in range(len(found))]
+
+    def __len__(self) -> int:
+        return len(self._numbers[1])
+
+    @cached_property
+    def terminal(self) -> list[int]:
+        """By ending: the terminal."""
+        return [int(self._terminal[end]) for end in self._numbers[1]]
+
+    @cached_property
+    def is_final(self) -> list[bool]:
+        """By ending: whether the text may end there."""
+        return [bool(self._is_final[end]) for end in self._numbers[1]]
+
+    @cached_property
+    def loose(self) -> list[bool]:
+        """By ending: whether its lexeme can be followed by one that is ignored, and that by anything."""
+        return [bool(self._loose[end]) for end in self._numbers[1]]
 
     @cached_property
     def breaks(self) -> list[int]:
         """By ending: the classes of bytes before which it ends, a bit each."""
-        return sets_of(from_bits(self._breaks))
+        return sets_of(from_bits(self._breaks[self._numbers[1]]))
 
     @cached_property
     def here(self) -> list[int]:
         """By lexer state: the endings at which a lexeme can end there, as sets."""
         found = [0] * len(self._tables.table)
-        for state, ending in zip(self._tables.ends[:, 0].tolist(), self._of_end, strict=True):
+        for state, ending in zip(self._tables.ends[:, 0].tolist(), self._numbers[0], strict=True):
             found[state] |= 1 << ending
         return found
 
@@ -99,7 +97,7 @@ class Endings:
 
 
 def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By ending: whether something that is ignored can follow, and everything can follow that.
+    """By end: whether something that is ignored can follow, and everything can follow that.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """

@@ -18,7 +18,7 @@ class Growing:
 
     def __init__(self, values: NDArray[np.int32]) -> None:
         room = np.zeros((64, *values.shape[1:]), np.int32)
-        self._data: NDArray[np.int32] = np.concatenate([values, room]).astype(np.int32)
+        self._data: NDArray[np.int32] = np.concatenate([values, room], dtype=np.int32)
         self._n = len(values)
 
     def __len__(self) -> int:

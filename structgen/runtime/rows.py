@@ -254,13 +254,15 @@ class RowPool:
         else:
             base, starts, gaps = self._base, self._start, self._gaps
         starts = starts.astype(np.int64)
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(gaps, dtype=np.int64)])
-        ids = sums[1:] - np.repeat(sums[starts[:-1]], np.diff(starts))
+        ids = np.cumsum(gaps, dtype=np.uint32)  # over all rows; what overflows is taken away again
+        if len(ids):
+            before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
+            ids -= np.repeat(before, np.diff(starts))
         is_id = gaps != _LONG_GAP
         if not is_id.all():
             starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
             ids = ids[is_id]
-        return starts.astype(np.int32), ids.astype(np.int32), base == 0
+        return starts.astype(np.int32), ids.view(np.int32), base == 0
 
     def fresh(self, row: int) -> NDArray[np.int32]:
         """A row as a new array of the caller's own."""
