@@ -169,7 +169,9 @@ class Parser:
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
         here: Stack | None = stack
         for _ in range(length):
-            here = here and here.below
+            if here is None:
+                break
+            here = here.below
         target = None if here is None else self._gotos[here.state].get(origin)
         if here is None or target is None:
             raise FormatError("the parser's tables contradict themselves")
