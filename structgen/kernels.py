@@ -1404,13 +1404,13 @@ def or_ids(row, ids):
 
 
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, ending, beats, resume, state,
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, resume, state,
                watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
-    class_of, table, ending, beats:
+    class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
@@ -1461,21 +1461,17 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     end_watch[n] = w
                 n += 1
             if i + 1 < skip[i]:
-                if ending[s]:
-                    # Only where some token goes on with what is not a longer lexeme.
-                    child = i + 1
-                    while child < skip[i]:
-                        longer = table[s, class_of[byte[child]]]
-                        if longer < 0 or not beats[longer] or ending[s] > 1:
-                            break
-                        child = skip[child]
-                    if child < skip[i]:
-                        if m == len(below):
-                            return OVERFLOW, 0
-                        below[m] = i
-                        below_state[m] = s
-                        below_watch[m] = w
-                        m += 1
+                # Only where some token goes on behind a lexeme that ends here.
+                child = i + 1
+                while child < skip[i] and not goes_on[s, class_of[byte[child]]]:
+                    child = skip[child]
+                if child < skip[i]:
+                    if m == len(below):
+                        return OVERFLOW, 0
+                    below[m] = i
+                    below_state[m] = s
+                    below_watch[m] = w
+                    m += 1
                 states[d] = s
                 watched[d] = w
             i += 1

@@ -131,11 +131,11 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
 
 
 def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walk in Python, for places that watch two lexemes, does what the kernel does for those that watch one."""
+    """Walks byte by byte, for places that watch several lexemes, find what the kernel does for those that watch one."""
     vocabulary = small_vocabulary("undecided", 5)
     index = compiled("undecided", "basic", vocabulary)
     expected = [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)]
-    monkeypatch.setattr(lexer_places.LexerPlaces, "_walk", lexer_places.LexerPlaces._walk_slowly)
+    monkeypatch.setattr(lexer_places, "KERNEL_WATCHES", -1)
     index = compiled("undecided", "basic", vocabulary)
     assert [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)] == expected
 

@@ -97,37 +97,47 @@ class Endings:
 
 
 def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By end: whether something that is ignored can follow, and everything can follow that.
+    """By end: whether something that is ignored can follow, and everything can follow that, in each context that may come.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """
-    members = tables.members
+    members, targets = tables.members, tables.table[tables.starts]
     ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
-    futures = bits_of(tables.future, members)
-    # By class of bytes and terminal: whether it can begin that in some context, and in all contexts that have it.
-    first = np.zeros((tables.table.shape[1], members), np.bool_)
-    everywhere = np.ones_like(first)
-    # The same in all but the first context: only what is ignored leaves the parser in its first state.
-    behind, met_behind = np.ones_like(first), np.zeros(members, np.bool_)
-    later = set(tables.context[1:].tolist())
-    for context, start in enumerate(tables.starts.tolist()):
-        targets = tables.table[start]
-        here = futures[targets] & (targets >= 0)[:, None]
-        first |= here
-        has = here.any(axis=0)
-        everywhere &= here | ~has
-        if context in later:
-            behind &= here | ~has
-            met_behind |= has
-    met = first.any(axis=0)
-    others = first[:, met & ~ignored]
-    meets = ignored[terminal]  # whether it is ignored, and all others can follow
-    meets[meets] = (breaks[meets][:, :, None] & others).any(axis=1).all(axis=1)
-    ending_in = np.zeros(members, np.bool_)
-    ending_in[terminal] = ignored[terminal]
-    ending_in[terminal[~meets]] = False
-    separators = everywhere[:, ending_in & met].any(axis=1)
-    separators_behind = behind[:, ending_in & met_behind].any(axis=1)
-    after = np.where(ignored[terminal][:, None], separators, separators_behind)
-    loose: NDArray[np.bool_] = (breaks & after).any(axis=1) | meets
+    # By context, class of bytes and terminal: whether it can begin that. Then eight classes to a byte.
+    first = bits_of(tables.future, members)[targets] & (targets >= 0)[:, :, None]
+    packed, packed_breaks = np.packbits(first, axis=1), np.packbits(breaks, axis=1)
+    needless = ignored | ~first.any(axis=1)
+    meets: dict[bytes, NDArray[np.bool_]] = {}  # by classes: the contexts in which all that is not ignored has one
+    is_met = np.zeros((len(terminal), len(targets)), np.bool_)
+    separates = np.broadcast_to(ignored[:, None], (members, len(targets))).copy()
+    for end in np.flatnonzero(ignored[terminal]).tolist():
+        key = packed_breaks[end].tobytes()
+        if key not in meets:
+            meets[key] = ((packed & packed_breaks[end][:, None]).any(axis=1) | needless).all(axis=1)
+        is_met[end] = meets[key]
+        separates[terminal[end]] &= meets[key]
+    # By context: the classes of bytes that begin what is ignored and can be followed by anything.
+    separators = np.zeros(packed.shape[:2], np.uint8)
+    for each in np.flatnonzero(ignored).tolist():
+        separators |= np.where(separates[each][:, None], packed[:, :, each], 0)
+    distinct = {row.tobytes(): row for row in separators}
+    follows = np.stack([(packed_breaks & row).any(axis=1) for row in distinct.values()], axis=1)
+    number = {key: i for i, key in enumerate(distinct)}
+    follows = follows[:, [number[row.tobytes()] for row in separators]]
+    after = _contexts_after(tables, ignored)[terminal]
+    loose: NDArray[np.bool_] = (follows | is_met | ~after).all(axis=1)
     return loose
+
+
+def _contexts_after(tables: GrammarTables, ignored: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``bool[terminals, contexts]``: those that the lexer can read on in behind a terminal.
+
+    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
+    """
+    found = np.zeros((tables.members, len(tables.starts)), np.bool_)
+    found[tables.shift[:, 1], tables.context[tables.shift[:, 2]]] = True
+    found[ignored] = True
+    later = np.zeros(len(tables.starts), np.bool_)  # no terminal leads back to the parser's first state
+    later[tables.context[1:]] = True
+    found[tables.end + 1 :] = later
+    return found

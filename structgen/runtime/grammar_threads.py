@@ -242,33 +242,39 @@ class Reader:
         """The endings of accepted terminals after which something can follow."""
         endings = self._tables.endings
         accepted, looked = self.parses.accepted(parse)
-        followers: dict[int, int] = {}
         found = 0
+        answers: dict[tuple[int, int, bool], bool] = {}
         for ending, terminal in enumerate(endings.terminal):
             if not accepted >> terminal & 1:
                 continue
             if endings.loose[ending]:
                 found |= 1 << ending
                 continue
-            terminal = self.parses.like(parse, terminal)
-            after, there = self.parses.after(parse, terminal)
-            looked = min(looked, there)
-            if endings.is_final[ending]:
-                is_final = False
-                for each in after:
-                    final, there = self.parses.accepted(each)
-                    looked = min(looked, there)
-                    is_final |= bool(final & self._silent)
-                if is_final:
-                    found |= 1 << ending
-                    continue
-            if endings.breaks[ending] & self._begun:
-                if terminal not in followers:
-                    followers[terminal], there = self._followers(after, lexemes) if lexemes else (-1, looked)
-                    looked = min(looked, there)
-                if endings.breaks[ending] & followers[terminal]:
-                    found |= 1 << ending
+            key = self.parses.like(parse, terminal), endings.breaks[ending], endings.is_final[ending]
+            if key not in answers:
+                answers[key], there = self._can_follow(parse, *key, lexemes)
+                looked = min(looked, there)
+            if answers[key]:
+                found |= 1 << ending
         return Accepted(found, looked)
+
+    def _can_follow(
+        self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int
+    ) -> tuple[bool, int]:
+        """Whether something can follow a terminal that ends before some classes of bytes, and the lowest depth looked at."""
+        after, looked = self.parses.after(parse, terminal)
+        if is_final:
+            for each in after:
+                final, there = self.parses.accepted(each)
+                looked = min(looked, there)
+                if final & self._silent:
+                    return True, looked
+        if not breaks & self._begun:
+            return False, looked
+        if not lexemes:
+            return True, looked
+        classes, there = self._followers(after, lexemes)
+        return bool(breaks & classes), min(looked, there)
 
     def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
         """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at."""

@@ -41,6 +41,10 @@ __all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watch
 Watched: TypeAlias = tuple[int, ...]
 
 
+#: So many watched states the kernel's walk takes at most.
+KERNEL_WATCHES = 1
+
+
 class End(NamedTuple):
     """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
 
@@ -131,7 +135,7 @@ class LexerPlaces:
 
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
         nodes = self.resumes[resume]
-        walk = self._walk_slowly if len(watched) > 1 else self._walk
+        walk = self._walk_apart if len(watched) > KERNEL_WATCHES else self._walk
         ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
         groups = []
         for number, members in self._by_future(ids, states, watches):
@@ -139,11 +143,10 @@ class LexerPlaces:
                 groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        together = below_state.astype(np.int64) * len(self._watches) + below_watch
-        for key, where in _by_value(together, below):
-            below_of, number = divmod(key, len(self._watches))
-            rest, before = self.resumes.add(_ascending(where)), self._watches[number]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[below_of])
+        names = self._watches
+        for key, where in _by_value(below_state.astype(np.int64) * len(names) + below_watch, below):
+            rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(names)])
         return Settled(tuple(groups), tuple(ends))
 
     def future(self, state: int, watched: Watched) -> int:
@@ -206,13 +209,12 @@ class LexerPlaces:
             for number, members in _by_value(set_of[states], ids):
                 yield sets[number], members
             return
-        places, where = np.unique(np.column_stack([states, watches]), axis=0, return_inverse=True)
-        futures = [self.future(s, self._watches[w]) for s, w in places.tolist()]
-        names = list(dict.fromkeys(futures))
-        index = {future: i for i, future in enumerate(names)}
-        numbers = np.array([index[future] for future in futures], np.int32)[where.reshape(-1)]
-        for n, members in _by_value(numbers, ids):
-            yield names[n], members
+        count = len(self._watches)
+        found: dict[int, list[NDArray[np.int32]]] = {}
+        for key, members in _by_value(states.astype(np.int64) * count + watches, ids):
+            found.setdefault(self.future(key // count, self._watches[key % count]), []).append(members)
+        for future, parts in found.items():
+            yield future, np.concatenate(parts)
 
     def row(self, ids: NDArray[np.int32]) -> int:
         """The number of a row of ids, ascending."""
@@ -238,7 +240,7 @@ class LexerPlaces:
                 self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
             n, m = kernels.walk_lexer(
                 trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
-                tables.class_of, tables.table, tables.ending, tables.beats, nodes, state,
+                tables.class_of, tables.table, tables.goes_on, tables.beats, nodes, state,
                 watched[0] if watched else -1,
                 *self._scratch,
             )  # fmt: skip
@@ -253,41 +255,62 @@ class LexerPlaces:
         numbers = [np.where(each < 0, 0, np.searchsorted(seen, each) + 1) for each in (watches, below_watch[:m])]
         return ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1]
 
-    def _walk_slowly(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
-        """The same in Python, whatever is watched: a lexeme within a lexeme within a lexeme, all undecided."""
+    def _walk_apart(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
+        """The same whatever is watched: byte by byte as long as it is several states, which is rarely more than one."""
+        watches: dict[Watched, int] = {(): 0}
+        parts: list[tuple[NDArray[Any], ...]] = []
+        todo = [(nodes, state, watched)]
+        while todo:
+            nodes, state, watched = todo.pop()
+            if len(watched) <= KERNEL_WATCHES:
+                ids, ends, numbers, below, below_state, below_numbers = self._walk(nodes, state, watched)
+                names = np.array([watches.setdefault(watch, len(watches)) for watch in self._watches])
+                numbers = names[numbers] if len(numbers) else np.zeros(len(ids), np.int64)
+                parts.append((ids, ends, numbers, below, below_state, names[below_numbers]))
+                continue
+            part, after = self._step(nodes, state, watched, watches)
+            parts.append(part)
+            todo += ((np.array(there, np.int32), *key) for key, there in after.items())
+        self._watches = list(watches)
+        ids, ends, numbers, below, below_state, below_numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return ids, ends, numbers, below, below_state, below_numbers
+
+    def _goes_on(self, state: int, node: int) -> bool:
+        """Whether some token goes on below a node behind a lexeme that ends there."""
         trie, tables = self.vocabulary.trie, self.tables
-        class_of, table, beats, ending = tables.class_of.tolist(), tables.table, tables.beats, tables.ending
-        ids: list[int] = []
-        ends: list[int] = []
-        end_watch: list[int] = []
+        child, end = node + 1, int(trie.skip[node])
+        while child < end:
+            if tables.goes_on[state, tables.class_of[trie.byte[child]]]:
+                return True
+            child = int(trie.skip[child])
+        return False
+
+    def _step(
+        self, nodes: NDArray[np.int32], state: int, watched: Watched, watches: dict[Watched, int]
+    ) -> tuple[tuple[NDArray[Any], ...], dict[tuple[int, Watched], list[int]]]:
+        """What a walk finds one byte below some nodes, and the nodes there by state and what is watched."""
+        trie, tables = self.vocabulary.trie, self.tables
+        ids: list[tuple[int, int, int]] = []
         below: list[tuple[int, int, int]] = []
-        self._watches = [()]
+        after: dict[tuple[int, Watched], list[int]] = {}
         for root in nodes.tolist():
-            at: dict[int, tuple[int, Watched]] = {int(trie.depth[root]): (state, watched)}
             i, end = root + 1, int(trie.skip[root])
             while i < end:
-                d, c = int(trie.depth[i]), class_of[trie.byte[i]]
-                here, watches = at[d - 1]
-                s = int(table[here, c])
-                after = tuple(w for w in (int(table[w, c]) for w in watches) if w >= 0)
-                if s < 0 or any(beats[w] for w in after):
-                    i = int(trie.skip[i])
-                    continue
-                if after not in self._watches:
-                    self._watches.append(after)
-                for t in range(int(trie.first_token[i]), int(trie.first_token[i + 1])):
-                    ids.append(int(trie.token_ids[t]))
-                    ends.append(s)
-                    end_watch.append(self._watches.index(after))
-                if ending[s] and i + 1 < trie.skip[i]:
-                    below.append((i, s, self._watches.index(after)))
-                at[d] = s, after
-                i += 1
-        columns = np.array(below, np.int32).reshape(-1, 3).T
-        return (
-            np.array(ids, np.int32), np.array(ends, np.int32), np.array(end_watch, np.int32), columns[0], columns[1],
-            columns[2],
-        )  # fmt: skip
+                c, past = int(tables.class_of[trie.byte[i]]), int(trie.skip[i])
+                s = self._rows[state][c]
+                left = tuple(w for w in (self._rows[w][c] for w in watched) if w >= 0)
+                if s >= 0 and not any(self._beats[w] for w in left) and self.future(s, left):
+                    number = watches.setdefault(left, len(watches))
+                    tokens = trie.token_ids[int(trie.first_token[i]) : int(trie.first_token[i + 1])]
+                    ids += ((t, s, number) for t in tokens.tolist())
+                    if i + 1 < past:
+                        after.setdefault((s, left), []).append(i)
+                        if self._goes_on(s, i):
+                            below.append((i, s, number))
+                i = past
+        found = (np.array(rows, np.int32).reshape(-1, 3).T for rows in (ids, below))
+        (a, b, c), (d, e, f) = found
+        return (a, b, c, d, e, f), after
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -302,7 +325,7 @@ def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int
     if not len(values):
         return []
     if int(values.max()) < 1 << 16:
-        values = values.astype(np.uint16)  # which are sorted digit by digit
+        values = values.astype(np.uint16)  # NumPy sorts by digits then, in a tenth of the time
     order = np.argsort(values, kind="stable")
     values, things = values[order], things[order]
     cuts = np.flatnonzero(values[1:] != values[:-1]) + 1

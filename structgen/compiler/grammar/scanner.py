@@ -222,6 +222,18 @@ def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int
     return _Builder(places, words, variants, meter).run(contexts)
 
 
+def _may_stand(
+    table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """By state: whether a match that it watches can be one after all, or is undone however the text goes on."""
+    found = ~lapses | (table < 0).any(axis=1)
+    while True:
+        more = found | (found[table] & ~beats[table] & (table >= 0)).any(axis=1)
+        if (more == found).all():
+            return found
+        found = more
+
+
 class _Builder:
     def __init__(self, places: Positions, words: Embedded, variants: int, meter: Meter) -> None:
         self._places = places
@@ -256,7 +268,10 @@ class _Builder:
                 beats.append(beaten)
         lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
         useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
-        ends = [[(t, -1 if watch in useless else watch) for t, watch in there] for there in ends]
+        kept = _may_stand(np.array(table, np.int32), np.array(beats), np.array(lapses))
+        ends = [
+            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]] for there in ends
+        ]
         future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])
         return Lexer(self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of)
