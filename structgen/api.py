@@ -24,6 +24,7 @@ from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
 from .runtime.embedded import Embedded, by_id
 from .runtime.grammar import GrammarMachine
+from .runtime.grammar_tables import GrammarTables
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
@@ -87,7 +88,7 @@ def compile(
         with paused():
             if index is None:
                 report("automaton", 0, 1)
-                machine, relaxations = _build(definition, vocabulary, meter)
+                machine, relaxations = _build(definition, vocabulary, meter, cache)
                 index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
                 _share(cache, index)
                 report("automaton", 1, 1)
@@ -102,12 +103,14 @@ def compile(
     return index
 
 
-def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tuple[AnyMachine, tuple[str, ...]]:
+def _build(
+    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
+) -> tuple[AnyMachine, tuple[str, ...]]:
     """The machine of a definition, without rows, and what was relaxed."""
     if isinstance(definition, JsonSchema | Gbnf):
         return _build_pushdown(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
-        return _build_grammar(definition, vocabulary, meter)
+        return _build_grammar(definition, vocabulary, meter, cache)
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -154,12 +157,17 @@ def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Progr
 
 
 def _build_grammar(
-    definition: Grammar, vocabulary: Vocabulary, meter: Meter
+    definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
-    from .compiler.grammar.compiler import compile_grammar
     from .compiler.stuck import check_lexer_never_stuck
+    from .grammar_store import tables_of
 
-    tables = compile_grammar(definition, meter)
+    def build() -> GrammarTables:
+        from .compiler.grammar.compiler import compile_grammar
+
+        return compile_grammar(definition, meter)
+
+    tables = tables_of(definition.canonical(), cache, build)
     embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
     machine = GrammarMachine(tables, vocabulary, embedded=embedded)
     if machine.is_empty():

@@ -17,13 +17,16 @@ the same states on top.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError
-from .grammar_tables import SYMBOLS, GrammarTables, sets_of
+from .grammar_tables import SYMBOLS, GrammarTables
+from .on_demand import OnDemand
+from .words import sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
 _MOST_REDUCTIONS = 1_000_000
@@ -93,20 +96,16 @@ class Parser:
     """
 
     def __init__(self, tables: GrammarTables) -> None:
-        states = len(tables.context)
-        self._shifts: list[dict[int, int]] = [{} for _ in range(states)]
-        self._gotos: list[dict[int, int]] = [{} for _ in range(states)]
-        self._reductions: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
-        for state, symbol, target in tables.shift.tolist():
-            self._shifts[state][symbol] = target
-        for state, symbol, target in tables.goto.tolist():
-            self._gotos[state][symbol] = target
-        for (state, length, origin), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
-            self._reductions[state].append((length, origin, terminals))
+        #: By state, each when the parser first comes to it.
+        self._shifts = OnDemand(_moves(tables, tables.shift))
+        self._gotos = OnDemand(_moves(tables, tables.goto))
+        self._reductions = OnDemand(_reductions(tables))
+        self._certain = OnDemand(
+            lambda state: self._reductions[state][0] if tables.certain[state] else None
+        )
+        self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
-        self._certain = [self._reductions[s][r - a] if r >= 0 else None for s, (a, r) in enumerate(_certain(tables))]
-        self._same = _same(tables)
-        self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
+        self._same = OnDemand(_same(tables))
         #: The stack before the first terminal.
         self.start = Stack(0, None)
         #: How many stacks are known.
@@ -156,6 +155,9 @@ class Parser:
                 while (certain := self._certain[after.state]) is not None:
                     after = self._reduce(after, certain[0], certain[1])
                     looked = min(looked, after.depth - 1)
+                    seen += 1
+                    if seen > _MOST_REDUCTIONS:
+                        raise _endless()
                 after, lowest = self._simplest(after)
                 looked = min(looked, lowest)
                 found[after, self._context[target]] = None
@@ -179,7 +181,7 @@ class Parser:
         """
         looked = stack.depth
         for _ in range(_MOST_REDUCTIONS):
-            found = next(filter(None, (_replaced(stack, *each) for each in self._same.get(stack.state, ()))), None)
+            found = next(filter(None, (_replaced(stack, *each) for each in self._same[stack.state])), None)
             if found is None:
                 return stack, looked
             stack, lowest, symbols = found
@@ -199,7 +201,9 @@ class Parser:
     def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
         here: Stack | None = stack
         for _ in range(length):
-            here = here and here.below
+            if here is None:
+                break
+            here = here.below
         target = None if here is None else self._gotos[here.state].get(origin)
         if here is None or target is None:
             raise FormatError("the parser's tables contradict themselves")
@@ -223,18 +227,28 @@ class Parser:
         return pushed
 
 
-def _same(tables: GrammarTables) -> dict[int, list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
-    """By state on top: states from there down, how many are taken away, and the symbols that are read in their place."""
-    symbol_of = {target: symbol for _, symbol, target in (*tables.goto.tolist(), *tables.shift.tolist())}
-    found: dict[int, list[tuple[tuple[int, ...], int, tuple[int, ...]]]] = {}
-    for kept, popped, *rest in tables.same.tolist():
-        read, states = rest[:SYMBOLS], rest[SYMBOLS:]
-        symbols = [symbol for symbol in read if symbol >= 0]
-        if kept:
-            symbols.append(symbol_of.get(states[0], -1))
-        there = tuple(state for state in states if state >= 0)
-        found.setdefault(states[0], []).append((there, kept + popped, tuple(symbols)))
-    return found
+#: What a stack may be replaced by: states from its top down, how many are taken away, what is read in their place.
+_Same: TypeAlias = tuple[tuple[int, ...], int, tuple[int, ...]]
+
+
+def _same(tables: GrammarTables) -> Callable[[int], list[_Same]]:
+    """By state on top: what may be replaced; see `GrammarTables.same`."""
+    tops = tables.same[:, 2 + SYMBOLS]
+    symbol_of = np.full(len(tables.context), -1, np.int32)
+    for moves in (tables.goto, tables.shift):
+        symbol_of[moves[:, 2]] = moves[:, 1]
+
+    def of(state: int) -> list[_Same]:
+        found: list[_Same] = []
+        for kept, popped, *rest in tables.same[tops == state].tolist():
+            read, states = rest[:SYMBOLS], rest[SYMBOLS:]
+            symbols = [symbol for symbol in read if symbol >= 0]
+            if kept:
+                symbols.append(int(symbol_of[state]))
+            found.append((tuple(s for s in states if s >= 0), kept + popped, tuple(symbols)))
+        return found
+
+    return of
 
 
 def _replaced(
@@ -252,11 +266,22 @@ def _replaced(
     return None if left is None else (left, stack.depth - len(states), symbols)
 
 
-def _certain(tables: GrammarTables) -> list[tuple[int, int]]:
-    """By state: its first reduction, and the one that it makes whatever comes next, or -1."""
+def _moves(tables: GrammarTables, moves: NDArray[np.int32]) -> Callable[[int], dict[int, int]]:
+    """By state: the next state after each symbol."""
+    starts = np.searchsorted(moves[:, 0], np.arange(len(tables.context) + 1)).tolist()
+    return lambda state: dict(moves[starts[state] : starts[state + 1], 1:].tolist())
+
+
+def _reductions(tables: GrammarTables) -> Callable[[int], list[tuple[int, int, int]]]:
+    """By state: the length and the nonterminal of each reduction, and the terminals before which it is made."""
     starts = np.searchsorted(tables.reduce[:, 0], np.arange(len(tables.context) + 1)).tolist()
-    certain = tables.certain.tolist()
-    return [(first, first if certain[state] else -1) for state, first in enumerate(starts[:-1])]
+
+    def of(state: int) -> list[tuple[int, int, int]]:
+        which = slice(starts[state], starts[state + 1])
+        moves = tables.reduce[which, 1:].tolist()
+        return [(*move, terminals) for move, terminals in zip(moves, sets_of(tables.before[which]), strict=True)]
+
+    return of
 
 
 def _endless() -> BudgetExceededError:

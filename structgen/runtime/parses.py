@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import FormatError
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import GrammarTables
 from .layout import Layout, Level
 from .parser_stack import Accepted, Parser, Stack
+from .words import set_at
 
 #: Stacks that are remembered; past that the memory starts afresh.
 _MOST_STACKS = 1 << 18
@@ -48,7 +49,7 @@ class Postlex:
     def __init__(self, tables: GrammarTables) -> None:
         self.parser = Parser(tables)
         self._layout = tables.layout
-        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = tables.end
         level = Level() if tables.layout else None
         #: Before the first terminal.

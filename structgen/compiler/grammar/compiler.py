@@ -11,8 +11,9 @@ from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
-from ...runtime.grammar_tables import GrammarTables, words_of
+from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
+from ...runtime.words import words_of
 from . import conflicts, equivalent, lalr, scanner
 from .lalr import Lalr
 from .loading import is_named, load
