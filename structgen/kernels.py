@@ -1751,11 +1751,18 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         masks[k, w] = masks[k + 1, w]
                 n_waiting = m
         for g in range(group_start[p], group_start[p + 1]):
-            answer, n, depth = _allows(
-                shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, groups[g, 0],
-                cells, slots, accepted, n, stamp, c, p_level,
-            )  # fmt: skip
-            looked = min(looked, depth)
+            number = groups[g, 0]
+            answer = 0
+            for w in range(words):
+                if sets[2 * number, w] & (accepted[c, w] & keep[p_level, w] | given[p_level, w]):
+                    answer = 1
+                    break
+            if answer == 0 and tight[number]:
+                answer, n, depth = _allows(
+                    shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, number,
+                    cells, slots, accepted, n, stamp, c, p_level,
+                )  # fmt: skip
+                looked = min(looked, depth)
             if answer == 0:
                 continue
             if answer == -2:
