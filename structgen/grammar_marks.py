@@ -1,7 +1,8 @@
 """What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
 
 ``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
-(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only declared.
+(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only
+declared.
 """
 
 from __future__ import annotations
