@@ -188,6 +188,8 @@ class GrammarMachine:
                     begun = table[self._starts[after.context]][c]
                     if begun >= 0:
                         found[after, begun, watching(watch, watched)] = None
+        if len(found) > 1 and not self._is_deterministic:
+            found = dict.fromkeys(self._parses.thinned(found))
         if len(found) > MAX_THREADS:
             raise BudgetExceededError(
                 "a text could be read in too many ways at once",

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import BudgetExceededError, FormatError
 from .grammar_tables import GrammarTables, sets_of
+from .parser_cover import Cover
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
 _MOST_REDUCTIONS = 1_000_000
@@ -39,8 +40,9 @@ class After(NamedTuple):
     Parameters
     ----------
     stacks:
-        The stacks after it: one; none where it can't come; several where conflicts were kept. With each the context in which the
-        lexer reads on: that of the state which shifted the terminal, before any reduction.
+        The stacks after it: one; none where it can't come; several where conflicts were kept, without those that others
+        cover (`structgen.runtime.parser_cover`). With each the context in which the lexer reads on: that of the state which
+        shifted the terminal, before any reduction.
     looked:
         The depth of the lowest state that was looked at.
     """
@@ -107,6 +109,8 @@ class Parser:
         self.start = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
+        #: Tells stacks that are needed from others; None where there is one at a time.
+        self.cover = None if tables.is_deterministic else Cover(self)
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
@@ -141,37 +145,85 @@ class Parser:
         known = stack.after.get(terminal)
         if known is not None:
             return known
+        found, looked = self._after(stack, terminal)
+        if self.cover is not None and len(found) > 1:
+            found, looked = self.cover.thinned(found), 0
+        answer = stack.after[terminal] = After(tuple(found), looked)
+        return answer
+
+    def _after(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
+        """All stacks after a terminal, with their contexts, and the lowest depth looked at."""
         looked = stack.depth
         found: dict[tuple[Stack, int], None] = {}
-        todo, seen = [stack], 0
-        while todo:
-            here = todo.pop()
+        reached = {stack: None}
+        for here in (todo := [stack]):  # grows as it goes
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                after = self.push(here, target)
-                while (certain := self._certain[after.state]) is not None:
-                    after = self._reduce(after, certain[0], certain[1])
-                    looked = min(looked, after.depth - 1)
+                after, there = self._shift(here, target)
+                looked = min(looked, there)
                 found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
-                    todo.append(reduced)
-            seen += 1
-            if seen > _MOST_REDUCTIONS:
+                    if reduced not in reached:
+                        reached[reduced] = None
+                        todo.append(reduced)
+            if len(todo) > _MOST_REDUCTIONS:
                 raise _endless()
-        answer = stack.after[terminal] = After(tuple(found), looked)
-        return answer
+        return list(found), looked
 
-    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
+    def _shift(self, stack: Stack, target: int) -> tuple[Stack, int]:
+        """The stack after a shift and the reductions that are certain then, and the lowest depth looked at."""
+        after, looked = self.push(stack, target), stack.depth
+        while (certain := self._certain[after.state]) is not None:
+            after = self._reduce(after, certain[0], certain[1])
+            looked = min(looked, after.depth - 1)
+        return after, looked
+
+    # -- what stacks are compared by -------------------------------------------------------------------------
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self._shifts)
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """The states that one symbol leads from, and to."""
+        for moves in (self._shifts, self._gotos):
+            for state, there in enumerate(moves):
+                yield from ((state, target) for target in there.values())
+
+    def complete(self, state: int) -> Iterator[tuple[int, int]]:
+        """The rules that a state reduces, as length and nonterminal."""
+        return ((length, origin) for length, origin, _ in self._reductions[state])
+
+    def reduced(self, stack: Stack) -> list[Stack]:
+        """The stacks that one reduction leads to, whatever comes next."""
+        return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]
+
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int]]]:
+        """For each terminal that is shifted at once the stack after it, and the context."""
+        for terminal, target in self._shifts[stack.state].items():
+            yield terminal, (self._shift(stack, target)[0], self._context[target])
+
+    def every(self, stack: Stack, terminal: int) -> list[tuple[Stack, int]]:
+        """All stacks after a terminal, with their contexts, also those that others cover."""
+        return self._after(stack, terminal)[0]
+
+    def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:
+        """The stack with a nonterminal in place of the uppermost states; None where it cannot be there."""
         here: Stack | None = stack
         for _ in range(length):
             here = here and here.below
         target = None if here is None else self._gotos[here.state].get(origin)
-        if here is None or target is None:
+        return None if here is None or target is None else self.push(here, target)
+
+    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
+        reduced = self.replaced(stack, length, origin)
+        if reduced is None:
             raise FormatError("the parser's tables contradict themselves")
-        return self.push(here, target)
+        return reduced
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
@@ -181,6 +233,8 @@ class Parser:
             todo += stack.above.values()
             stack.above, stack.after, stack.parses, stack.accepted = {}, {}, {}, None
         self.stacks = 1
+        if self.cover is not None:
+            self.cover.forget()
 
     def push(self, stack: Stack, state: int) -> Stack:
         """A state on top of a stack; the same object for the same."""

@@ -1,0 +1,179 @@
+"""Which of several stacks are needed: a stack is left out where another one takes every text that it takes.
+
+Where a grammar is ambiguous and all actions are followed, stacks would soon be without number: after ``1+1+1+1`` with
+``e: e "+" e`` there is one for each way to put brackets. What the ways lead to is the same, though. A stack A *covers* B if
+
+1. it is B, or
+2. both have the same state q on top, and for every rule that q is in the middle of, after k symbols: with k states popped
+   and the rule's nonterminal pushed, A covers B. Above q both do the same until such a rule is reduced. Or
+3. a reduction of A leads to a stack that is B, or covers B by 2 (the lookaheads of the reduction hold all that can come then, as none
+   was taken from them in a conflict), or
+4. A covers B after each of B's reductions, and for each terminal that B shifts, some stack that A comes to with it covers that
+   of B.
+
+Pairs may rest on each other: 2 and 4 are about what is left after a move of B, so this is induction on how many
+moves of B it takes to accept a text. Whether stacks cover each other cannot be decided in general (it would decide inclusion of
+context-free languages); where the rules don't find it, both are kept, which is right as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from .parser_stack import Parser, Stack
+
+#: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond that
+#: the answer is no.
+_MOST_PAIRS = 24
+_MOST_SHIFTS = 2
+
+#: Stacks that reductions lead to, looked through for one that covers another.
+_MOST_REDUCED = 8
+
+#: Pairs that are looked at for one set of stacks.
+_MOST_IN_SET = 400
+
+#: Answers that are remembered; past that the memory starts afresh.
+_MOST_KNOWN = 1 << 16
+
+_Key = TypeVar("_Key")
+
+
+class Cover:
+    """Compares stacks of a parser with conflicts."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+        self._middle = _middle(parser)
+        self._known: dict[tuple[Stack, Stack], bool] = {}
+        self._assumed: dict[tuple[Stack, Stack], None] = {}
+        self._left = self._left_in_set = _MOST_IN_SET
+
+    def forget(self) -> None:
+        """Forget what was found, and with it the stacks."""
+        self._known.clear()
+
+    def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> list[tuple[Stack, _Key]]:
+        """The stacks without those that another one with the same key covers; of two that cover each other the lower one stays."""
+        kept: list[tuple[Stack, _Key]] = []
+        self._left_in_set = _MOST_IN_SET
+        for stack, key in sorted(stacks, key=lambda each: each[0].depth):
+            if not any(other == key and self.covers(by, stack) for by, other in kept):
+                kept = [each for each in kept if each[1] != key or not self.covers(stack, each[0])]
+                kept.append((stack, key))
+        return kept
+
+    def covers(self, a: Stack, b: Stack) -> bool:
+        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told."""
+        if a is b:
+            return True
+        known = self._known.get((a, b))
+        if known is None:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            if self._left_in_set <= 0:
+                return False
+            self._left = before = min(_MOST_PAIRS, self._left_in_set)
+            known = self._holds(a, b, _MOST_SHIFTS)
+            if known:
+                self._known.update(dict.fromkeys(self._assumed, True))
+            self._assumed.clear()
+            self._left_in_set -= before - self._left
+            self._known[a, b] = known
+        return known
+
+    def _holds(self, a: Stack, b: Stack, shifts: int) -> bool:
+        """Whether a pair holds if those that are assumed do. It is one of them from then on, with what it rests on."""
+        pair = a, b
+        if a is b or pair in self._assumed:
+            return True
+        known = self._known.get(pair)
+        if known is not None:
+            return known
+        self._left -= 1
+        if self._left < 0 or self._parser.accepted(b).terminals & ~self._parser.accepted(a).terminals:
+            return False
+        before = len(self._assumed)
+        self._assumed[pair] = None
+        if self._by_reducing(a, b, shifts) or self._by_moves(a, b, shifts):
+            return True
+        self._withdraw(before)
+        return False
+
+    def _withdraw(self, before: int) -> None:
+        while len(self._assumed) > before:
+            self._assumed.popitem()
+
+    def _by_reducing(self, a: Stack, b: Stack, shifts: int) -> bool:
+        """Rules 2 and 3."""
+        reduced = {a: None}
+        for here in (queue := [a]):
+            if here is b:
+                return True
+            before = len(self._assumed)
+            if here.state == b.state:
+                if self._below(here, b, shifts):
+                    return True
+                self._withdraw(before)
+            for after in self._parser.reduced(here):
+                if after not in reduced and len(reduced) < _MOST_REDUCED:
+                    reduced[after] = None
+                    queue.append(after)
+        return False
+
+    def _below(self, a: Stack, b: Stack, shifts: int) -> bool:
+        """Rule 2: what comes after each rule that the state on top of both is in the middle of."""
+        for length, origin in self._middle[a.state]:
+            after_b = self._parser.replaced(b, length, origin)
+            if after_b is None:
+                continue
+            after_a = self._parser.replaced(a, length, origin)
+            if after_a is None or not self._holds(after_a, after_b, shifts):
+                return False
+        return True
+
+    def _by_moves(self, a: Stack, b: Stack, shifts: int) -> bool:
+        """Rule 4."""
+        parser = self._parser
+        if not all(self._holds(a, after, shifts) for after in parser.reduced(b)):
+            return False
+        for terminal, (after_b, context) in parser.shifted(b):
+            if self._left < 0:
+                return False
+            candidates = [after for after, there in parser.every(a, terminal) if there == context]
+            if after_b not in candidates and not self._some_holds(candidates, after_b, shifts - 1):
+                return False
+        return True
+
+    def _some_holds(self, candidates: list[Stack], b: Stack, shifts: int) -> bool:
+        for a in sorted(candidates, key=lambda a: a.state != b.state) if shifts >= 0 else ():
+            before = len(self._assumed)
+            if self._holds(a, b, shifts):
+                return True
+            self._withdraw(before)
+        return False
+
+
+def _middle(parser: Parser) -> list[list[tuple[int, int]]]:
+    """By state: the rules that it is in the middle of, or at the end of, as the symbols read and the nonterminal.
+
+    A state is entered by one symbol only, so a rule's places are found backwards from where it is reduced.
+    """
+    found: list[dict[tuple[int, int], None]] = [{} for _ in range(parser.states)]
+    into: list[list[int]] = [[] for _ in range(parser.states)]
+    for state, target in parser.edges():
+        into[target].append(state)
+    todo: list[tuple[int, int, int]] = [
+        (state, length, origin) for state in range(parser.states) for length, origin in parser.complete(state) if length
+    ]
+    while todo:
+        state, length, origin = todo.pop()
+        if (length, origin) not in found[state]:
+            found[state][length, origin] = None
+            if length > 1:
+                todo += ((before, length - 1, origin) for before in into[state])
+    return [list(there) for there in found]
+
+
