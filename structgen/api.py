@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 from . import __version__
 from .budget import Budget, Meter
 from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex, as_definition
-from .errors import DefinitionError, EmptyLanguageError, FormatError, VocabularyMismatchError
+from .errors import DefinitionError, EmptyLanguageError, FormatError, GrammarWarning, VocabularyMismatchError
 from .garbage import paused
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
@@ -30,6 +31,10 @@ from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+
+
+#: Warnings for one grammar.
+_MOST_NOTES = 5
 
 
 def compile(
@@ -71,6 +76,11 @@ def compile(
         A definition that needs more than ``budget``.
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
+
+    Warns
+    -----
+    GrammarWarning
+        Of conflicts that were shifted and of matches that are not the longest; not where the index comes from the cache.
     """
     definition = as_definition(definition)
     report = progress or silent
@@ -139,13 +149,16 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
     from .compiler.grammar.compiler import compile_grammar
     from .compiler.stuck import check_lexer_never_stuck
 
-    machine = GrammarMachine(compile_grammar(definition, meter), vocabulary)
+    notes: list[str] = []
+    machine = GrammarMachine(compile_grammar(definition, meter, notes), vocabulary)
     if machine.is_empty():
         raise EmptyLanguageError(
             "the lexer can read no text that the grammar describes",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine)
+    for note in [*notes[:_MOST_NOTES], *([f"and {len(notes) - _MOST_NOTES} more"] if len(notes) > _MOST_NOTES else [])]:
+        warnings.warn(GrammarWarning(note), stacklevel=4)  # where `compile` was called
     return machine
 
 

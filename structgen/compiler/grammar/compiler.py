@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
+from ...grammars import FOLDER
 from ...runtime.grammar_tables import GrammarTables, Layout, words_of
-from . import conflicts, lalr, scanner
+from . import conflicts, lalr, preferences, scanner
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -23,6 +26,7 @@ def compile_rules(
     strict: bool = False,
     ambiguity: str = "resolve",
     indentation: Indentation | None = None,
+    notes: list[str] | None = None,
 ) -> GrammarTables:
     """The tables of a loaded grammar.
 
@@ -36,6 +40,9 @@ def compile_rules(
         ``"resolve"``: as Lark does; ``"all"``: all actions that compete are followed.
     indentation:
         How line ends become indents and dedents.
+    notes:
+        Takes a sentence for each thing that the author may not expect: conflicts that were shifted, and matches of the lexer that
+        are not the longest.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -61,9 +68,13 @@ def compile_rules(
     always = _ignored(grammar) | (1 << layout.newline if layout else 0)
     contexts = _contexts(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
-    found = scanner.lexer(
-        distinct, scanner.Positions(matchers, meter), scanner.embedded(grammar.terminals, matchers), first, meter
-    )
+    positions = scanner.Positions(matchers, meter)
+    found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers), first, meter)
+    if notes is not None:
+        if ambiguity == "resolve":
+            notes += conflicts.shifted(table)
+        notes += preferences.in_regexes(grammar.terminals, matchers)
+        notes += preferences.among_terminals(grammar.terminals, found, positions)
     start_of = dict(zip(distinct, found.starts, strict=True))
     starts = list(dict.fromkeys(found.starts))
     number = {start: i for i, start in enumerate(starts)}
@@ -120,8 +131,8 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
     return Layout(*lines, frozenset(opening), frozenset(closing), indentation.columns)
 
 
-def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
-    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`."""
+def compile_grammar(definition: Grammar, meter: Meter, notes: list[str] | None = None) -> GrammarTables:
+    """Load a grammar and build its tables; see `compile_rules` for ``notes``. Raises the errors of `load` and `compile_rules`."""
     indentation = definition.postlex
     rules = load(
         definition.text, definition.start, meter,
@@ -130,8 +141,13 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     )  # fmt: skip
     return compile_rules(
         rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,
-        indentation=indentation,
+        indentation=indentation, notes=None if _is_shipped(definition.path) else notes,
     )  # fmt: skip
+
+
+def _is_shipped(path: str) -> bool:
+    """Whether a grammar's file is one of structgen's, whose conflicts are meant."""
+    return bool(path) and Path(path).parent == FOLDER
 
 
 def _certain(table: Lalr) -> list[bool]:
