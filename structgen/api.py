@@ -157,7 +157,9 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine)
-    for note in [*notes[:_MOST_NOTES], *([f"and {len(notes) - _MOST_NOTES} more"] if len(notes) > _MOST_NOTES else [])]:
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"and {len(notes) - _MOST_NOTES} more"]
+    for note in notes:
         warnings.warn(GrammarWarning(note), stacklevel=4)  # where `compile` was called
     return machine
 

@@ -91,7 +91,6 @@ class GrammarMachine:
         self._lapses: list[int] = tables.lapses.tolist()
         self._future = self.places.futures
         self._open: dict[tuple[Parse, int], Accepted] = {}
-        self._walked_rows: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         self._end = 1 << tables.end
         self._starts: list[int] = tables.starts.tolist()  # by context
@@ -103,7 +102,9 @@ class GrammarMachine:
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        self.masks = StackMasks(self.places, self._parses, self._open_to)
+        self.masks = StackMasks(
+            self.places, self._parses, self._open_to, None if tables.is_deterministic else self._walked_row
+        )
         self._lock = threading.RLock()
         self._is_loose = tables.endings.is_loose
         self._is_deterministic = tables.is_deterministic
@@ -260,35 +261,37 @@ class GrammarMachine:
                     found |= classes
         return found, lowest
 
-    def _walked_row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
-        """The row of a thread, whatever the grammar: read-only, without EOS ids."""
+    def _walked_row(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        """The row of a thread, whatever the grammar, without EOS ids; and how many states of its stack decided it."""
         numbers: set[int] = set()
+        depth = looked = parse.stack.depth
         todo = [(ROOT, parse, lexer, watched)]
         seen = set(todo)
         while todo:
             resume, parse, lexer, watched = todo.pop()
             groups, ends = self.places.settle(resume, lexer, watched)
-            is_open = self._open_to(parse).terminals
-            numbers.update([row for wanted, row in groups if wanted & is_open])
-            accepted = self._parses.accepted(parse).terminals
+            if groups:
+                is_open, there = self._open_to(parse)
+                looked = min(looked, there)
+                numbers.update([row for wanted, row in groups if wanted & is_open])
+            if not ends:
+                continue
+            accepted, there = self._parses.accepted(parse)
+            looked = min(looked, there)
             for end in ends:
                 if not accepted >> end.terminal & 1:
                     continue
-                for after in self._parses.after(parse, end.terminal).parses:
+                parses, there = self._parses.after(parse, end.terminal)
+                looked = min(looked, there)
+                for after in parses:
                     place = end.resume, after, self._starts[after.context], end.watched
                     if place not in seen:
                         seen.add(place)
                         todo.append(place)
-        key = tuple(sorted(numbers))
-        row = self._walked_rows.get(key)
-        if row is None:
-            row = np.zeros(self.pool.words, np.int32)
-            for number in key:
-                self.pool.add_to(row, number)
-            row.flags.writeable = False
-            self.masks.note(row.nbytes)
-            self._walked_rows[key] = row
-        return row
+        row = np.zeros(self.pool.words, np.int32)
+        for number in numbers:
+            self.pool.add_to(row, number)
+        return row, depth + 1 - max(looked, 0)
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
@@ -341,13 +344,11 @@ class GrammarMachine:
         with self._lock:
             known = len(self.places)
             accepting = self.is_accepting(config)
-            find = self.masks.row if self._is_deterministic else self._walked_row
-            rows = [find(*thread) for thread in config.threads]
+            rows = [self.masks.row(*thread) for thread in config.threads]
             row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
             if self._generation != self.masks.generation:
                 self._generation = self.masks.generation
                 self._unions.clear()
-                self._walked_rows.clear()
                 for other in list(self._configs.values()):
                     other.dense = None
             config.dense = row

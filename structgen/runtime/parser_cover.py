@@ -19,7 +19,7 @@ context-free languages); where the rules don't find it, both are kept, which is 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from .parser_stack import Parser, Stack
@@ -38,7 +38,15 @@ _MOST_IN_SET = 400
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_KNOWN = 1 << 16
 
+#: An answer that more states of a stack decided is not remembered.
+_MOST_STATES = 64
+
 _Key = TypeVar("_Key")
+
+#: The uppermost states of two stacks.
+_Tops: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+
+_FAR = 1 << 60
 
 
 class Cover:
@@ -47,53 +55,95 @@ class Cover:
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
         self._middle = _middle(parser)
-        self._known: dict[tuple[Stack, Stack], bool] = {}
+        #: By the states on top, and how many of each decided it, the answer by these.
+        self._known: dict[tuple[int, int], dict[tuple[int, int], dict[_Tops, bool]]] = {}
+        self._count = 0
+        self._looked = 0
         self._assumed: dict[tuple[Stack, Stack], None] = {}
         self._left = self._left_in_set = _MOST_IN_SET
 
     def forget(self) -> None:
-        """Forget what was found, and with it the stacks."""
+        """Forget what was found."""
         self._known.clear()
+        self._count = 0
 
-    def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> list[tuple[Stack, _Key]]:
-        """The stacks without those that another one with the same key covers; of two that cover each other the lower one stays."""
+    def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
+        """The stacks without those that another one with the same key covers, and the lowest depth that was looked at.
+
+        Of two that cover each other the lower one stays.
+        """
+        lowest = _FAR
         kept: list[tuple[Stack, _Key]] = []
         self._left_in_set = _MOST_IN_SET
         for stack, key in sorted(stacks, key=lambda each: each[0].depth):
-            if not any(other == key and self.covers(by, stack) for by, other in kept):
-                kept = [each for each in kept if each[1] != key or not self.covers(stack, each[0])]
-                kept.append((stack, key))
-        return kept
+            alike = [by for by, other in kept if other == key]
+            is_covered = False
+            for by in alike:
+                is_covered, looked = self.covers(by, stack)
+                lowest = min(lowest, looked)
+                if is_covered:
+                    break
+            if is_covered:
+                continue
+            for by in alike:
+                is_covered, looked = self.covers(stack, by)
+                lowest = min(lowest, looked)
+                if is_covered:
+                    kept.remove((by, key))
+            kept.append((stack, key))
+        return kept, lowest
 
-    def covers(self, a: Stack, b: Stack) -> bool:
-        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told."""
-        if a is b:
-            return True
-        known = self._known.get((a, b))
-        if known is None:
-            if len(self._known) > _MOST_KNOWN:
-                self._known.clear()
-            if self._left_in_set <= 0:
-                return False
-            self._left = before = min(_MOST_PAIRS, self._left_in_set)
-            known = self._holds(a, b, _MOST_SHIFTS)
-            if known:
-                self._known.update(dict.fromkeys(self._assumed, True))
-            self._assumed.clear()
-            self._left_in_set -= before - self._left
-            self._known[a, b] = known
-        return known
+    def covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
+        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told; the lowest depth that was looked at.
+
+        What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the states above.
+        """
+        known = self._known.setdefault((a.state, b.state), {})
+        for (length_a, length_b), answers in known.items():
+            base = a.under(length_a)
+            if base is not None and base is b.under(length_b):
+                answer = answers.get((a.top(length_a), b.top(length_b)))
+                if answer is not None:
+                    return answer, base.depth + 1
+        if self._left_in_set <= 0:
+            return False, 0
+        self._left = before = min(_MOST_PAIRS, self._left_in_set)
+        self._looked = min(a.depth, b.depth)
+        answer = self._holds(a, b, _MOST_SHIFTS)
+        self._assumed.clear()
+        self._left_in_set -= before - self._left
+        base = self._base(a, b)
+        if base is None:
+            return answer, 0
+        lengths = a.depth - base.depth, b.depth - base.depth
+        if max(lengths) > _MOST_STATES:
+            return answer, base.depth + 1
+        self._count += 1
+        if self._count > _MOST_KNOWN:
+            self.forget()
+            known = {}
+        known.setdefault(lengths, {})[a.top(lengths[0]), b.top(lengths[1])] = answer
+        return answer, base.depth + 1
+
+    def _base(self, a: Stack, b: Stack) -> Stack | None:
+        """The highest stack that both stand on and that was not looked at."""
+        depth = min(a.depth, b.depth, self._looked) - 1
+        here, there = a.under(a.depth - depth), b.under(b.depth - depth)
+        while here is not there and here is not None and there is not None:
+            here, there = here.below, there.below
+        return here if here is there else None
 
     def _holds(self, a: Stack, b: Stack, shifts: int) -> bool:
         """Whether a pair holds if those that are assumed do. It is one of them from then on, with what it rests on."""
         pair = a, b
         if a is b or pair in self._assumed:
             return True
-        known = self._known.get(pair)
-        if known is not None:
-            return known
         self._left -= 1
-        if self._left < 0 or self._parser.accepted(b).terminals & ~self._parser.accepted(a).terminals:
+        if self._left < 0:
+            return False
+        accepted_a, accepted_b = self._parser.accepted(a), self._parser.accepted(b)
+        self._looked = min(self._looked, accepted_a.looked, accepted_b.looked)
+        if accepted_b.terminals & ~accepted_a.terminals:
             return False
         before = len(self._assumed)
         self._assumed[pair] = None
@@ -117,7 +167,7 @@ class Cover:
                 if self._below(here, b, shifts):
                     return True
                 self._withdraw(before)
-            for after in self._parser.reduced(here):
+            for after in self._reduced(here):
                 if after not in reduced and len(reduced) < _MOST_REDUCED:
                     reduced[after] = None
                     queue.append(after)
@@ -128,8 +178,10 @@ class Cover:
         for length, origin in self._middle[a.state]:
             after_b = self._parser.replaced(b, length, origin)
             if after_b is None:
+                self._looked = min(self._looked, b.depth - length)
                 continue
             after_a = self._parser.replaced(a, length, origin)
+            self._looked = min(self._looked, a.depth - length, b.depth - length)
             if after_a is None or not self._holds(after_a, after_b, shifts):
                 return False
         return True
@@ -137,15 +189,22 @@ class Cover:
     def _by_moves(self, a: Stack, b: Stack, shifts: int) -> bool:
         """Rule 4."""
         parser = self._parser
-        if not all(self._holds(a, after, shifts) for after in parser.reduced(b)):
+        if not all(self._holds(a, after, shifts) for after in self._reduced(b)):
             return False
-        for terminal, (after_b, context) in parser.shifted(b):
+        for terminal, (after_b, context), there in parser.shifted(b):
             if self._left < 0:
                 return False
-            candidates = [after for after, there in parser.every(a, terminal) if there == context]
+            every, looked = parser.every(a, terminal)
+            self._looked = min(self._looked, looked, there)
+            candidates = [after for after, at in every if at == context]
             if after_b not in candidates and not self._some_holds(candidates, after_b, shifts - 1):
                 return False
         return True
+
+    def _reduced(self, stack: Stack) -> list[Stack]:
+        found = self._parser.reduced(stack)
+        self._looked = min(self._looked, *(after.depth - 1 for after in found)) if found else self._looked
+        return found
 
     def _some_holds(self, candidates: list[Stack], b: Stack, shifts: int) -> bool:
         for a in sorted(candidates, key=lambda a: a.state != b.state) if shifts >= 0 else ():

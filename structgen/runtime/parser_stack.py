@@ -71,6 +71,15 @@ class Stack:
             yield stack.state
             stack = stack.below
 
+    def under(self, count: int) -> Stack | None:
+        """What is left without the uppermost states; None where there are no more."""
+        stack: Stack | None = self
+        for _ in range(count):
+            if stack is None:
+                break
+            stack = stack.below
+        return stack
+
     def top(self, count: int) -> tuple[int, ...]:
         """The uppermost states, the top first; fewer where there are no more."""
         found = []
@@ -147,7 +156,8 @@ class Parser:
             return known
         found, looked = self._after(stack, terminal)
         if self.cover is not None and len(found) > 1:
-            found, looked = self.cover.thinned(found), 0
+            found, there = self.cover.thinned(found)
+            looked = min(looked, there)
         answer = stack.after[terminal] = After(tuple(found), looked)
         return answer
 
@@ -202,14 +212,15 @@ class Parser:
         """The stacks that one reduction leads to, whatever comes next."""
         return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]
 
-    def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int]]]:
-        """For each terminal that is shifted at once the stack after it, and the context."""
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int], int]]:
+        """For each terminal that is shifted at once the stack after it with its context, and the lowest depth looked at."""
         for terminal, target in self._shifts[stack.state].items():
-            yield terminal, (self._shift(stack, target)[0], self._context[target])
+            after, looked = self._shift(stack, target)
+            yield terminal, (after, self._context[target]), looked
 
-    def every(self, stack: Stack, terminal: int) -> list[tuple[Stack, int]]:
-        """All stacks after a terminal, with their contexts, also those that others cover."""
-        return self._after(stack, terminal)[0]
+    def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
+        """All stacks after a terminal, with their contexts, also those that others cover; and the lowest depth looked at."""
+        return self._after(stack, terminal)
 
     def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:
         """The stack with a nonterminal in place of the uppermost states; None where it cannot be there."""

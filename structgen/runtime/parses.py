@@ -158,7 +158,7 @@ class Postlex:
         cover = self.parser.cover
         assert cover is not None
         keyed = ((parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads)
-        for stack, (context, level, a, b) in cover.thinned(keyed):
+        for stack, (context, level, a, b) in cover.thinned(keyed)[0]:
             yield self._parse(stack, context, level), a, b
 
     def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:

@@ -3,8 +3,8 @@
 Lark takes the first terminal that matches, with the match that `re` prefers. Most of the time that is the longest match
 of any; where it is not, the author may not know. Two things make the difference, and both are found exactly, with a shortest text:
 
-- *alternatives of one regex*: ``/a|ab/`` never takes ``ab``. The automaton of preferred matches runs beside that of all matches,
-  up to a text that only the second one accepts.
+- *alternatives of one regex*: ``/a|ab/`` never takes ``ab``. The automaton of preferred matches runs beside that of all
+  matches, up to a text that only the second one accepts.
 - *terminals of one lexer*: with ``A.2: "ab"`` and ``B: /abc/`` the lexer takes ``A``. A lexer state at which later terminals were cut
   off runs beside their automata, up to a text that one of these matches and none that is still tried does.
 
@@ -93,7 +93,7 @@ def _longer(
     lexer: Lexer, places: Positions, state: int, position: int, terminal: int, left: int
 ) -> tuple[bytes | None, int]:
     """The shortest text behind a state with which a terminal that was cut off matches, and none that is tried; and what is left."""
-    first = [int(b) for b in _first_bytes(lexer)]
+    first = _first_bytes(lexer)
     seen = {(state, position)}
     layer = [(state, position, b"")]
     while layer and left > 0:
@@ -167,7 +167,7 @@ def _representatives(matcher: Matcher, everything: Dfa) -> list[int]:
     found: dict[tuple[int, int], int] = {}
     for byte in _READABLE:
         found.setdefault((int(matcher.class_of[byte]), int(everything.classes[byte])), byte)
-    return sorted(found.values(), key=_READABLE.index)
+    return [byte for byte in _READABLE if byte in found.values()]
 
 
 def _first_bytes(lexer: Lexer) -> list[int]:
@@ -194,4 +194,4 @@ def _shown(text: bytes) -> str:
 
 
 #: All bytes, those that are easy to read first.
-_READABLE = bytes(sorted(range(256), key=lambda b: (not bytes([b]).isalnum(), not 0x20 < b < 0x7F, b)))
+_READABLE = bytes(sorted(range(256), key=lambda b: (not chr(b).isalnum() or b > 0x7F, not 0x20 < b < 0x7F, b)))
