@@ -80,7 +80,8 @@ def compile(
     Warns
     -----
     GrammarWarning
-        Of conflicts that were shifted and of matches that are not the longest; not where the index comes from the cache.
+        Of conflicts that were shifted and of matches that are not the longest; not where the index comes from the
+        cache.
     """
     definition = as_definition(definition)
     report = progress or silent

@@ -1,19 +1,20 @@
 """Which of several stacks are needed: a stack is left out where another one takes every text that it takes.
 
 Where a grammar is ambiguous and all actions are followed, stacks would soon be without number: after ``1+1+1+1`` with
-``e: e "+" e`` there is one for each way to put brackets. What the ways lead to is the same, though. A stack A *covers* B if
+``e: e "+" e`` there is one for each way to put brackets. What the ways lead to is the same, though. A stack A
+*covers* B if
 
 1. it is B, or
-2. both have the same state q on top, and for every rule that q is in the middle of, after k symbols: with k states popped
-   and the rule's nonterminal pushed, A covers B. Above q both do the same until such a rule is reduced. Or
-3. a reduction of A leads to a stack that is B, or covers B by 2 (the lookaheads of the reduction hold all that can come then, as none
+2. both have the same state q on top, and for every rule that q is in the middle of, after k symbols: with k states
+   popped and the rule's nonterminal pushed, A covers B. Above q both do the same until such a rule is reduced. Or
+3. reductions of A lead to a stack that is B, or covers B by 2 (their lookaheads hold all that can come then, as none
    was taken from them in a conflict), or
-4. A covers B after each of B's reductions, and for each terminal that B shifts, some stack that A comes to with it covers that
-   of B.
+4. A covers B after each of B's reductions, and for each terminal that B shifts, some stack that A comes to with it
+   covers that of B.
 
 Pairs may rest on each other: 2 and 4 are about what is left after a move of B, so this is induction on how many
-moves of B it takes to accept a text. Whether stacks cover each other cannot be decided in general (it would decide inclusion of
-context-free languages); where the rules don't find it, both are kept, which is right as well.
+moves of B it takes to accept a text. Whether stacks cover each other cannot be decided in general (it would decide
+inclusion of context-free languages); where the rules don't find it, both are kept, which is right as well.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from .parser_stack import Parser, Stack
 
-#: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond that
-#: the answer is no.
+#: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond
+#: that the answer is no.
 _MOST_PAIRS = 24
 _MOST_SHIFTS = 2
 
@@ -68,7 +69,7 @@ class Cover:
         self._count = 0
 
     def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
-        """The stacks without those that another one with the same key covers, and the lowest depth that was looked at.
+        """The stacks without those that another one with the same key covers, and the lowest depth looked at.
 
         Of two that cover each other the lower one stays.
         """
@@ -94,9 +95,11 @@ class Cover:
         return kept, lowest
 
     def covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
-        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told; the lowest depth that was looked at.
+        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told; the lowest depth that
+        was looked at.
 
-        What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the states above.
+        What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the
+        states above.
         """
         known = self._known.setdefault((a.state, b.state), {})
         for (length_a, length_b), answers in known.items():
@@ -134,7 +137,7 @@ class Cover:
         return here if here is there else None
 
     def _holds(self, a: Stack, b: Stack, shifts: int) -> bool:
-        """Whether a pair holds if those that are assumed do. It is one of them from then on, with what it rests on."""
+        """Whether a pair holds if those that are assumed do. If so it is one of them, with what it rests on."""
         pair = a, b
         if a is b or pair in self._assumed:
             return True
@@ -225,7 +228,8 @@ def _middle(parser: Parser) -> list[list[tuple[int, int]]]:
     for state, target in parser.edges():
         into[target].append(state)
     todo: list[tuple[int, int, int]] = [
-        (state, length, origin) for state in range(parser.states) for length, origin in parser.complete(state) if length
+        (state, length, origin) for state in range(parser.states) for length, origin in parser.complete(state) if
+        length
     ]
     while todo:
         state, length, origin = todo.pop()

@@ -40,9 +40,9 @@ class After(NamedTuple):
     Parameters
     ----------
     stacks:
-        The stacks after it: one; none where it can't come; several where conflicts were kept, without those that others
-        cover (`structgen.runtime.parser_cover`). With each the context in which the lexer reads on: that of the state which
-        shifted the terminal, before any reduction.
+        The stacks after it: one; none where it can't come; several where conflicts were kept, without those that
+        others cover (`structgen.runtime.parser_cover`). With each the context in which the lexer reads on: that of
+        the state which shifted the terminal, before any reduction.
     looked:
         The depth of the lowest state that was looked at.
     """
@@ -213,13 +213,13 @@ class Parser:
         return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]
 
     def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int], int]]:
-        """For each terminal that is shifted at once the stack after it with its context, and the lowest depth looked at."""
+        """By terminal that is shifted at once: the stack after it with its context, the lowest depth looked at."""
         for terminal, target in self._shifts[stack.state].items():
             after, looked = self._shift(stack, target)
             yield terminal, (after, self._context[target]), looked
 
     def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
-        """All stacks after a terminal, with their contexts, also those that others cover; and the lowest depth looked at."""
+        """All stacks after a terminal with their contexts, covered or not; and the lowest depth looked at."""
         return self._after(stack, terminal)
 
     def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:

@@ -41,8 +41,8 @@ def compile_rules(
     indentation:
         How line ends become indents and dedents.
     notes:
-        Takes a sentence for each thing that the author may not expect: conflicts that were shifted, and matches of the lexer that
-        are not the longest.
+        Takes a sentence for each thing that the author may not expect: conflicts that were shifted, and matches of
+        the lexer that are not the longest.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -132,7 +132,7 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
 
 
 def compile_grammar(definition: Grammar, meter: Meter, notes: list[str] | None = None) -> GrammarTables:
-    """Load a grammar and build its tables; see `compile_rules` for ``notes``. Raises the errors of `load` and `compile_rules`."""
+    """Load a grammar and build its tables, as `compile_rules` does. Raises the errors of both."""
     indentation = definition.postlex
     rules = load(
         definition.text, definition.start, meter,

@@ -35,7 +35,7 @@ def check(table: Lalr, *, strict: bool) -> None:
 
 
 def shifted(table: Lalr) -> Iterator[str]:
-    """A sentence for each conflict in which shifting won, but for those in rules that are imported from structgen's own grammars."""
+    """A sentence for each conflict in which shifting won, but for those in rules of structgen's own grammars."""
     imported = tuple(f"{name}__" for name in names())
     found = [
         conflict for conflict in table.conflicts

@@ -1,14 +1,17 @@
 """Where a lexer takes less than it could: matches that depend on an order and not on what is longest.
 
-Lark takes the first terminal that matches, with the match that `re` prefers. Most of the time that is the longest match
-of any; where it is not, the author may not know. Two things make the difference, and both are found exactly, with a shortest text:
+Lark takes the first terminal that matches, with the match that `re` prefers. Most of the time that is the longest
+match of any; where it is not, the author may not know. Two things make the difference, and both are found exactly,
+with a shortest text:
 
-- *alternatives of one regex*: ``/a|ab/`` never takes ``ab``. The automaton of preferred matches runs beside that of all
-  matches, up to a text that only the second one accepts.
-- *terminals of one lexer*: with ``A.2: "ab"`` and ``B: /abc/`` the lexer takes ``A``. A lexer state at which later terminals were cut
-  off runs beside their automata, up to a text that one of these matches and none that is still tried does.
+- *alternatives of one regex*: ``/a|ab/`` never takes ``ab``. The automaton of preferred matches runs beside that of
+  all matches, up to a text that only the second one accepts.
+- *terminals of one lexer*: with ``A.2: "ab"`` and ``B: /abc/`` the lexer takes ``A``. A lexer state at which later
+  terminals were cut off runs beside their automata, up to a text that one of these matches and none that is still
+  tried does.
 
-Lazy repeats say that less is wanted, and look-around that a match depends on what follows it: terminals with these are not looked at.
+Lazy repeats say that less is wanted, and look-around that a match depends on what follows it: terminals with these
+are not looked at.
 """
 
 from __future__ import annotations
@@ -47,8 +50,8 @@ def in_regexes(terminals: tuple[Terminal, ...], matchers: list[Matcher | None]) 
         if text is not None:
             taken = text[: _longest(matcher, text)]
             yield (
-                f"the terminal {terminal.name} matches {_shown(text)}, but takes {_shown(taken)} of it: an alternative that comes"
-                f" earlier in its regex is preferred to a longer one"
+                f"the terminal {terminal.name} matches {_shown(text)}, but takes {_shown(taken)} of it:"
+                f" an alternative that comes earlier in its regex is preferred to a longer one"
             )
 
 
@@ -92,7 +95,7 @@ def _taken(lexer: Lexer, state: int, rest: bytes) -> tuple[int, int]:
 def _longer(
     lexer: Lexer, places: Positions, state: int, position: int, terminal: int, left: int
 ) -> tuple[bytes | None, int]:
-    """The shortest text behind a state with which a terminal that was cut off matches, and none that is tried; and what is left."""
+    """The shortest text with which a terminal that was cut off matches, and none that is tried; and what is left."""
     first = _first_bytes(lexer)
     seen = {(state, position)}
     layer = [(state, position, b"")]
@@ -193,5 +196,10 @@ def _shown(text: bytes) -> str:
     return repr(text.decode("utf-8", "backslashreplace"))
 
 
+def _unreadable(byte: int) -> tuple[bool, bool, bool]:
+    return byte > 0x7F, not chr(byte).isalnum(), not 0x20 < byte < 0x7F
+
+
 #: All bytes, those that are easy to read first.
-_READABLE = bytes(sorted(range(256), key=lambda b: (not chr(b).isalnum() or b > 0x7F, not 0x20 < b < 0x7F, b)))
+_BY_EASE: list[int] = sorted(range(256), key=_unreadable)
+_READABLE = bytes(_BY_EASE)
