@@ -23,6 +23,7 @@ _HOMES = {
     "JsonSchema": "definitions",
     "Grammar": "definitions",
     "Indentation": "definitions",
+    "Gbnf": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -40,6 +41,7 @@ __all__ = [
     "Definition",
     "Error",
     "Fsm",
+    "Gbnf",
     "Grammar",
     "Indentation",
     "Guide",
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
-    from .definitions import Definition, Fsm, Grammar, Indentation, JsonSchema, Regex
+    from .definitions import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex
     from .errors import Error
     from .runtime.guide import Guide
     from .runtime.index import Index

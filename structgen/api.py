@@ -16,12 +16,14 @@ import numpy as np
 
 from . import __version__
 from .budget import Budget, Meter
-from .definitions import Definition, Fsm, Grammar, JsonSchema, Regex, as_definition
+from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, EmptyLanguageError, FormatError, GrammarWarning, VocabularyMismatchError
 from .garbage import paused
+from .grammar_marks import read_marks, special_names, special_token
 from .progress import Progress, silent
 from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
+from .runtime.embedded import Embedded, by_id
 from .runtime.grammar import GrammarMachine
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
@@ -31,6 +33,8 @@ from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+    from .compiler.pushdown import Program
+    from .runtime.grammar_tables import GrammarTables
 
 
 #: Warnings for one grammar.
@@ -111,10 +115,10 @@ def compile(
 
 def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tuple[AnyMachine, tuple[str, ...]]:
     """The machine of a definition, without rows, and what was relaxed."""
-    if isinstance(definition, JsonSchema):
+    if isinstance(definition, JsonSchema | Gbnf):
         return _build_pushdown(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
-        return _build_grammar(definition, vocabulary, meter), ()
+        return _build_grammar(definition, vocabulary, meter)
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -134,24 +138,42 @@ def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tupl
 
 
 def _build_pushdown(
-    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
+    definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    from .compiler.json_schema.compiler import compile_json_schema
     from .compiler.pushdown_tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = compile_json_schema(definition, meter)
+    program, relaxations = _program(definition, meter)
     machine = PushdownMachine(to_tables(program), vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
 
 
-def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) -> GrammarMachine:
+def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Program, tuple[str, ...]]:
+    """The pushdown program of a definition, and what was relaxed."""
+    if isinstance(definition, JsonSchema):
+        from .compiler.json_schema.compiler import compile_json_schema
+
+        return compile_json_schema(definition, meter)
+    if isinstance(definition, Gbnf):
+        from .compiler.gbnf.compiler import compile_gbnf
+
+        return compile_gbnf(definition, meter), ()
+    from .compiler.regex.compiler import regex_program
+
+    return regex_program(definition, meter), ()
+
+
+def _build_grammar(
+    definition: Grammar, vocabulary: Vocabulary, meter: Meter
+) -> tuple[GrammarMachine, tuple[str, ...]]:
     from .compiler.grammar.compiler import compile_grammar
     from .compiler.stuck import check_lexer_never_stuck
 
     notes: list[str] = []
-    machine = GrammarMachine(compile_grammar(definition, meter, notes), vocabulary)
+    tables = compile_grammar(definition, meter, notes)
+    embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
+    machine = GrammarMachine(tables, vocabulary, embedded=embedded)
     if machine.is_empty():
         raise EmptyLanguageError(
             "the lexer can read no text that the grammar describes",
@@ -162,7 +184,29 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
         notes[_MOST_NOTES:] = [f"and {len(notes) - _MOST_NOTES} more"]
     for note in notes:
         warnings.warn(GrammarWarning(note), stacklevel=4)  # where `compile` was called
-    return machine
+    return machine, relaxations
+
+
+def _embedded(
+    definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
+) -> tuple[Embedded, tuple[str, ...]]:
+    """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
+    marked = read_marks(definition.text)
+    number = {name: t for t, name in enumerate(tables.terminals)}
+    inner = {**{name: JsonSchema(text) for name, text in marked.schemas.items()}, **dict(definition.definitions)}
+    machines, relaxed = [], []
+    for name, each in inner.items():
+        if name not in number:
+            raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
+        machine, relaxations = _build_pushdown(each, vocabulary, meter)
+        if machine.is_accepting(machine.start):
+            raise DefinitionError(
+                f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
+            )
+        machines.append((number[name], machine))
+        relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
+    tokens = [[special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number]
+    return Embedded(tuple(machines), by_id(tokens)), tuple(relaxed)
 
 
 # -- the cache -----------------------------------------------------------------------------------------------
@@ -171,7 +215,8 @@ def _build_grammar(definition: Grammar, vocabulary: Vocabulary, meter: Meter) ->
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
     digest = hashlib.blake2b(digest_size=20, person=b"structgen-index")
-    for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__):
+    named = special_names(definition.text, vocabulary) if isinstance(definition, Grammar) else []
+    for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)):
         digest.update(part.encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema` or a `Grammar`.
+"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema`, a `Grammar` or a `Gbnf`.
 
 A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
 lower it. It holds no automata and does no work beyond checking its own fields.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
 from typing import Any, Protocol, TypeGuard, runtime_checkable
@@ -31,7 +31,7 @@ class Definition(Protocol):
 
     @property
     def kind(self) -> str:
-        """``"regex"``, ``"fsm"``, ``"json_schema"`` or ``"grammar"``: which front end lowers it."""
+        """``"regex"``, ``"fsm"``, ``"json_schema"``, ``"grammar"`` or ``"gbnf"``: which front end lowers it."""
         ...
 
     def canonical(self) -> str:
@@ -306,8 +306,13 @@ class Grammar:
         that the rules describe is right, as with Lark's Earley parser.
     postlex:
         An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
+    definitions:
+        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex` or `Gbnf`, or what becomes a `JsonSchema`.
     import_paths:
         Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
+
+    Besides Lark's syntax the text of ``source`` (not what it imports) may hold special tokens, ``<|eom_id|>`` or, by id,
+    ``<[128008]>``, and JSON Schemas, ``%json {...}``.
 
     Raises
     ------
@@ -322,6 +327,7 @@ class Grammar:
     strict: bool = False
     ambiguity: str = "resolve"
     postlex: Any = None
+    definitions: Any = ()
     import_paths: tuple[str, ...] = ()
     text: str = field(init=False)
     path: str = field(init=False)
@@ -336,6 +342,7 @@ class Grammar:
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
+        object.__setattr__(self, "definitions", _named_definitions(self.definitions))
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
         if not isinstance(self.start, str) or not self.start:
@@ -345,7 +352,63 @@ class Grammar:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
         options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
         imported = [[name, digest] for name, digest in imported_files(self.text, self.path, self.import_paths)]
-        return json.dumps(["grammar", options, self.text, imported], separators=(",", ":"))
+        inner = [[name, definition.canonical()] for name, definition in self.definitions]
+        return json.dumps(["grammar", options, self.text, imported, inner], separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Gbnf:
+    """The texts that a grammar in GBNF, the format of llama.cpp, describes.
+
+    Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.
+
+    Parameters
+    ----------
+    source:
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+    start:
+        The rule that a whole text is.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, or a start that is no name. The grammar itself is read when it is compiled.
+    """
+
+    source: InitVar[Any]
+    _: KW_ONLY
+    start: str = "root"
+    text: str = field(init=False)
+
+    kind = "gbnf"
+
+    def __post_init__(self, source: Any) -> None:
+        object.__setattr__(self, "text", read_grammar(source)[0])
+        if not isinstance(self.start, str) or not self.start:
+            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    def canonical(self) -> str:
+        """The kind, the start and the text, as JSON."""
+        return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
+
+
+def _named_definitions(value: Any) -> tuple[tuple[str, Definition], ...]:
+    """Definitions within a grammar, by name. Raises `DefinitionError`."""
+    if not value:
+        return ()
+    if not isinstance(value, Mapping):
+        raise DefinitionError(f"definitions is a {type(value).__name__}", remedy="Use a dict, from names of terminals.")
+    found = []
+    for name, inner in sorted(value.items()):
+        if not isinstance(name, str) or not re.fullmatch("_*[A-Z][_A-Z0-9]*", name):
+            raise DefinitionError(f"{name!r} is no name of a terminal", remedy="Use capital letters, as in PERSON.")
+        definition = as_definition(inner)
+        if not isinstance(definition, JsonSchema | Regex | Gbnf):
+            raise DefinitionError(
+                f"a {type(definition).__name__} cannot stand in a grammar", where=name, remedy="%import other grammars."
+            )
+        found.append((name, definition))
+    return tuple(found)
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:

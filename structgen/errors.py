@@ -98,4 +98,4 @@ class CacheWarning(StructgenWarning):
 
 
 class GrammarWarning(StructgenWarning):
-    """What a grammar's author may not expect: a conflict that was shifted, or a lexer that takes less than it could."""
+    """What a grammar's author may not expect: a conflict that was shifted, a lexer that takes less than it could."""

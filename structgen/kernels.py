@@ -1404,13 +1404,13 @@ def or_ids(row, ids):
 
 
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, ending, beats, resume, state,
-               watch, ids, ends, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, resume, state,
+               watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
-    class_of, table, ending, beats:
+    class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
@@ -1418,8 +1418,9 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
         The lexer state at these nodes.
     watch:
         A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
-    ids, ends:
-        ``int32[*]``, out: allowed tokens in the trie's order, and the lexer state after each.
+    ids, ends, end_watch:
+        ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was watched, what
+        is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
@@ -1456,23 +1457,21 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     return OVERFLOW, 0
                 ids[n] = token_ids[t]
                 ends[n] = s
+                if watch >= 0:
+                    end_watch[n] = w
                 n += 1
             if i + 1 < skip[i]:
-                if ending[s]:
-                    # Only where some token goes on with what is not a longer lexeme.
-                    child = i + 1
-                    while child < skip[i]:
-                        longer = table[s, class_of[byte[child]]]
-                        if longer < 0 or not beats[longer] or ending[s] > 1:
-                            break
-                        child = skip[child]
-                    if child < skip[i]:
-                        if m == len(below):
-                            return OVERFLOW, 0
-                        below[m] = i
-                        below_state[m] = s
-                        below_watch[m] = w
-                        m += 1
+                # Only where some token goes on behind a lexeme that ends here.
+                child = i + 1
+                while child < skip[i] and not goes_on[s, class_of[byte[child]]]:
+                    child = skip[child]
+                if child < skip[i]:
+                    if m == len(below):
+                        return OVERFLOW, 0
+                    below[m] = i
+                    below_state[m] = s
+                    below_watch[m] = w
+                    m += 1
                 states[d] = s
                 watched[d] = w
             i += 1

@@ -5,6 +5,7 @@
 ``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
 ``NAME.json``         a JSON Schema
 ``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
+``NAME.gbnf``         a grammar in llama.cpp's GBNF, whose rule ``root`` a whole text is
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
                       ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
                       ``json_schema = '...'`` (JSON text, or a table), ``python = "MODULE:NAME"``, or
@@ -29,7 +30,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
+from .definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
 from .errors import DefinitionError, StructgenError
 
 if sys.version_info >= (3, 11):
@@ -217,6 +218,10 @@ def _read_lark(path: Path, text: str) -> Items:
         yield _located(error, error.what, str(path))
 
 
+def _read_gbnf(path: Path, text: str) -> Items:
+    yield NamedDefinition(path.stem, Gbnf(text), path)
+
+
 def _read_object(path: Path) -> Items:
     try:
         yield NamedDefinition(str(path).rpartition(":")[2], _import_object(str(path)), path, 0)
@@ -355,5 +360,6 @@ READERS: dict[str, Callable[[Path, str], Items]] = {
     ".words": _read_words,
     ".json": _read_schema,
     ".lark": _read_lark,
+    ".gbnf": _read_gbnf,
     ".toml": _read_manifest,
 }

@@ -108,6 +108,14 @@ B: /a(?!b|\.)/
 C: /a+(?=\.!|b\?|c)/
 """
 
+#: A lexeme could end within a character, but whatever completes the character makes it longer.
+CHARACTERS = r"""
+start: ("k" N | DIGITS N?)+
+N: /[^\x00-jl-\x7f]+/
+DIGITS: /[0-9]+é?/
+%ignore " "
+"""
+
 GRAMMARS = {
     "arithmetic": (ARITHMETIC, "0123 .e+-*/()"),
     "json": (JSON, '[]{}",:1e- .truefalsn\\ab'),
@@ -119,4 +127,5 @@ GRAMMARS = {
     "empty": (EMPTY, "ab-d"),
     "lookahead": (LOOKAHEAD, 'ifabc"?+* xyz1'),
     "strict lookahead": (STRICT_LOOKAHEAD, "ab.!?c"),
+    "characters": (CHARACTERS, "k1éàß "),
 }

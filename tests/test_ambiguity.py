@@ -17,7 +17,7 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.loading import load
-from structgen.runtime import grammar
+from structgen.runtime import grammar_threads
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.parser_stack import Parser, Stack
 
@@ -312,7 +312,7 @@ def test_what_comes_to_the_same_is_followed_once(name: str) -> None:
 
 def test_too_many_ways_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the middle of a palindrome is can't be told before its end, so each letter may be it."""
-    monkeypatch.setattr(grammar, "MAX_THREADS", 32)
+    monkeypatch.setattr(grammar_threads, "MAX_THREADS", 32)
     index = compiled('start: p\np: "a" p "a" | "b" p "b" | "a" | "b"')
     assert index.match(b"ab" * 15 + b"a").accepted
     with pytest.raises(sg.errors.BudgetExceededError, match="in too many ways at once"):

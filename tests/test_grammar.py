@@ -76,7 +76,8 @@ def test_masks_and_ends_of_random_walks(name: str, lexer: str, seed: int) -> Non
     for _ in range(12):
         for guide, text in walk(index, random, 20):
             assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)], text
-            assert guide.is_accepting() == parses(name, lexer, text.decode("utf-8", "replace")), text
+            whole = text.decode("utf-8", "ignore")
+            assert guide.is_accepting() == (whole.encode() == text and parses(name, lexer, whole)), text
             assert allowed(guide), f"stuck after {text!r}"
             ended += guide.is_accepting()
     assert ended
@@ -130,11 +131,11 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
 
 
 def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walk in Python, for places that watch two lexemes, does what the kernel does for those that watch one."""
+    """Walks byte by byte, for places that watch several lexemes, find what the kernel does for those that watch one."""
     vocabulary = small_vocabulary("undecided", 5)
     index = compiled("undecided", "basic", vocabulary)
     expected = [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)]
-    monkeypatch.setattr(lexer_places.LexerPlaces, "_walk", lexer_places.LexerPlaces._walk_slowly)
+    monkeypatch.setattr(lexer_places, "KERNEL_WATCHES", -1)
     index = compiled("undecided", "basic", vocabulary)
     assert [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)] == expected
 
@@ -168,6 +169,32 @@ def test_deep_nesting_costs_no_recursion() -> None:
     depth = 20_000
     assert index.match(b"[" * depth + b"]" * depth).accepted
     assert not index.match(b"[" * depth + b"]" * (depth - 1)).accepted
+
+
+# -- rules that nothing completes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ('start: "a" | "c" " " "b"\n%ignore " "', ["a", "a ", " a"], ["c", "c ", "c b"]),
+        ('start: "a" e "c" | "a" f "d"\ne: x\nf: "x" "x"\nx: x "y"', ["axxd"], ["axc", "axyc"]),
+    ],
+)
+def test_rules_that_no_text_completes_lead_nowhere(text: str, accepted: list[str], refused: list[str]) -> None:
+    index = sg.compile(sg.Grammar(text), sg.Vocabulary.from_bytes([*map(bytes, zip(range(256))), None], eos_ids=[256]))
+    for each in accepted:
+        assert index.match(each.encode()).accepted
+    for each in refused:
+        assert index.match(each.encode()).consumed < len(each.rstrip()), each
+
+
+def test_rules_that_no_text_completes_are_refused_where_they_decide_a_conflict() -> None:
+    text = 'start: a "x" | "y"\na: b | b "x" " "\nb: "b"\n%ignore " "'
+    with pytest.raises(sg.errors.DefinitionError, match="no text can ever complete 'a: b X"):
+        sg.compile(sg.Grammar(text), small_vocabulary("arithmetic", 0))
+    with pytest.raises(sg.errors.EmptyLanguageError, match="the rule start"):
+        sg.compile(sg.Grammar('start: "a" " " "b"\n%ignore " "'), small_vocabulary("arithmetic", 0))
 
 
 # -- files ----------------------------------------------------------------------------------------------------

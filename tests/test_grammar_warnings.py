@@ -68,12 +68,14 @@ def test_common_patterns_are_no_news(name: str) -> None:
 
 @pytest.mark.parametrize("name", grammars.names())
 def test_grammars_that_come_with_structgen_are_no_news(name: str) -> None:
-    options = {"lexer": "contextual" if name == "markdown" else "basic"}
+    options: dict[str, object] = {"lexer": "contextual" if name == "markdown" else "basic"}
     if name == "c_names":
         options["ambiguity"] = "all"
+    if name == "python3":
+        options |= {"start": "file_input", "postlex": sg.Indentation()}
     assert warned(grammars.path(name), **options) == []
-    rule = {"json": "value", "arithmetic": "sum"}.get(name, "start")
-    assert warned(f"%import {name}.{rule} -> all\nstart: all", **options) == []
+    rule = {"json": "value", "arithmetic": "sum", "python3": "file_input"}.get(name, "start")
+    assert warned(f"%import {name}.{rule} -> all\nstart: all", **{**options, "start": "start"}) == []
 
 
 def test_there_are_no_more_than_a_few() -> None:

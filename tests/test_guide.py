@@ -150,3 +150,27 @@ def test_special_tokens_are_never_allowed() -> None:
 def test_repr_says_where_it_is(guide: sg.Guide) -> None:
     assert "open" in repr(guide)
     assert '"a+b"' in repr(guide)
+
+
+def test_a_bound_on_what_is_remembered() -> None:
+    vocabulary = sg.Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
+    index = sg.compile(sg.Regex("(a|b)*"), vocabulary)
+    guide = sg.Guide(index, max_rollback=3)
+    for _ in range(1000):
+        assert guide.advance(0)
+        guide.rollback(1)
+        assert guide.advance(1)
+    remembered, past = 0, guide._past
+    while past is not None:
+        remembered, past = remembered + 1, past[0]
+    assert 3 <= remembered <= 6
+    twin = guide.fork()
+    guide.rollback(3)
+    assert guide.advance(0)
+    with pytest.raises(sg.errors.RollbackError, match="were accepted or are remembered"):
+        twin.rollback(7)
+    twin.rollback(3)
+    none = sg.Guide(index, max_rollback=0)
+    assert none.advance(0)
+    with pytest.raises(sg.errors.RollbackError, match="max_rollback is -1"):
+        sg.Guide(index, max_rollback=-1)

@@ -22,6 +22,7 @@ SHARED = (
     "errors",
     "folders",
     "garbage",
+    "grammar_marks",
     "grammar_text",
     "grammars",
     "json_text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -45,8 +45,8 @@ _NEWLINE: (/\r?\n[\t ]*/ | COMMENT)+
 
 class TreeIndenter(Indenter):
     NL_type = "_NL"
-    OPEN_PAREN_types: list[str] = []
-    CLOSE_PAREN_types: list[str] = []
+    OPEN_PAREN_types: ClassVar[list[str]] = []
+    CLOSE_PAREN_types: ClassVar[list[str]] = []
     INDENT_type = "_INDENT"
     DEDENT_type = "_DEDENT"
     tab_len = 8
@@ -58,7 +58,25 @@ GRAMMARS: dict[str, tuple[str, type[Indenter], str]] = {
 }
 
 #: Pieces that texts are made of, more often than of single letters.
-PIECES = ["\n", "\n ", "\n  ", "\n    ", "\n\t", " ", "a\n", ":\n  ", "if a:", "if a:\n ", "else:", "[", "]\n", "],", "a", "b=", "#c\n"]
+PIECES = [
+    "\n",
+    "\n ",
+    "\n  ",
+    "\n    ",
+    "\n\t",
+    " ",
+    "a\n",
+    ":\n  ",
+    "if a:",
+    "if a:\n ",
+    "else:",
+    "[",
+    "]\n",
+    "],",
+    "a",
+    "b=",
+    "#c\n",
+]
 
 each_grammar = pytest.mark.parametrize("name", GRAMMARS)
 each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])

@@ -237,3 +237,15 @@ def test_deep_nesting_costs_no_recursion() -> None:
         config = machine.advance(config, 1)
     assert machine.is_accepting(config)
     assert ids_of(machine.row(config), 5) == {4}
+
+
+def test_a_long_token_costs_no_recursion() -> None:
+    """Each of its bytes may return or stay, so that one thread becomes one again by the general step."""
+    program = Program()
+    begin, tail, item = program.state("item"), program.state("tail", returns=True), program.state("a", returns=True)
+    program.edge(begin, 97, 97, tail, item)
+    program.edge(item, 97, 97, item)
+    program.edge(tail, 44, 44, begin)
+    vocabulary = Vocabulary.from_bytes([b"a", b",", b"aa," * 1_000, None], eos_ids=[3])
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    assert machine.advance(machine.start, 2) is machine.start

@@ -2,8 +2,10 @@
 
 ``arithmetic``: expressions of numbers, names and calls, a part of Python's.
 ``c``: C11 after preprocessing.
+``gnu_c``: C with the extensions of GCC, as `gcc -E` leaves it, system headers included.
 ``json``: JSON, as RFC 8259 has it.
 ``markdown``: a reply of prose and fenced code blocks, whose code may be held to another grammar.
+``python3``: Python 3.10 and 3.11, for ``start="file_input"`` with Lark's ``PythonIndenter``.
 ``sql``: SQL as SQLite 3.40 reads it.
 """
 

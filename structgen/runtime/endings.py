@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .closure import solve
+from .closure import bits, solve
 
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
@@ -26,14 +26,15 @@ class Endings(NamedTuple):
         By ending: the terminal, the classes of bytes before which it ends, a bit each, and whether the text may end there.
     loose:
         By ending: whether its lexeme can be followed by one that is ignored, and that by anything.
-    future:
-        By lexer state: the endings that the lexeme can come to, as a set.
+    here, future:
+        By lexer state: the endings at which it can end there, and that it can come to, as sets.
     """
 
     terminal: list[int]
     breaks: list[int]
     is_final: list[bool]
     loose: list[bool]
+    here: list[int]
     future: list[int]
 
     @property
@@ -54,39 +55,60 @@ def endings(tables: GrammarTables) -> Endings:
             breaks = sum(1 << c for c, target in enumerate(rows[watch]) if target < 0 or not beats[target])
         ending = terminal, breaks, watch < 0 or not lapses[watch]
         own[state] |= 1 << number.setdefault(ending, len(number))
+    here = own[:]
     solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
     loose = _loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
-    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, own)
+    return Endings([t for t, _, _ in number], [b for _, b, _ in number], [f for _, _, f in number], loose, here, own)
 
 
 def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> list[bool]:
-    """By ending: whether something that is ignored can follow, and everything can follow that.
+    """By ending: whether something that is ignored can follow, and everything can follow that, in each context that comes next.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """
     ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
-    first: dict[int, int] = {}  # by terminal, the classes of bytes that it can begin with in some context
-    everywhere: dict[int, int] = {}  # the same in all contexts
-    for start in tables.starts.tolist():
-        here: dict[int, int] = {}
-        for c, target in enumerate(rows[start]):
-            future = tables.futures[target] if target >= 0 else 0
-            while future:
-                terminal = (future & -future).bit_length() - 1
-                here[terminal] = here.get(terminal, 0) | 1 << c
-                future &= future - 1
-        for terminal, classes in here.items():
-            first[terminal] = first.get(terminal, 0) | classes
-            everywhere[terminal] = everywhere.get(terminal, -1) & classes
-    others = [classes for terminal, classes in first.items() if not ignored >> terminal & 1]
     breaks_of: dict[int, list[int]] = {}
     for terminal, breaks in found:
         breaks_of.setdefault(terminal, []).append(breaks)
-    separators = 0
-    for terminal, all_breaks in breaks_of.items():
-        if ignored >> terminal & 1 and all(breaks & classes for breaks in all_breaks for classes in others):
-            separators |= everywhere.get(terminal, 0)
+    separators: list[int] = []  # by context, the classes of bytes that begin what is ignored and can be followed by anything
+    others: list[list[int]] = []  # by context, the classes of bytes that each terminal can begin with that is not ignored
+    for start in tables.starts.tolist():
+        first = _first(tables, rows[start])
+        others.append([classes for terminal, classes in first.items() if not ignored >> terminal & 1])
+        separators.append(0)
+        for terminal in bits(ignored):
+            if all(breaks & classes for breaks in breaks_of.get(terminal, ()) for classes in others[-1]):
+                separators[-1] |= first.get(terminal, 0)
+    contexts = _contexts_after(tables, ignored)
     return [
-        bool(breaks & separators) or (bool(ignored >> terminal & 1) and all(breaks & classes for classes in others))
+        all(
+            breaks & separators[c] or (ignored >> terminal & 1 and all(breaks & classes for classes in others[c]))
+            for c in contexts[terminal]
+        )
         for terminal, breaks in found
     ]
+
+
+def _first(tables: GrammarTables, row: list[int]) -> dict[int, int]:
+    """By terminal: the classes of bytes that it can begin with where the lexer's state has a row."""
+    found: dict[int, int] = {}
+    for c, target in enumerate(row):
+        for terminal in bits(tables.futures[target] if target >= 0 else 0):
+            found[terminal] = found.get(terminal, 0) | 1 << c
+    return found
+
+
+def _contexts_after(tables: GrammarTables, ignored: int) -> list[set[int]]:
+    """By terminal: the contexts that the lexer can read on in.
+
+    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
+    """
+    found: list[set[int]] = [set() for _ in range(tables.members)]
+    for _, terminal, target in tables.shift.tolist():
+        found[terminal].add(int(tables.context[target]))
+    for terminal in bits(ignored):
+        found[terminal] = set(range(len(tables.starts)))
+    later = set(tables.context[1:].tolist())  # no terminal leads back to the parser's first state
+    for terminal in range(tables.end + 1, tables.members):
+        found[terminal] = later
+    return found

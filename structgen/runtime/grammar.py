@@ -1,50 +1,38 @@
 """`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
 
-A configuration is a set of threads; nearly always there is one. A thread is how far the parser has come before the lexeme that is
-being read, the lexer's state within it, and what is watched: earlier lexemes that the bytes since may still turn
-out to belong to, or whose look-ahead is still open. A lexeme is handed to the parser when the first byte after it is
-read. Where it could also go on with that byte, both threads are followed, and the one that took it for complete watches
-the other.
-
-Configurations are interned and remember where each token led, as in `structgen.runtime.pushdown`.
+A configuration is a set of threads; nearly always there is one. What threads are, and how they move, is in
+`structgen.runtime.grammar_threads`. Configurations are interned and remember where each token led, as in
+`structgen.runtime.pushdown`.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import BudgetExceededError, FormatError
+from ..errors import FormatError
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
+from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables, sets_of
-from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections, watching
-from .parser_stack import Accepted
-from .parses import Parse, Postlex
+from .grammar_threads import Reader, Thread
+from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections
+from .parses import Parse
 from .rows import RowPool
 from .stack_masks import StackMasks
+from .walked_rows import WalkedRows
 
 #: Configurations that are remembered; past that a memo starts afresh.
 MEMO_CONFIGS = 1 << 15
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
-
-#: Where it is a question what can follow a lexeme, so many further lexemes are looked for.
-_FORESIGHT = 3
-
-#: Threads that a configuration can have.
-MAX_THREADS = 1 << 8
-
-#: The parser before the lexeme, the lexer's state, what is watched.
-Thread: TypeAlias = tuple[Parse, int, Watched]
 
 
 class Configuration:
@@ -59,13 +47,24 @@ class Configuration:
         self.dense: NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
-        return " | ".join(f"{lexer} on {parse!r}"[:60] for parse, lexer, _ in self.threads)
+        return " | ".join(f"{at} on {parse!r}"[:60] for parse, at, _ in self.threads)
 
 
 class GrammarMachine:
     """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        The lexer and the parser; the tokens.
+    places:
+        What lexer states settle, as far as it is known.
+    embedded:
+        Definitions and special tokens within the grammar.
+    filled:
+        Whether all was worked out that is worked out ahead of time.
     """
 
     def __init__(
@@ -73,51 +72,34 @@ class GrammarMachine:
         tables: GrammarTables,
         vocabulary: Vocabulary,
         places: LexerPlaces | None = None,
+        embedded: Embedded | None = None,
         *,
         filled: bool = False,
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
         self.places = places if places is not None else LexerPlaces(tables, vocabulary)
+        self.embedded = embedded if embedded is not None else Embedded()
         self._filled = filled
         self.on_new_row: Callable[[], None] | None = None
-        self._parses = Postlex(tables)
+        self._reader = Reader(tables, self.places, self.embedded)
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
-        self._class_of = tables.class_of.tobytes()
-        self._table: list[list[int]] = tables.table.tolist()
-        self._ends = tables.ends_of
-        self._beats: list[int] = tables.beats.tolist()
-        self._lapses: list[int] = tables.lapses.tolist()
-        self._future = self.places.futures
-        self._open: dict[tuple[Parse, int], Accepted] = {}
-        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
-        self._end = 1 << tables.end
-        self._starts: list[int] = tables.starts.tolist()  # by context
-        self._firsts = [self._first(start) for start in self._starts]
-        self._begun = 0  # the classes of bytes that some lexeme begins with
-        for _, classes in itertools.chain(*self._firsts):
-            self._begun |= classes
-        self._fresh = frozenset(tables.starts.tolist())
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
-            self.places, self._parses, self._open_to, None if tables.is_deterministic else self._walked_row
+            self.places, self._reader.parses, self._reader.open_to, None if tables.is_deterministic else self._walk
         )
+        self._walked = WalkedRows(self.places, self._reader, self.masks.note)
         self._lock = threading.RLock()
-        self._is_loose = tables.endings.is_loose
-        self._is_deterministic = tables.is_deterministic
-        start = self._parses.start
-        self._start = self._config(((start, self._starts[start.context], ()),))
+        self._row_of_thread: Callable[..., NDArray[np.int32]] = (
+            self._walked.row if self.embedded.definitions else self.masks.row
+        )
+        self._start = self._config((self._reader.start,))
 
-    def _first(self, start: int) -> list[tuple[int, int]]:
-        """What lexemes can become, with the classes of their first bytes."""
-        found: dict[int, int] = {}
-        for c, target in enumerate(self._table[start]):
-            if target >= 0:
-                found[self._future[target]] = found.get(self._future[target], 0) | 1 << c
-        return list(found.items())
+    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        return self._walked.find(parse, lexer, watched)
 
     @property
     def start(self) -> Configuration:
@@ -125,8 +107,8 @@ class GrammarMachine:
         return self._start
 
     def is_empty(self) -> bool:
-        """Whether no text can even begin: as far as `_FORESIGHT` sees, the lexer can read none that the parser accepts."""
-        return not self.is_accepting(self._start) and not any(map(self._is_alive, self._start.threads))
+        """Whether no text can even begin: as far as is looked ahead, the lexer can read none that the parser accepts."""
+        return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
 
     @property
     def pool(self) -> RowPool:
@@ -136,23 +118,24 @@ class GrammarMachine:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables and rows as stored."""
-        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes
+        inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
+        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes + inner
 
     # -- following bytes -------------------------------------------------------------------------------
 
     def advance(self, config: Any, token_id: int) -> Configuration | None:
-        """Follow a token's bytes; ``None`` where they die or the token has none."""
+        """Follow a token's bytes, or a special token; ``None`` where they die, or the grammar has no such token."""
         try:
             return config.targets[token_id]  # type: ignore[no-any-return]
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        threads = config.threads if data else ()
+        threads = config.threads if data else self._reader.take(config.threads, token_id)
         for byte in data:
-            threads = self._step(threads, byte)
+            threads = self._reader.step(threads, byte)
             if not threads:
                 break
-        threads = tuple(thread for thread in threads if self._is_alive(thread))
+        threads = tuple(filter(self._reader.is_alive, threads))
         target = self._config(threads) if threads else None
         config.targets[token_id] = target
         return target
@@ -161,171 +144,39 @@ class GrammarMachine:
         config = self._configs.get(threads)
         if config is None:
             if len(self._configs) >= MEMO_CONFIGS:
-                forgotten, self._configs = self._configs, {}
-                for known in list(forgotten.values()):
-                    known.targets = {}
-                self._configs[self._start.threads] = self._start
-                self._parses.trim()
+                self._forget()
             config = self._configs[threads] = Configuration(threads)
         return config
 
-    def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
-        """All threads over one byte."""
-        c, table, beats = self._class_of[byte], self._table, self._beats
-        found: dict[Thread, None] = {}
-        for parse, lexer, watched in threads:
-            if watched:
-                watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-                if any(beats[w] for w in watched):
-                    continue  # an earlier lexeme was not what this thread took it to be
-            longer = table[lexer][c]
-            if longer >= 0:
-                found[parse, longer, watched] = None
-            for terminal, watch in self._ends[lexer]:
-                watch = table[watch][c] if watch >= 0 else -1
-                if watch >= 0 and beats[watch]:
-                    continue
-                for after in self._parses.after(parse, terminal).parses:
-                    begun = table[self._starts[after.context]][c]
-                    if begun >= 0:
-                        found[after, begun, watching(watch, watched)] = None
-        if len(found) > 1 and not self._is_deterministic:
-            found = dict.fromkeys(self._parses.thinned(found))
-        if len(found) > MAX_THREADS:
-            raise BudgetExceededError(
-                "a text could be read in too many ways at once",
-                remedy="Make the terminals of the grammar differ earlier.",
-            )
-        return tuple(found)
-
-    def _is_alive(self, thread: Thread) -> bool:
-        """Whether the lexeme can become something that the parser accepts."""
-        parse, lexer, _ = thread
-        return bool(self._future[lexer] & self._open_to(parse).terminals)
-
-    def _open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
-        """What a lexeme may become: terminals in a loose grammar, endings in others.
-
-        ``lexemes`` is how many have to follow, or else the end of the text.
-        """
-        if self._is_loose:
-            return self._parses.accepted(parse)
-        key = parse, lexemes
-        found = self._open.get(key)
-        if found is None:
-            if len(self._open) >= MEMO_CONFIGS:
-                self._open.clear()
-            found = self._open[key] = self._endings_before(*key)
-        return found
-
-    def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
-        """The endings of accepted terminals after which something can follow."""
-        endings = self.tables.endings
-        accepted, looked = self._parses.accepted(parse)
-        followers: dict[int, int] = {}
-        found = 0
-        for ending, terminal in enumerate(endings.terminal):
-            if not accepted >> terminal & 1:
-                continue
-            if endings.loose[ending]:
-                found |= 1 << ending
-                continue
-            terminal = self._parses.like(parse, terminal)
-            after, there = self._parses.after(parse, terminal)
-            looked = min(looked, there)
-            if endings.is_final[ending]:
-                is_final = False
-                for each in after:
-                    final, there = self._parses.accepted(each)
-                    looked = min(looked, there)
-                    is_final |= bool(final & self._end)
-                if is_final:
-                    found |= 1 << ending
-                    continue
-            if endings.breaks[ending] & self._begun:
-                if terminal not in followers:
-                    followers[terminal], there = self._followers(after, lexemes) if lexemes else (-1, looked)
-                    looked = min(looked, there)
-                if endings.breaks[ending] & followers[terminal]:
-                    found |= 1 << ending
-        return Accepted(found, looked)
-
-    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
-        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at."""
-        found, lowest = 0, 1 << 60
-        for parse in parses:
-            wanted, looked = self._open_to(parse, lexemes - 1)
-            lowest = min(lowest, looked)
-            for future, classes in self._firsts[parse.context]:
-                if future & wanted:
-                    found |= classes
-        return found, lowest
-
-    def _walked_row(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
-        """The row of a thread, whatever the grammar, without EOS ids; and how many states of its stack decided it."""
-        numbers: set[int] = set()
-        depth = looked = parse.stack.depth
-        todo = [(ROOT, parse, lexer, watched)]
-        seen = set(todo)
-        while todo:
-            resume, parse, lexer, watched = todo.pop()
-            groups, ends = self.places.settle(resume, lexer, watched)
-            if groups:
-                is_open, there = self._open_to(parse)
-                looked = min(looked, there)
-                numbers.update([row for wanted, row in groups if wanted & is_open])
-            if not ends:
-                continue
-            accepted, there = self._parses.accepted(parse)
-            looked = min(looked, there)
-            for end in ends:
-                if not accepted >> end.terminal & 1:
-                    continue
-                parses, there = self._parses.after(parse, end.terminal)
-                looked = min(looked, there)
-                for after in parses:
-                    place = end.resume, after, self._starts[after.context], end.watched
-                    if place not in seen:
-                        seen.add(place)
-                        todo.append(place)
-        row = np.zeros(self.pool.words, np.int32)
-        for number in numbers:
-            self.pool.add_to(row, number)
-        return row, depth + 1 - max(looked, 0)
+    def _forget(self) -> None:
+        """Let go of all configurations, and of stacks that nobody holds. Guides keep those that they are at."""
+        forgotten, self._configs = self._configs, {}
+        for known in list(forgotten.values()):
+            known.targets = {}
+        self._configs[self._start.threads] = self._start
+        self._reader.trim()
 
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = any(map(self._may_end, config.threads))
+            config.accepting = self._reader.may_end(config.threads)
         return bool(config.accepting)
 
-    def _may_end(self, thread: Thread) -> bool:
-        parse, lexer, watched = thread
-        if any(self._lapses[watch] for watch in watched):
-            return False
-        if lexer in self._fresh:
-            return bool(self._parses.accepted(parse).terminals & self._end)
-        return any(
-            self._parses.accepted(after).terminals & self._end
-            for terminal, watch in self._ends[lexer] if watch < 0 or not self._lapses[watch]
-            for after in self._parses.after(parse, terminal).parses
-        )  # fmt: skip
-
     def match(self, data: bytes) -> Match:
-        """Follow a text byte by byte, as far as it goes."""
+        """Follow a text byte by byte, as far as it goes. (Special tokens are no part of a text.)"""
         threads = self._start.threads
         for i, byte in enumerate(data):
-            following = tuple(filter(self._is_alive, self._step(threads, byte)))
+            following = tuple(filter(self._reader.is_alive, self._reader.step(threads, byte)))
             if not following:
                 return self._match(i, len(data), threads)
             threads = following
         return self._match(len(data), len(data), threads)
 
     def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = any(map(self._may_end, threads))
+        can_end = self._reader.may_end(threads)
         ranges: list[tuple[int, int]] = []
         for byte in range(256):
-            if not any(map(self._is_alive, self._step(threads, byte))):
+            if not any(map(self._reader.is_alive, self._reader.step(threads, byte))):
                 continue
             if ranges and ranges[-1][1] == byte - 1:
                 ranges[-1] = (ranges[-1][0], byte)
@@ -342,27 +193,29 @@ class GrammarMachine:
 
     def _find_row(self, config: Configuration) -> NDArray[np.int32]:
         with self._lock:
-            known = len(self.places)
+            known = self.known_rows
             accepting = self.is_accepting(config)
-            rows = [self.masks.row(*thread) for thread in config.threads]
-            row = rows[0] if len(rows) == 1 and not accepting else self._union(rows, accepting)
+            rows = [self._row_of_thread(*thread) for thread in config.threads]
+            tokens = self._reader.tokens(config.threads)
+            row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
             if self._generation != self.masks.generation:
                 self._generation = self.masks.generation
                 self._unions.clear()
+                self._walked.clear()
                 for other in list(self._configs.values()):
                     other.dense = None
             config.dense = row
-            fresh = len(self.places) > known
+            fresh = self.known_rows > known
         if fresh and self.on_new_row:
             self.on_new_row()
         return row
 
-    def _union(self, rows: list[NDArray[np.int32]], accepting: bool) -> NDArray[np.int32]:
+    def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:
         """The row of several threads, with EOS ids where the text may end; the same for the same rows."""
-        key = (accepting, *map(id, rows))
+        key = (accepting, tokens, *map(id, rows))
         known = self._unions.get(key)
         if known is None:
-            row = rows[0].copy()
+            row = rows[0] | row_of(list(tokens), self.pool.words)
             for other in rows[1:]:
                 row |= other
             if accepting:
@@ -375,7 +228,7 @@ class GrammarMachine:
     @property
     def known_rows(self) -> int:
         """How many places have been settled so far."""
-        return len(self.places)
+        return len(self.places) + sum(machine.known_rows for _, machine in self.embedded.definitions)
 
     def is_complete(self) -> bool:
         """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
@@ -389,8 +242,10 @@ class GrammarMachine:
         self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
     ) -> None:
         """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
+        for _, machine in self.embedded.definitions:
+            machine.fill(meter=meter, progress=progress)
         following = self._following()
-        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self._table))]
+        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         seen = set(todo)
         for done, place in enumerate(todo):  # grows as it goes
             if done >= _MOST_PLACES:
@@ -412,25 +267,26 @@ class GrammarMachine:
 
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""
-        everything, tables = sorted(self._fresh), self.tables
+        tables, starts = self.tables, self.tables.starts.tolist()
+        ignored = sets_of(tables.ignored.reshape(1, -1))[0]
         found: list[set[int]] = [set() for _ in range(tables.members)]
         for _, terminal, target in tables.shift.tolist():
-            found[terminal].add(self._starts[int(tables.context[target])])
+            found[terminal].add(starts[int(tables.context[target])])
         return [
-            everything if terminal > tables.end or self._ignored >> terminal & 1 else sorted(starts)
-            for terminal, starts in enumerate(found)
+            starts if terminal > tables.end or ignored >> terminal & 1 else sorted(there)
+            for terminal, there in enumerate(found)
         ]
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_meta(self) -> dict[str, Any]:
         """What goes into the file's meta section."""
-        return {"filled": self._filled}
+        return {"filled": self._filled, **self.embedded.to_meta()}
 
     def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
         """The sections of the file format (see docs/format.md); nothing is kept elsewhere."""
         with self._lock:
-            return self.tables.to_sections() | to_sections(self.places)
+            return self.tables.to_sections() | to_sections(self.places) | self.embedded.to_sections()
 
     @classmethod
     def from_sections(
@@ -441,4 +297,5 @@ class GrammarMachine:
         if type(filled) is not bool:
             raise FormatError("the meta section does not say whether all rows are there", where=where)
         tables = GrammarTables.from_sections(sections, where)
-        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), filled=filled)
+        embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
+        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), embedded, filled=filled)

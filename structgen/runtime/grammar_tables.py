@@ -100,12 +100,12 @@ class GrammarTables:
         return found
 
     @cached_property
-    def ending(self) -> NDArray[np.uint8]:
-        """``uint8[lexer states]``: 0 where no lexeme can end, 1 where the state itself is all that watches it, otherwise 2."""
-        found = np.zeros(len(self.table), np.uint8)
+    def goes_on(self) -> NDArray[np.uint8]:
+        """``uint8[lexer states, classes]``: 1 where a lexeme that ends in the state may be followed by a byte of the class."""
         state, watch = self.ends[:, 0], self.ends[:, 2]
-        found[state] = 1
-        found[state[(watch >= 0) & (watch != state)]] = 2
+        after = self.table[watch]
+        found = np.zeros(self.table.shape, np.uint8)
+        np.bitwise_or.at(found, state, (watch < 0)[:, None] | (after < 0) | (self.beats[after] == 0))
         return found
 
     @cached_property

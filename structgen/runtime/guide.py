@@ -38,11 +38,23 @@ class Guide:
 
     A guide is a few references; make one for each sequence. It is not meant for several threads at once,
     while the index behind it is.
+
+    Parameters
+    ----------
+    index:
+        What to move over.
+    max_rollback:
+        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 56 bytes each.
     """
 
-    __slots__ = ("_config", "_index", "_machine", "_past", "_size", "_words")
+    __slots__ = ("_config", "_index", "_machine", "_most", "_past", "_room", "_size", "_words")
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, *, max_rollback: int | None = None) -> None:
+        if max_rollback is not None and max_rollback < 0:
+            raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
+        self._most = max_rollback
+        #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
+        self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._index = index
         self._machine = index.machine
         self._size = index.vocabulary.size
@@ -123,7 +135,23 @@ class Guide:
                 return False
         self._past = (self._past, config)
         self._config = target
+        self._room -= 1
+        if not self._room:
+            self._forget()
         return True
+
+    def _forget(self) -> None:
+        """Keep only what `max_rollback` asks for."""
+        most = self._most or 0
+        kept = []
+        past = self._past
+        while past is not None and len(kept) < most:
+            past, config = past
+            kept.append(config)
+        self._past = None
+        for config in reversed(kept):
+            self._past = (self._past, config)
+        self._room = most + 1
 
     def _target(self, token_id: int) -> Config | None:
         """Where a token leads, or ``None`` where it is not allowed."""
@@ -136,26 +164,35 @@ class Guide:
         return target
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens that `advance` accepted. Raises `RollbackError` past the beginning."""
+        """Take back the last ``n`` tokens that `advance` accepted.
+
+        Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
+        """
         past, config = self._past, self._config
         for taken in range(as_int(n)):
             if past is None:
-                raise RollbackError(f"cannot roll back {n} tokens, only {taken} were accepted")
+                raise RollbackError(f"cannot roll back {n} tokens, only {taken} were accepted" + (
+                    "" if self._most is None else " or are remembered"
+                ))
             past, config = past
         if n < 0:
             raise RollbackError(f"cannot roll back {n} tokens")
         self._past, self._config = past, config
+        if self._most is not None:
+            self._room += n
 
     def fork(self) -> Guide:
         """An independent guide at the same place, in constant time."""
         twin = Guide.__new__(Guide)
         twin._index, twin._machine, twin._size = self._index, self._machine, self._size
         twin._words, twin._config, twin._past = self._words, self._config, self._past
+        twin._most, twin._room = self._most, self._room
         return twin
 
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""
         self._config, self._past = self._machine.start, None
+        self._room = -1 if self._most is None else 2 * self._most + 1
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[Gramma
     "fsm": AutomatonMachine,
     "json_schema": PushdownMachine,
     "grammar": GrammarMachine,
+    "gbnf": PushdownMachine,
 }
 
 

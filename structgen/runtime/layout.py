@@ -1,11 +1,12 @@
 """Indentation: how the ends of lines become indents and dedents, as `lark.indenter.Indenter` does it after the lexer.
 
-Within brackets a line end means nothing. Elsewhere it is a terminal, and the column at which the next line begins is compared with
-those of the lines that surround it: wider is an indent, narrower as many dedents as lines are left, and a column that no
-surrounding line has is an error. The end of the text ends all of them.
+Within brackets a line end means nothing. Elsewhere it is a terminal, and the column at which the next line begins is
+compared with those of the lines that surround it: wider is an indent, narrower as many dedents as lines are left, and
+a column that no surrounding line has is an error. The end of the text ends all of them.
 
-The lexer tells columns apart, up to a bound: for each it has a terminal of its own, which stands for the line end with that
-column. What it means depends on the place, which is a *level*: the open brackets and the surrounding columns.
+The lexer tells columns apart, up to a bound: for each it has a terminal of its own, which stands for the line end
+with that column. What it means depends on the place, which is a *level*: the open brackets and the surrounding
+columns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Layout:
     opening, closing:
         Brackets.
     columns:
-        The widest column that lines can begin at. The terminal ``first + column`` stands for a line end with that column, where
+        The widest column that lines can begin at. The terminal ``first + column`` stands for a line end with that
+        column, where
         ``first`` is the first number after the end of the text, and the one after these for wider ones, which are
         only right within brackets.
     """
@@ -54,7 +56,7 @@ class Layout:
         """The terminals that a line end with a column stands for, and the level after; None where it is an error."""
         if level.brackets:
             return (), level
-        *around, here = level.columns
+        here = level.columns[-1]
         if column > self.columns:
             return None
         if column > here:
@@ -89,11 +91,14 @@ class Layout:
         if not 0 <= count <= len(numbers) - 5 or max(named) >= terminals or numbers[3] > MOST_COLUMNS:
             raise FormatError("the terminals of the indentation are damaged", where=where)
         newline, indent, dedent, columns, *_ = numbers
-        return cls(newline, indent, dedent, frozenset(numbers[5 : 5 + count]), frozenset(numbers[5 + count :]), columns)
+        return cls(
+            newline, indent, dedent, frozenset(numbers[5 : 5 + count]), frozenset(numbers[5 + count :]), columns
+        )
 
 
 class LevelTable:
-    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met. Level 0 is the text's.
+    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met. Level 0 is the
+    text's.
 
     Without a layout there is one level, at which nothing happens.
     """

@@ -18,6 +18,7 @@ ends where that one is complete once more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from .closure import bits, solve
 from .container import smallest
 from .grammar_tables import GrammarTables, sets_of, words_of
 from .pushdown_tables import partitions
@@ -36,6 +38,10 @@ __all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watch
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
+
+
+#: So many watched states the kernel's walk takes at most.
+KERNEL_WATCHES = 1
 
 
 class End(NamedTuple):
@@ -78,6 +84,9 @@ class LexerPlaces:
         self._sets = list(dict.fromkeys(self.futures))
         number = {each: i for i, each in enumerate(self._sets)}
         self._set_of = np.array([number[each] for each in self.futures], np.int32)
+        self._rows: list[list[int]] = tables.table.tolist()
+        self._beats: list[int] = tables.beats.tolist()
+        self._futures: dict[tuple[int, Watched], int] = {}
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
@@ -93,21 +102,88 @@ class LexerPlaces:
 
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
         nodes = self.resumes[resume]
-        walk = self._walk_slowly if len(watched) > 1 else self._walk
-        ids, states, below, below_state, below_watch = walk(nodes, state, watched)
+        walk = self._walk_apart if len(watched) > KERNEL_WATCHES else self._walk
+        ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
         groups = []
-        for number, members in _by_value(self._set_of[states], ids):
-            if self._sets[number]:
-                groups.append((self._sets[number], self._row(_ascending(members))))
+        for number, members in self._by_future(ids, states, watches):
+            if number:
+                groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        together = below_state.astype(np.int64) << 32 | below_watch.astype(np.int64)
-        for key, where in _by_value(together, below):
-            rest, before = self.resumes.add(_ascending(where)), self._watches[key & 0xFFFFFFFF]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key >> 32])
+        watches = self._watches
+        for key, where in _by_value(below_state.astype(np.int64) * len(watches) + below_watch, below):
+            rest, before = self.resumes.add(_ascending(where)), watches[key % len(watches)]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(watches)])
         return Settled(tuple(groups), tuple(ends))
 
-    def _row(self, ids: NDArray[np.int32]) -> int:
+    def future(self, state: int, watched: Watched) -> int:
+        """What a lexeme can become without being beaten by what is watched: terminals in a loose grammar, endings in others."""
+        if not watched:
+            return self.futures[state]
+        key = state, watched
+        if key not in self._futures:
+            self._follow_watched(key)
+        return self._futures[key]
+
+    def _follow_watched(self, start: tuple[int, Watched]) -> None:
+        """Work out `future` for all that a lexeme and what is watched come to together."""
+        table, beats = self._rows, self._beats
+        number = {start: 0}
+        todo = [start]
+        values: list[int] = []
+        related: list[list[int]] = []
+        for state, watched in todo:  # grows as it goes
+            known = self._futures.get((state, watched))
+            values.append(self._ending_under(state, watched) if known is None else known)
+            after = set()
+            for c, target in enumerate(table[state] if known is None else ()):
+                if target >= 0:
+                    left = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
+                    if not left:
+                        values[-1] |= self.futures[target]
+                    elif not any(beats[w] for w in left):
+                        after.add((target, left))
+            for place in after:
+                if place not in number:
+                    number[place] = len(todo)
+                    todo.append(place)
+            related.append([number[place] for place in after])
+        solve(values, related)
+        self._futures.update(zip(todo, values, strict=True))
+
+    def _ending_under(self, state: int, watched: Watched) -> int:
+        """The endings of a state after which some byte, or the end of the text, leaves what is watched unbeaten."""
+        table, beats, tables = self._rows, self._beats, self.tables
+        kept = sum(
+            1 << c
+            for c in range(tables.table.shape[1])
+            if not any(w >= 0 and beats[w] for w in (table[w][c] for w in watched))
+        )
+        is_kept = not any(tables.lapses[w] for w in watched)
+        endings = tables.endings
+        found = 0
+        for ending in bits(endings.here[state]):
+            if endings.breaks[ending] & kept or (is_kept and endings.is_final[ending]):
+                found |= 1 << (endings.terminal[ending] if endings.is_loose else ending)
+        return found
+
+    def _by_future(
+        self, ids: NDArray[np.int32], states: NDArray[np.int32], watches: NDArray[Any]
+    ) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """Tokens by what the lexeme at their end can become."""
+        if not len(watches):
+            for number, members in _by_value(self._set_of[states], ids):
+                yield self._sets[number], members
+            return
+        count = len(self._watches)
+        found: dict[int, list[NDArray[np.int32]]] = {}
+        for key, members in _by_value(states.astype(np.int64) * count + watches, ids):
+            found.setdefault(self.future(key // count, self._watches[key % count]), []).append(members)
+        for future, parts in found.items():
+            yield future, np.concatenate(parts)
+
+    def row(self, ids: NDArray[np.int32]) -> int:
+        """The number of a row of ids, ascending."""
         if len(ids) <= self.pool.longest_list:
             return self.pool.add_ids(ids)
         from .. import kernels
@@ -127,53 +203,80 @@ class LexerPlaces:
         size = max(len(trie.token_ids), len(trie.byte)) + 64
         while True:
             if self._scratch is None or len(self._scratch[0]) < size:
-                self._scratch = tuple(np.empty(size, np.int32) for _ in range(5))
+                self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
             n, m = kernels.walk_lexer(
                 trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
-                tables.class_of, tables.table, tables.ending, tables.beats, nodes, state,
+                tables.class_of, tables.table, tables.goes_on, tables.beats, nodes, state,
                 watched[0] if watched else -1,
                 *self._scratch,
             )  # fmt: skip
             if n >= 0:
                 break
             size *= 4
-        ids, ends, below, below_state, below_watch = self._scratch
-        seen = np.unique(below_watch[:m])
-        self._watches = [(), *((int(w),) for w in seen if w >= 0)]
-        shift = int(len(seen) > 0 and seen[0] < 0)
-        numbers = np.searchsorted(seen, below_watch[:m]) + 1 - shift
-        return ids[:n].copy(), ends[:n].copy(), below[:m].copy(), below_state[:m].copy(), numbers
+        ids, ends, end_watch, below, below_state, below_watch = self._scratch
+        watches = end_watch[:n] if watched else end_watch[:0]
+        seen = np.unique(np.concatenate([below_watch[:m], watches]))
+        seen = seen[seen >= 0]
+        self._watches = [(), *((int(w),) for w in seen)]
+        numbers = [np.where(each < 0, 0, np.searchsorted(seen, each) + 1) for each in (watches, below_watch[:m])]
+        return ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1]
 
-    def _walk_slowly(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
-        """The same in Python, whatever is watched: a lexeme within a lexeme within a lexeme, all undecided."""
+    def _walk_apart(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
+        """The same whatever is watched: byte by byte as long as it is several states, which is rarely more than one."""
+        watches: dict[Watched, int] = {(): 0}
+        parts: list[tuple[NDArray[Any], ...]] = []
+        todo = [(nodes, state, watched)]
+        while todo:
+            nodes, state, watched = todo.pop()
+            if len(watched) <= KERNEL_WATCHES:
+                ids, ends, numbers, below, below_state, below_numbers = self._walk(nodes, state, watched)
+                names = np.array([watches.setdefault(watch, len(watches)) for watch in self._watches])
+                numbers = names[numbers] if len(numbers) else np.zeros(len(ids), np.int64)
+                parts.append((ids, ends, numbers, below, below_state, names[below_numbers]))
+                continue
+            part, after = self._step(nodes, state, watched, watches)
+            parts.append(part)
+            todo += ((np.array(there, np.int32), *key) for key, there in after.items())
+        self._watches = list(watches)
+        ids, ends, numbers, below, below_state, below_numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return ids, ends, numbers, below, below_state, below_numbers
+
+    def _goes_on(self, state: int, node: int) -> bool:
+        """Whether some token goes on below a node behind a lexeme that ends there."""
         trie, tables = self.vocabulary.trie, self.tables
-        class_of, table, beats, ending = tables.class_of.tolist(), tables.table, tables.beats, tables.ending
-        ids: list[int] = []
-        ends: list[int] = []
+        child, end = node + 1, int(trie.skip[node])
+        while child < end:
+            if tables.goes_on[state, tables.class_of[trie.byte[child]]]:
+                return True
+            child = int(trie.skip[child])
+        return False
+
+    def _step(
+        self, nodes: NDArray[np.int32], state: int, watched: Watched, watches: dict[Watched, int]
+    ) -> tuple[tuple[NDArray[Any], ...], dict[tuple[int, Watched], list[int]]]:
+        """What a walk finds one byte below some nodes, and the nodes there by state and what is watched."""
+        trie, tables = self.vocabulary.trie, self.tables
+        ids: list[tuple[int, int, int]] = []
         below: list[tuple[int, int, int]] = []
-        self._watches = [()]
+        after: dict[tuple[int, Watched], list[int]] = {}
         for root in nodes.tolist():
-            at: dict[int, tuple[int, Watched]] = {int(trie.depth[root]): (state, watched)}
             i, end = root + 1, int(trie.skip[root])
             while i < end:
-                d, c = int(trie.depth[i]), class_of[trie.byte[i]]
-                here, watches = at[d - 1]
-                s = int(table[here, c])
-                after = tuple(w for w in (int(table[w, c]) for w in watches) if w >= 0)
-                if s < 0 or any(beats[w] for w in after):
-                    i = int(trie.skip[i])
-                    continue
-                for t in range(int(trie.first_token[i]), int(trie.first_token[i + 1])):
-                    ids.append(int(trie.token_ids[t]))
-                    ends.append(s)
-                if ending[s] and i + 1 < trie.skip[i]:
-                    if after not in self._watches:
-                        self._watches.append(after)
-                    below.append((i, s, self._watches.index(after)))
-                at[d] = s, after
-                i += 1
-        columns = np.array(below, np.int32).reshape(-1, 3).T
-        return np.array(ids, np.int32), np.array(ends, np.int32), columns[0], columns[1], columns[2]
+                c, past = int(tables.class_of[trie.byte[i]]), int(trie.skip[i])
+                s = self._rows[state][c]
+                left = tuple(w for w in (self._rows[w][c] for w in watched) if w >= 0)
+                if s >= 0 and not any(self._beats[w] for w in left) and self.future(s, left):
+                    number = watches.setdefault(left, len(watches))
+                    tokens = trie.token_ids[int(trie.first_token[i]) : int(trie.first_token[i + 1])]
+                    ids += ((t, s, number) for t in tokens.tolist())
+                    if i + 1 < past:
+                        after.setdefault((s, left), []).append(i)
+                        if self._goes_on(s, i):
+                            below.append((i, s, number))
+                i = past
+        found = (np.array(rows, np.int32).reshape(-1, 3).T for rows in (ids, below))
+        (a, b, c), (d, e, f) = found
+        return (a, b, c, d, e, f), after
 
 
 def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
@@ -270,6 +373,8 @@ def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int
     """Things that have the same value, value by value."""
     if not len(values):
         return []
+    if int(values.max()) < 1 << 16:
+        values = values.astype(np.uint16)  # NumPy sorts by digits then, in a tenth of the time
     order = np.argsort(values, kind="stable")
     values, things = values[order], things[order]
     cuts = np.flatnonzero(values[1:] != values[:-1]) + 1

@@ -100,7 +100,9 @@ class Postlex:
             terminals |= 1 << layout.newline  # one without a line end in it
         first = self._end + 1
         wider = level.columns[-1] + 1
-        for column in range(layout.columns + 2) if level.brackets else (*level.columns, wider):
+        if level.brackets:
+            terminals |= (1 << first + layout.columns + 2) - (1 << first)
+        for column in () if level.brackets else (*level.columns, wider):
             after = self.after(parse, first + column)
             looked = min(looked, after.looked)
             if after.parses:
@@ -118,8 +120,10 @@ class Postlex:
     def like(self, parse: Parse, terminal: int) -> int:
         """A terminal after which all is as after this one, but for how wide lines are: one column stands for those further right."""
         level, first = parse.level, self._end + 1
-        if terminal < first or self._layout is None or level is None or level.brackets:
+        if terminal < first or self._layout is None or level is None:
             return terminal
+        if level.brackets:
+            return first
         wider = first + level.columns[-1] + 1
         return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
 

@@ -51,8 +51,8 @@ class PlaceGraph:
         self._keys: list[tuple[int, Watched]] = []  # of the continuations
         self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(places.futures))}
         self._list_of: dict[int, int] = {}  # by row
-        self.sets, self.tight = _sets(list(self._set_of), tables)
         self._sets = list(self._set_of)
+        self.sets, self.tight = _sets(self._sets, tables)
         self.group_start, self.end_start, self.ids_start = Growing(), Growing(), Growing()
         for starts in (self.group_start, self.end_start, self.ids_start):
             starts.extend([0])
@@ -80,7 +80,7 @@ class PlaceGraph:
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
         number = self._number[resume, state, watched] = len(self._number)
-        self.groups.extend([(self._set_of[terminals], self._list(row)) for terminals, row in settled.groups])
+        self.groups.extend([(self._set(terminals), self._list(row)) for terminals, row in settled.groups])
         self.group_start.extend([len(self.groups)])
         self.ends.extend([(end.terminal, self._continuation(end.resume, end.watched)) for end in settled.ends])
         self.end_start.extend([len(self.ends)])
@@ -89,6 +89,15 @@ class PlaceGraph:
             continuation = self._continuation(resume, watched)
             self.target[continuation, context] = number
         return number
+
+    def _set(self, terminals: int) -> int:
+        """The number of a set."""
+        known = self._set_of.get(terminals)
+        if known is None:  # a lexeme within which something is watched can become less
+            known = self._set_of[terminals] = len(self._sets)
+            self._sets.append(terminals)
+            self.sets, self.tight = _sets(self._sets, self._places.tables)
+        return known
 
     def _list(self, row: int) -> int:
         """The number of the list of a row's ids; ``-2 - row`` for a row that is no list."""

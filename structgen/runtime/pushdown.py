@@ -134,6 +134,11 @@ class PushdownMachine:
         return self._start
 
     @property
+    def start_threads(self) -> tuple[Thread, ...]:
+        """The threads of the initial configuration."""
+        return self._start.threads
+
+    @property
     def pool(self) -> RowPool:
         """The rows, each once."""
         return self.rows.pool
@@ -174,28 +179,32 @@ class PushdownMachine:
         return config
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
-        for i, byte in enumerate(data):
+        i, end = 0, len(data)
+        while i < end and threads:
             if len(threads) == 1 and not self._counts:
-                return self._follow_one(threads[0], data, i)
-            threads = self._step(threads, byte)
-            if not threads:
-                break
+                threads, i = self._follow_one(threads[0], data, i)
+            else:
+                threads = self.step(threads, data[i])
+                i += 1
         return threads
 
-    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[Thread, ...]:
-        """`_follow` from byte ``begin`` on, for one thread that does not count, until it becomes several."""
+    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[tuple[Thread, ...], int]:
+        """`_follow` from byte ``begin`` on, for one thread that does not count, until it may become several.
+
+        Returns the threads, and the byte to go on from.
+        """
         state, _, frame = thread
         moves, returns = self._moves, self._returns
         for i in range(begin, len(data)):
             while True:
                 if state < 0:
-                    return ()
+                    return (), i
                 move = moves.get(state << 8 | data[i], _UNKNOWN)
                 if move is _UNKNOWN:
                     move = self._move(state, data[i])
                 if move is None:
                     if not returns[state] or frame is None:
-                        return ()
+                        return (), i
                     state, frame = frame.state, frame.below
                     continue
                 break
@@ -203,8 +212,7 @@ class PushdownMachine:
                 state = move
                 continue
             if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
-                threads = self._step(((state, 0, frame),), data[i])
-                return self._follow(threads, data[i + 1 :]) if threads else ()
+                return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
                 state, frame = (END, None) if frame is None else (frame.state, frame.below)
@@ -212,9 +220,9 @@ class PushdownMachine:
                 for below in sequence[:-1]:
                     frame = self._push(below, 0, frame)
                 state = sequence[-1]
-        return ((state, 0, frame),)
+        return ((state, 0, frame),), len(data)
 
-    def _step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+    def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
         live = self._live
         found: dict[Thread, None] = {}
@@ -307,10 +315,12 @@ class PushdownMachine:
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = any(self._is_complete_thread(*thread) for thread in config.threads)
+            config.accepting = any(map(self.may_end, config.threads))
         return bool(config.accepting)
 
-    def _is_complete_thread(self, state: int, _count: int, frame: Frame | None) -> bool:
+    def may_end(self, thread: Thread) -> bool:
+        """Whether the text is complete where a thread is."""
+        state, _, frame = thread
         while state >= 0 and self._returns[state]:
             if frame is None:
                 return True
@@ -321,17 +331,17 @@ class PushdownMachine:
         """Follow a text byte by byte, as far as it goes."""
         threads = self._start.threads
         for i, byte in enumerate(data):
-            following = self._step(threads, byte)
+            following = self.step(threads, byte)
             if not following:
                 return self._match(i, len(data), threads)
             threads = following
         return self._match(len(data), len(data), threads)
 
     def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = any(self._is_complete_thread(*thread) for thread in threads)
+        can_end = any(map(self.may_end, threads))
         ranges: list[tuple[int, int]] = []
         for byte in range(256):
-            if not self._step(threads, byte):
+            if not self.step(threads, byte):
                 continue
             if ranges and ranges[-1][1] == byte - 1:
                 ranges[-1] = (ranges[-1][0], byte)
@@ -351,8 +361,8 @@ class PushdownMachine:
             known = len(self.rows)
             if config.row is None:
                 numbers: dict[int, None] = {}
-                for state, count, frame in config.threads:
-                    self._settle(state, count, frame, numbers)
+                for thread in config.threads:
+                    numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
                 config.row = (self.is_accepting(config), *sorted(numbers))
             row = self._dense.get(config.row)
             if row is None:
@@ -368,17 +378,22 @@ class PushdownMachine:
             self.on_new_row()
         return row
 
-    def _settle(self, state: int, count: int, frame: Frame | None, numbers: dict[int, None]) -> None:
-        """Collect the rows of a thread: its own, then what is left open, frame by frame."""
-        resume = ROOT
+    def settle(self, thread: Thread, resume: int) -> tuple[list[int], int]:
+        """The rows of a thread entered at a resume list: its own, then what is left open, frame by frame.
+
+        With them comes the resume list of what is left to whatever follows the text.
+        """
+        state, count, frame = thread
+        numbers: list[int] = []
         settled, live = self.rows.settled, self._live
         while state >= 0:
             found = settled.get((resume, state, 0)) if live[state] < 0 else None
             row, resume = found or self.rows.settle(resume, state, count)
-            numbers[row] = None
+            numbers.append(row)
             if resume == NOTHING or frame is None:
                 break
             state, count, frame = frame.state, frame.count, frame.below
+        return numbers, resume
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
         accepting, *numbers = key

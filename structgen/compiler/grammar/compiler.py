@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,10 @@ import numpy as np
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
+from ...grammar_marks import read_marks
 from ...grammars import FOLDER
-from ...runtime.grammar_tables import GrammarTables, Layout, words_of
+from ...runtime.grammar_tables import GrammarTables, words_of
+from ...runtime.layout import Layout
 from . import conflicts, lalr, preferences, scanner
 from .lalr import Lalr
 from .loading import is_named, load
@@ -47,17 +51,7 @@ def compile_rules(
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
     """
-    table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
-    if ambiguity == "all":
-        conflicts.check_finite(table.symbols)
-    else:
-        conflicts.check(table, strict=strict)
-    missing = next(conflicts.unproductive(table.symbols), None)
-    if missing is not None:
-        raise EmptyLanguageError(
-            f"no text can ever complete the rule {table.symbols.names[missing]}",
-            remedy="Give it a way out that does not contain itself.",
-        )
+    table = _table(grammar, meter, ambiguity, strict)
     layout = _layout(grammar, indentation)
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     if indentation is not None and layout is not None:
@@ -105,6 +99,35 @@ def compile_rules(
     )
 
 
+def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
+    """The parser, without rules that no text can complete: an ignored terminal, for one, never comes to the parser.
+
+    Where actions compete such a rule may decide what the parser does, and lead it astray; that is refused.
+    """
+    table = lalr.build(grammar, meter, resolve=ambiguity == "resolve")
+    if ambiguity == "all":
+        conflicts.check_finite(table.symbols)
+    else:
+        conflicts.check(table, strict=strict)
+    never = {name for name in grammar.ignored if name in table.symbols.names}
+    dead = conflicts.unproductive(table.symbols, never)
+    if grammar.start in dead:
+        raise EmptyLanguageError(
+            f"no text can ever complete the rule {grammar.start}",
+            remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
+        )
+    rules = tuple(rule for rule in grammar.rules if not {rule.origin, *rule.expansion} & (dead | never))
+    if len(rules) == len(grammar.rules):
+        return table
+    if table.conflicts and ambiguity == "resolve":
+        rule = next(rule for rule in grammar.rules if rule not in rules)
+        raise DefinitionError(
+            f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
+            remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
+        )
+    return lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
+
+
 def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Layout | None:
     """Names as numbers; those of this grammar come before those that it imported."""
     if indentation is None:
@@ -117,7 +140,7 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             found += exact or [t for t, terminal in enumerate(grammar.terminals) if is_named(terminal.name, wanted)]
         return found
 
-    lines = []
+    lines: list[int] = []
     for wanted in (indentation.newline, indentation.indent, indentation.dedent):
         there = numbers((wanted,))
         if len(there) != 1:
@@ -128,16 +151,26 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
             )
         lines += there
     opening, closing = numbers(indentation.opening), numbers(indentation.closing)
-    return Layout(*lines, frozenset(opening), frozenset(closing), indentation.columns)
+    newline, indent, dedent = lines
+    return Layout(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
 def compile_grammar(definition: Grammar, meter: Meter, notes: list[str] | None = None) -> GrammarTables:
-    """Load a grammar and build its tables, as `compile_rules` does. Raises the errors of both."""
+    """Load a grammar and build its tables; ``notes`` as in `compile_rules`. Raises the errors of both.
+
+    What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see `structgen.grammar_marks`.
+    """
     indentation = definition.postlex
+    marked = read_marks(definition.text)
+    names = [name for name, _ in definition.definitions]
+    undeclared = [name for name in names if not re.search(rf"%declare[^\n]*\b{name}\b", marked.text)]
+    declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
     rules = load(
-        definition.text, definition.start, meter,
+        marked.text + declares, definition.start, meter,
         source=definition.path or "<grammar>", import_paths=definition.import_paths,
-        declared=(indentation.indent, indentation.dedent) if indentation else (),
+        declared=(
+            *((indentation.indent, indentation.dedent) if indentation else ()), *marked.tokens, *marked.schemas, *names,
+        ),
     )  # fmt: skip
     return compile_rules(
         rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,

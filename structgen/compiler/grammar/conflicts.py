@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...errors import DefinitionError
 from ...grammars import names
@@ -102,9 +102,9 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
 _LONGEST = 10_000
 
 
-def unproductive(symbols: Symbols) -> Iterator[Symbol]:
-    """The nonterminals of which no text of terminals can come."""
-    found = [symbols.is_terminal(symbol) for symbol in range(len(symbols.names))]
+def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
+    """The nonterminals of which no text of terminals can come, other than those that ``never`` come."""
+    found = [symbols.is_terminal(symbol) and name not in never for symbol, name in enumerate(symbols.names)]
     missing = [len(expansion) for _, expansion in symbols.rules]
     uses: list[list[int]] = [[] for _ in symbols.names]
     for rule, (_, expansion) in enumerate(symbols.rules):
@@ -123,7 +123,7 @@ def unproductive(symbols: Symbols) -> Iterator[Symbol]:
             missing[rule] -= 1
             if not missing[rule]:
                 ready.append(rule)
-    return (symbol for symbol, known in enumerate(found) if not known)
+    return {symbols.names[symbol] for symbol, known in enumerate(found) if not known and not symbols.is_terminal(symbol)}
 
 
 def check_finite(symbols: Symbols) -> None:
@@ -132,7 +132,7 @@ def check_finite(symbols: Symbols) -> None:
     That is: a rule can begin with itself behind something that may be empty (hidden left recursion, Nederhof & Sarbo 1996), or can
     be nothing but itself.
     """
-    nullable = _nullable(symbols)
+    nullable = symbols.nullable
     left: list[set[Symbol]] = [set() for _ in symbols.names]  # what a text of the symbol can begin with
     hidden: list[set[Symbol]] = [set() for _ in symbols.names]  # of these, what stands behind something empty
     alone: list[set[Symbol]] = [set() for _ in symbols.names]  # what it can be, all else empty
@@ -155,18 +155,6 @@ def check_finite(symbols: Symbols) -> None:
                     f"the rule {symbols.names[origin]} can come to itself without reading anything",
                     remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just itself.",
                 )
-
-
-def _nullable(symbols: Symbols) -> list[bool]:
-    """By symbol: whether it may be empty."""
-    found = [False] * len(symbols.names)
-    growing = True
-    while growing:
-        growing = False
-        for origin, expansion in symbols.rules:
-            if not found[origin] and all(found[s] for s in expansion):
-                found[origin] = growing = True
-    return found
 
 
 def _way_to(table: Lalr, state: int, words: list[tuple[Symbol, ...] | None]) -> tuple[Symbol, ...]:

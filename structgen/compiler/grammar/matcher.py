@@ -1,9 +1,10 @@
 """`Matcher`: the automaton of a terminal's matches, where a match may depend on what follows it.
 
-A match that no look-ahead hangs on is one at once. With a trailing look-ahead, ``""(?!")``, it is one only if the bytes to come keep
-to it, and as long as that is open, another match may yet turn out to be preferred. So a state lists the
-matches that end in it, each with a state that *watches* it from then on: the same automaton, started with
-that match marked. When the watching state *beats* the match, something preferred has matched, or its look-ahead has failed.
+A match that no look-ahead hangs on is one at once. With a trailing look-ahead, ``""(?!")``, it is one only if the
+bytes to come keep to it, and as long as that is open, another match may yet turn out to be preferred. So a state
+lists the matches that end in it, each with a state that *watches* it from then on: the same automaton, started with
+that match marked. When the watching state *beats* the match, something preferred has matched, or its look-ahead has
+failed.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ class Matcher:
     ends:
         By state: the matches that end here, the preferred one first, each as the state that watches it from here on.
     beats:
-        ``bool[states]``: a match is certain here, so that nothing less preferred counts; to a match that is watched, the end.
+        ``bool[states]``: a match is certain here, so that nothing less preferred counts; what is watched is no match.
     lapses:
         ``bool[states]``: if the text ended here, the match that is watched would be none.
     whole:
         ``bool[states]``: if the text ended here, all of it would be the match.
     variant:
-        By state: the kind of the matches that end here, where a terminal has several; -1 for none. Empty where it has one.
+        By state: the kind of the matches that end here, where a terminal has several; -1 for none. Empty where it has
+        one.
     """
 
     class_of: NDArray[np.uint8]
@@ -76,8 +78,8 @@ class Matcher:
 def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     """The same, with matches told apart by the column that the line after their last line end has come to.
 
-    The variant of a match is that column, a space for 1 and a tab for ``tab`` (`lark.indenter.Indenter`); ``most + 1`` stands for all
-    columns beyond ``most``, -1 for a match without a line end.
+    The variant of a match is that column, a space for 1 and a tab for ``tab`` (`lark.indenter.Indenter`); ``most +
+    1`` stands for all columns beyond ``most``, -1 for a match without a line end.
     """
     class_of = np.array(matcher.class_of, np.int64)
     for byte in b"\n \t":  # each a class of its own
@@ -112,7 +114,7 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
 
 
 def minimal(matcher: Matcher) -> Matcher:
-    """The same with equivalent states merged, and without those from which nothing can come. (Moore's algorithm, 1956.)"""
+    """The same with equivalent states merged, and without those from which nothing can come (Moore 1956)."""
     useful = _useful(matcher)
     if not useful[0]:
         return Matcher.of(_NOTHING)
@@ -136,10 +138,12 @@ def minimal(matcher: Matcher) -> Matcher:
     return _quotient(matcher, alive, block, table)
 
 
-def _quotient(matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int64], table: NDArray[np.int64]) -> Matcher:
+def _quotient(
+    matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int64], table: NDArray[np.int64]
+) -> Matcher:
     """One state for each block of those alive, the start's first."""
     number: dict[int, int] = {}
-    first = []
+    first: list[int] = []
     for state in alive.tolist():  # the start is 0, and so is the first
         if number.setdefault(int(block[state]), len(number)) == len(first):
             first.append(state)
@@ -153,7 +157,7 @@ def _quotient(matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int6
 
 def _useful(matcher: Matcher) -> NDArray[np.bool_]:
     """The states from which a match, or the end of one that is watched, can come."""
-    found = matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends])
+    found: NDArray[np.bool_] = matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends])
     while True:
         more = found | (found[matcher.table] & (matcher.table >= 0)).any(axis=1)
         if (more == found).all():

@@ -1,20 +1,22 @@
 """What a regex matches at a place in a text, as Python's `re` has it: not all it could match, the match it prefers.
 
-Lexers take the first match that backtracking finds. ``/\\*.*?\\*/`` ends at the first ``*/`` because it is lazy, and ``a|ab``
-never takes the ``b``. So the automaton of a terminal keeps the threads of Thompson's simulation in order of preference
-(Pike's, as in RE2 and Rust's regex-automata): when one of them has matched, those behind it are cut off, since
-nothing they come to could be preferred; those ahead of it go on, and may yet replace the match by a longer one. A state
-of the automaton is such a list. It *accepts* where the list ends in a match.
+Lexers take the first match that backtracking finds. ``/\\*.*?\\*/`` ends at the first ``*/`` because it is lazy, and
+``a|ab`` never takes the ``b``. So the automaton of a terminal keeps the threads of Thompson's simulation in order of
+preference (Pike's, as in RE2 and Rust's regex-automata): when one of them has matched, those behind it are cut off,
+since nothing they come to could be preferred; those ahead of it go on, and may yet replace the match by a longer one.
+A state of the automaton is such a list. It *accepts* where the list ends in a match.
 
-Look-behind is decided by automata that run along. A look-ahead becomes an obligation of the thread that made it, an automaton over
-the bytes to come. A match that still owes something is none yet: it stays in the list, *pending*, until what it owes is paid, which
-cuts off what is behind it, or cannot be paid any more. See `structgen.compiler.grammar.matcher` for what becomes of it.
+Look-behind is decided by automata that run along. A look-ahead becomes an obligation of the thread that made it, an
+automaton over the bytes to come. A match that still owes something is none yet: it stays in the list, *pending*,
+until what it owes is paid, which cuts off what is behind it, or cannot be paid any more. See
+`structgen.compiler.grammar.matcher` for what becomes of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,7 +34,8 @@ from .matcher import Matcher, minimal
 #: What a thread still owes: look-aheads by number, with the state of their automata.
 Owed: TypeAlias = frozenset[tuple[int, int]]
 
-#: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is watched.
+#: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is
+#: watched.
 _HERE, _PENDING, _WATCHED = range(3)
 
 
@@ -76,8 +79,8 @@ class Program:
     turn:
         By state: the number of the turn of a loop that begins here, or -1.
     turned:
-        By state: the turn that ends here, or -1, and where to go on if it has read nothing: as in `re`, another turn is
-        not tried then.
+        By state: the turn that ends here, or -1, and where to go on if it has read nothing: as in `re`, another turn
+        is not tried then.
     edges:
         By state: moves that read a byte: lowest, highest, target.
     looks:
@@ -259,7 +262,9 @@ class _Determinizer:
         return minimize(dfa, self._meter)
 
     def _conditional(self, moves: list[list[tuple[int, int, int]]], ends: list[tuple[int, ...]]) -> Matcher:
-        cuts = sorted({0, *(cut for there in moves for low, high, _ in there for cut in (low, high + 1) if cut < 256)})
+        cuts = sorted(
+            {0, *(cut for there in moves for low, high, _ in there for cut in (low, high + 1) if cut < 256)}
+        )
         class_of = np.zeros(256, np.uint8)
         class_of[cuts[1:]] = 1
         class_of = np.cumsum(class_of).astype(np.uint8)
@@ -268,7 +273,8 @@ class _Determinizer:
             for low, high, target in there:
                 row[class_of[low] : int(class_of[high]) + 1] = target
         beats = [
-            here.beats or any(self._is_match(thread) and not thread.owed for thread in here.threads) for here in self._todo
+            here.beats or any(self._is_match(thread) and not thread.owed for thread in here.threads)
+            for here in self._todo
         ]
         return Matcher(
             class_of, table, ends, np.array(beats), np.array([*map(self._lapses, self._todo)]),
@@ -293,7 +299,9 @@ class _Determinizer:
 
     def _is_whole(self, here: Threads) -> bool:
         """Whether, if the text ended here, the match would end here."""
-        return next((role == _HERE for state, owed, role in here.threads if state == 1 and self._is_kept(owed)), False)
+        return next(
+            (role == _HERE for state, owed, role in here.threads if state == 1 and self._is_kept(owed)), False
+        )
 
     def _ranges(self, here: Threads) -> Iterator[tuple[int, int]]:
         """The bytes that some thread reads, cut where anything changes."""
@@ -306,7 +314,7 @@ class _Determinizer:
         for k in self._behind if here.behind else ():
             cuts |= _cuts_of(self._made.looks[k][1])
         ordered = sorted(cuts)
-        return ((low, after - 1) for low, after in zip(ordered, ordered[1:], strict=False))
+        return ((low, after - 1) for low, after in pairwise(ordered))
 
     def _step(self, here: Threads, byte: int) -> Threads:
         moved: list[Thread] = []
@@ -322,10 +330,10 @@ class _Determinizer:
                     beats = (left is None) == (role == _WATCHED)
                     break
             elif left is not None:
-                moved += (Thread(target, left) for low, high, target in self._made.edges[state] if low <= byte <= high)
-        after = tuple(
-            _next(self._made.looks[k][1], s, byte) for k, s in zip(self._behind, here.behind, strict=False)
-        )
+                moved += (
+                    Thread(target, left) for low, high, target in self._made.edges[state] if low <= byte <= high
+                )
+        after = tuple(_next(self._made.looks[k][1], s, byte) for k, s in zip(self._behind, here.behind, strict=False))
         found = self._closed(moved, after)
         return found._replace(beats=found.beats or beats)
 
@@ -448,7 +456,11 @@ def _longest(item: Node, meter: Meter) -> int | None:
         return 0
     first = np.flatnonzero(np.diff(dfa.classes[:256], prepend=-1))  # the lowest byte of each class
     following = [
-        [(int(target), not _continues(int(low))) for low, target in zip(first, row[dfa.classes[first]], strict=True) if target >= 0]
+        [
+            (int(target), not _continues(int(low)))
+            for low, target in zip(first, row[dfa.classes[first]], strict=True)
+            if target >= 0
+        ]
         for row in dfa.table
     ]
     longest = 0
@@ -484,4 +496,3 @@ def _cuts_of(dfa: Dfa) -> set[int]:
     """Where the classes of bytes of an automaton begin."""
     classes = np.asarray(dfa.classes[:256])
     return {0, *(np.flatnonzero(np.diff(classes)) + 1).tolist()}
-

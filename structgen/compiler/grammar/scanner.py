@@ -204,8 +204,8 @@ class Lexer:
     starts:
         By context: the state before the first byte of a lexeme, which no byte leads to.
     cuts:
-        By state in which a match put terminals that could go on out of the question: the one that matched, those terminals,
-        and the position.
+        By state in which a match put terminals that could go on out of the question: the one that matched, those
+        terminals, and the position.
     """
 
     class_of: NDArray[np.uint8]
@@ -224,6 +224,18 @@ def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int
     ``variants`` is the number of the first terminal that stands for a variant of another one. Raises `BudgetExceededError`.
     """
     return _Builder(places, words, variants, meter).run(contexts)
+
+
+def _may_stand(
+    table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """By state: whether a match that it watches can be one after all, or is undone however the text goes on."""
+    found = ~lapses | (table < 0).any(axis=1)
+    while True:
+        more = found | (found[table] & ~beats[table] & (table >= 0)).any(axis=1)
+        if (more == found).all():
+            return found
+        found = more
 
 
 class _Builder:
@@ -261,10 +273,15 @@ class _Builder:
                 beats.append(beaten)
         lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
         useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
-        ends = [[(t, -1 if watch in useless else watch) for t, watch in there] for there in ends]
+        kept = _may_stand(np.array(table, np.int32), np.array(beats), np.array(lapses))
+        ends = [
+            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]] for there in ends
+        ]
         future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])
-        return Lexer(self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of, self._cuts)
+        return Lexer(
+            self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of, self._cuts
+        )
 
     def _candidates(self, context: int) -> int:
         """The terminals that a scanner for a context tries."""

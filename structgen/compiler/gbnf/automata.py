@@ -1,0 +1,175 @@
+"""The automaton of a called rule: over bytes, and a marker for each rule that it calls.
+
+Thompson's construction (1968), the rules that are not called written out, then the subset construction. Nothing but
+the language counts in GBNF, so the smallest deterministic automaton over bytes and calls will do for the rule. (Where
+determinism takes too many states, as in ``[ab]* "a" [ab]{20}``, the rule stays as it is, and a text may take several
+threads.) A call never reads the empty text: where the rule called has it, the call can be left out. So each symbol
+reads something.
+
+Counting is as in `structgen.compiler.regex.lower`, but for the turns written out before a loop: two, so that no count
+begins with the first byte of a rule. That byte's edge is where a caller's return state is pushed, and one edge cannot
+do both.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+from ...budget import Meter
+from ...errors import BudgetExceededError
+from ..automata.dfa import CounterConflictError, determinize, minimize
+from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
+from ..automata.utf8 import utf8_edges
+from .calls import Plan
+from .facts import Facts
+from .lists import Lists, of_dfa, of_nfa
+from .syntax import Chars, Choice, Literal, NodeId, Reference, Repeat, Sequence
+
+#: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
+_BLOWN_UP, _MANY = 8, 2_000
+
+
+def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> Lists:
+    """The automaton of a rule: the minimal one, unless that is far larger. Raises `BudgetExceededError`."""
+    counted = plan.counted
+    doing = f"the automaton of the rule {facts.document.rules[rule].name}"
+    while True:
+        construction = _Construction(facts, plan.called, counted, meter, doing)
+        nfa = construction.run(facts.document.rules[rule].root)
+        bounded = copy(meter)
+        most = min(meter.budget.states, max(_MANY, _BLOWN_UP * len(nfa.owner)))
+        bounded.budget = replace(meter.budget, states=most)
+        try:
+            dfa = minimize(determinize(nfa, bounded, doing), meter)
+        except CounterConflictError as conflict:
+            # Spell out the cheaper of the two loops.
+            loops = [construction.loops[i] for i in conflict.loops]
+            counted = counted - {min(loops, key=plan.sizes.__getitem__)}
+        except BudgetExceededError:
+            meter.check_time(doing)
+            if not construction.loops:
+                return of_nfa(nfa, list(construction.markers), meter, doing)
+            counted = frozenset()
+        else:
+            return of_dfa(dfa, list(construction.markers))
+
+
+class _Construction:
+    """Thompson's construction with an explicit stack of nodes, each between two states, inside a loop or none."""
+
+    def __init__(
+        self, facts: Facts, called: frozenset[int], counted: frozenset[NodeId], meter: Meter, doing: str
+    ) -> None:
+        self._facts = facts
+        self._called = called
+        self._counted = counted
+        self._meter = meter
+        self._doing = doing
+        self._builder = NfaBuilder()
+        self._todo: list[tuple[NodeId, int, int, int]] = []
+        self.loops: list[NodeId] = []  # the repeat of each loop
+        self.markers: dict[int, int] = {}  # by rule
+
+    def run(self, root: NodeId) -> Nfa:
+        """Build a node between two new states."""
+        builder, facts = self._builder, self._facts
+        start, accept = builder.state(), builder.state()
+        self._todo.append((root, start, accept, -1))
+        steps = 0
+        while self._todo:
+            steps += 1
+            if steps % 4096 == 0:
+                self._meter.check_time(self._doing)
+                self._check_size(0)
+            number, source, target, owner = self._todo.pop()
+            if facts.fertile(number):
+                self._build(number, source, target, owner)
+            elif facts.nullable(number):
+                builder.epsilon(source, target)
+        builder.markers = len(self.markers)
+        return builder.build(start, accept)
+
+    def _check_size(self, more: int) -> None:
+        # A state of this automaton costs a fraction of what one of the deterministic one does.
+        self._meter.check_states((len(self._builder.owners) + more) // 4, self._doing)
+
+    def _build(self, number: NodeId, source: int, target: int, owner: int) -> None:
+        builder, node = self._builder, self._facts.document.nodes[number]
+        if isinstance(node, Literal):
+            self._check_size(len(node.data))
+            for byte in node.data[:-1]:
+                there = builder.state(owner)
+                builder.edge(source, byte, byte, there)
+                source = there
+            builder.edge(source, node.data[-1], node.data[-1], target)
+        elif isinstance(node, Chars):
+            builder.template(utf8_edges(node.ranges), source, target, owner)
+        elif isinstance(node, Reference):
+            self._reference(node, source, target, owner)
+        elif isinstance(node, Choice):
+            self._todo.extend((option, source, target, owner) for option in node.options)
+        elif isinstance(node, Sequence):
+            self._in_a_row(list(node.parts), source, target, owner)
+        elif number in self._counted and owner < 0:
+            self._counted_repeat(number, node, source, target)
+        else:
+            self._repeat(node, source, target, owner)
+
+    def _reference(self, node: Reference, source: int, target: int, owner: int) -> None:
+        root = self._facts.document.rules[node.rule].root
+        if node.rule not in self._called:
+            self._todo.append((root, source, target, owner))
+            return
+        marker = BYTES + self.markers.setdefault(node.rule, len(self.markers))
+        self._builder.edge(source, marker, marker, target)
+        if self._facts.nullable(root):
+            self._builder.epsilon(source, target)
+
+    def _in_a_row(self, parts: list[NodeId], source: int, target: int, owner: int) -> None:
+        """One part after the other."""
+        for i, part in enumerate(parts):
+            there = self._builder.state(owner) if i < len(parts) - 1 else target
+            self._todo.append((part, source, there, owner))
+            source = there
+
+    def _repeat(self, node: Repeat, source: int, target: int, owner: int) -> None:
+        builder, turns = self._builder, node.min if node.max is None else node.max
+        self._check_size(turns)
+        here = source
+        for turn in range(turns):
+            if turn >= node.min:
+                builder.epsilon(here, target)
+            there = builder.state(owner)
+            self._todo.append((node.item, here, there, owner))
+            here = there
+        if node.max is None:
+            hub = builder.state(owner)
+            builder.epsilon(here, hub)
+            self._todo.append((node.item, hub, hub, owner))
+            here = hub
+        builder.epsilon(here, target)
+
+    def _counted_repeat(self, number: NodeId, node: Repeat, source: int, target: int) -> None:
+        """Two turns spelled out, then a counted loop for the third to the last, which counts from the second on."""
+        builder = self._builder
+        least, most = node.min, node.max if node.max is not None else node.min
+        if node.max is None:
+            # X{m,} is X{m} X*
+            hub = builder.state()
+            self._todo.append((node.item, hub, hub, -1))
+            builder.epsilon(hub, target)
+            target = hub
+        loop = len(builder.loops)
+        once, twice, body, turned = (builder.state(owner) for owner in (-1, -1, loop, loop))
+        builder.loop(Loop(max(least - 1, 0), most - 1, body, target))
+        self.loops.append(number)
+        if least == 0:
+            builder.epsilon(source, target)
+        if least <= 1:
+            builder.epsilon(once, target)
+        self._todo.append((node.item, source, once, -1))
+        self._todo.append((node.item, once, twice, -1))
+        builder.enter(twice, loop)
+        self._todo.append((node.item, body, turned, loop))
+        builder.again(turned, loop)

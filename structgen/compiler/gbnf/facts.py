@@ -1,0 +1,147 @@
+"""What the rest needs to know of a grammar's nodes and rules, and the refusal of left recursion.
+
+A rule is *nullable* if it describes the empty text, *productive* if it describes any text, *fertile* if it describes
+one that is not empty. They are least solutions: nothing holds of a rule before it is derived from what others have.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...budget import Meter
+from ...errors import UnsupportedError
+from .syntax import Chars, Choice, Document, Literal, NodeId, Reference, Repeat, Rule, Sequence
+
+NULLABLE, PRODUCTIVE, FERTILE = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds of each node, as a sum of `NULLABLE`, `PRODUCTIVE` and `FERTILE`."""
+
+    document: Document
+    flags: list[int]
+
+    def nullable(self, node: NodeId) -> bool:
+        """Whether the empty text is among a node's."""
+        return bool(self.flags[node] & NULLABLE)
+
+    def productive(self, node: NodeId) -> bool:
+        """Whether a node has any text."""
+        return bool(self.flags[node] & PRODUCTIVE)
+
+    def fertile(self, node: NodeId) -> bool:
+        """Whether a node has a text that is not empty."""
+        return bool(self.flags[node] & FERTILE)
+
+
+def establish(document: Document, meter: Meter) -> Facts:
+    """Work out the facts of all nodes. Raises `BudgetExceededError`."""
+    flags = [0] * len(document.nodes)
+    users: list[set[int]] = [set() for _ in document.rules]
+    for number, rule in enumerate(document.rules):
+        for node in document.nodes[rule.first : rule.root + 1]:
+            if isinstance(node, Reference):
+                users[node.rule].add(number)
+    todo = deque(range(len(document.rules)))
+    waiting = set(todo)
+    while todo:
+        meter.check_time("looking for rules without text")
+        number = todo.popleft()
+        waiting.discard(number)
+        rule = document.rules[number]
+        before = flags[rule.root]
+        _settle(document, rule, flags)
+        if flags[rule.root] != before:
+            todo.extend(users[number] - waiting)
+            waiting |= users[number]
+    return Facts(document, flags)
+
+
+def _settle(document: Document, rule: Rule, flags: list[int]) -> None:
+    """The flags of a rule's nodes, from what is known of other rules so far."""
+    for number in range(rule.first, rule.root + 1):
+        node = document.nodes[number]
+        if isinstance(node, Literal):
+            flag = PRODUCTIVE | FERTILE
+        elif isinstance(node, Chars):
+            flag = PRODUCTIVE | FERTILE if node.ranges else 0
+        elif isinstance(node, Reference):
+            flag = flags[document.rules[node.rule].root]
+        elif isinstance(node, Choice):
+            flag = 0
+            for option in node.options:
+                flag |= flags[option]
+        elif isinstance(node, Sequence):
+            flag = _in_a_row([flags[part] for part in node.parts])
+        else:
+            flag = flags[node.item] if node.max != 0 else 0
+            if node.min == 0:
+                flag |= NULLABLE | PRODUCTIVE
+        flags[number] = flag
+
+
+def _in_a_row(parts: list[int]) -> int:
+    every, some = NULLABLE | PRODUCTIVE, 0
+    for part in parts:
+        every &= part
+        some |= part
+    return every | (some & FERTILE if every & PRODUCTIVE else 0)
+
+
+# -- left recursion ----------------------------------------------------------------------------------------
+
+
+def refuse_left_recursion(facts: Facts) -> None:
+    """Raise `UnsupportedError` where a rule can begin with itself, naming the rules on the way."""
+    rules = facts.document.rules
+    done: set[int] = set()
+    for root in range(len(rules)):
+        path: list[int] = []
+        todo: list[tuple[int, Iterator[int]]] = []
+        on_path: set[int] = set()
+        new = root if root not in done else -1
+        while new >= 0 or todo:
+            if new >= 0:
+                path.append(new)
+                on_path.add(new)
+                todo.append((new, _left_corners(facts, rules[new])))
+            here, corners = todo[-1]
+            new = next((rule for rule in corners if rule not in done), -1)
+            if new in on_path:
+                raise _left_recursive(rules, path[path.index(new) :])
+            if new < 0:
+                todo.pop()
+                path.pop()
+                on_path.discard(here)
+                done.add(here)
+
+
+def _left_corners(facts: Facts, rule: Rule) -> Iterator[int]:
+    """The rules that a rule can begin with."""
+    nodes = facts.document.nodes
+    todo = [rule.root]
+    while todo:
+        node = nodes[todo.pop()]
+        if isinstance(node, Reference):
+            yield node.rule
+        elif isinstance(node, Choice):
+            todo.extend(node.options)
+        elif isinstance(node, Repeat) and node.max != 0:
+            todo.append(node.item)
+        elif isinstance(node, Sequence):
+            for part in node.parts:
+                todo.append(part)
+                if not facts.nullable(part):
+                    break
+
+
+def _left_recursive(rules: tuple[Rule, ...], cycle: list[int]) -> UnsupportedError:
+    names = [rules[number].name for number in (*cycle, cycle[0])]
+    return UnsupportedError(
+        f"the rule {names[0]} can begin with itself: {' -> '.join(names)}",
+        where=rules[cycle[0]].where,
+        remedy='Say it with a repeat: sum ::= term ("+" term)* in place of sum ::= sum "+" term | term.',
+    )

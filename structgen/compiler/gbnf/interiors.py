@@ -1,0 +1,119 @@
+"""Insides of quoted texts, of lines and the like: once in a program, wherever they are written.
+
+Walking a vocabulary's tokens from a state that takes nearly every byte is what masks cost most. In
+``"\\"" [^"]* "\\"" ":"`` there is such a state, and another one in every rule like it; they differ only in what comes
+behind the quote. So where all ways from a wide state go round and at last lead to one other state, what lies between
+is a small automaton of its own, which ends with a pop:
+
+    q == the sequence (after, interior)
+
+Equal interiors are one state. As they call nothing, their rows are shared by all definitions of a vocabulary; those
+with a count, too, for all bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from ..pushdown import Counted, Edge, Program, State
+from .lists import Lists
+
+#: A state that takes so many bytes is worth sharing.
+_WIDE = 64
+
+#: States of the largest interior, and states behind it that are tried.
+_MOST_STATES, _MOST_TRIES = 100, 30
+
+#: Edges that are looked at, in all, before no more interiors are looked for.
+_MOST_WORK = 2_000_000
+
+
+class Interiors:
+    """The interiors of a program, each there once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[Hashable, State] = {}
+        self._work = 0
+
+    def find(self, rule: Lists, q: int) -> tuple[State, int] | None:
+        """If ``q`` is like that: the program's state for its interior, and the rule's state behind it."""
+        if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0 or self._work > _MOST_WORK:
+            return None
+        if sum(high - low + 1 for low, high, _ in rule.edges[q]) < _WIDE:
+            return None
+        tried = {q}
+        queue = [q]
+        for here in queue:
+            for _, _, target in rule.edges[here]:
+                for behind in set(rule.targets(target)) - tried:
+                    tried.add(behind)
+                    queue.append(behind)
+                    if target >= 0 and rule.live[behind] < 0 and (inside := self._between(rule, q, behind)):
+                        return self._state(rule, inside, behind), behind
+                    if len(tried) > _MOST_TRIES:
+                        return None
+        return None
+
+    def _between(self, rule: Lists, q: int, behind: int) -> list[int] | None:
+        """The states on the ways from ``q`` to ``behind``, if there are no others and some go round."""
+        queue = [q]
+        inside = {q}
+        circles = False
+        for here in queue:
+            if rule.accepting[here] or rule.calls[here] or len(queue) > _MOST_STATES:
+                return None
+            self._work += len(rule.edges[here])
+            for _, _, target in rule.edges[here]:
+                if target == behind:
+                    continue
+                targets = rule.targets(target)
+                if behind in targets:
+                    return None
+                circles = circles or target == q or any(rule.live[state] >= 0 for state in targets)
+                new = [state for state in targets if state not in inside]
+                inside.update(new)
+                queue += new
+        return queue if circles else None
+
+    def _state(self, rule: Lists, inside: list[int], behind: int) -> State:
+        """The state of an interior; equal ones have equal edges, in the order in which their states are met."""
+        number = {q: i for i, q in enumerate(inside)} | {-1: -1}
+        counted = {rule.records[-2 - target][1] for q in inside for _, _, target in rule.edges[q] if target < 0}
+        loops = sorted(counted | {rule.live[q] for q in inside} - {-1})
+        moves = tuple(tuple(_moves(rule, q, number, loops, behind)) for q in inside)
+        live = tuple(loops.index(rule.live[q]) if rule.live[q] >= 0 else -1 for q in inside)
+        key = (moves, live, tuple(rule.loops[loop] for loop in loops))
+        if key not in self._known:
+            self._known[key] = self._embed(moves, live, key[2])
+        return self._known[key]
+
+    def _embed(
+        self, moves: tuple[tuple[_Move, ...], ...], live: tuple[int, ...], bounds: tuple[tuple[int, int], ...]
+    ) -> State:
+        program = self._program
+        loops = [program.loop(*each) for each in bounds] + [-1]
+        states = [program.state("inside", live=loops[loop]) for loop in live] + [-1]
+        for state, edges in zip(states, moves, strict=False):
+            for low, high, targets, how in edges:
+                there = [states[target] for target in targets]
+                if how:
+                    counted = Counted(how[0], loops[how[1]], *there)
+                    program.edges[state].append(Edge(low, high, (), counted))
+                else:
+                    program.edge(state, low, high, *there)
+        return states[0]
+
+
+#: The bytes, the targets (none is the end), and how it counts.
+_Move = tuple[int, int, tuple[int, ...], tuple[int, int] | None]
+
+
+def _moves(rule: Lists, q: int, number: dict[int, int], loops: list[int], behind: int) -> Iterator[_Move]:
+    """A state's edges, with its interior's own numbers for states and loops."""
+    for low, high, target in rule.edges[q]:
+        if target >= 0:
+            yield low, high, () if target == behind else (number[target],), None
+            continue
+        operation, loop, *zones = rule.records[-2 - target]
+        yield low, high, tuple(number[zone] for zone in zones), (operation, loops.index(loop))

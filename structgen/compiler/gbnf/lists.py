@@ -1,0 +1,105 @@
+"""The automaton of a rule as lists, for code that looks at single edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...budget import Meter
+from ..automata.dfa import Dfa, to_tables
+from ..automata.nfa import BYTES, Nfa
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """An automaton over bytes and calls. Edges of one state may overlap.
+
+    Parameters
+    ----------
+    edges:
+        By state: ``(lowest byte, highest byte, target)``; a target ``-2 - r`` is record ``r``.
+    calls:
+        By state: ``(rule, target)``.
+    accepting, live:
+        By state: whether the rule may end; the loop whose count it depends on, or -1.
+    records, loops:
+        As in `Dfa`.
+    """
+
+    edges: list[list[tuple[int, int, int]]]
+    calls: list[list[tuple[int, int]]]
+    accepting: list[bool]
+    live: list[int]
+    records: list[tuple[int, int, int, int, int]]
+    loops: list[tuple[int, int]]
+    start: int
+
+    def is_end(self, state: int) -> bool:
+        """Whether nothing but the end can follow."""
+        return self.accepting[state] and not self.edges[state] and not self.calls[state]
+
+    def targets(self, target: int) -> tuple[int, ...]:
+        """The states that an edge's target stands for: itself, or those of a record."""
+        if target >= 0:
+            return (target,)
+        return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
+
+
+def of_dfa(dfa: Dfa, rules: Sequence[int]) -> Lists:
+    """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
+    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
+    calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
+    for state, low, high, target in zip(*(column.tolist() for column in dfa.edges()), strict=True):
+        # A range may hold bytes and calls alike, where all of them lead to one state.
+        if low < BYTES:
+            edges[state].append((low, min(high, BYTES - 1), target))
+        calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
+    counts = len(dfa.records) > 0
+    return Lists(
+        edges=edges,
+        calls=calls,
+        accepting=[bool(a) for a in dfa.accepting.tolist()],
+        live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
+        records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
+        loops=[tuple(loop) for loop in dfa.loops.tolist()] if counts else [],
+        start=dfa.start,
+    )
+
+
+#: What a move takes.
+_BYTES_OF_MOVE = 100
+
+
+def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> Lists:
+    """The same of one that is not deterministic and counts nothing: each state with what its empty moves lead to."""
+    last = np.flatnonzero(np.append(np.diff(nfa.classes), 1))
+    first = np.append(0, last[:-1] + 1)
+    begin, low, high, to = nfa.t_start.tolist(), first[nfa.t_lo].tolist(), last[nfa.t_hi].tolist(), nfa.t_to.tolist()
+    e_begin, e_to = nfa.e_start.tolist(), nfa.e_to.tolist()
+    number = {nfa.start: 0}
+    edges: list[list[tuple[int, int, int]]] = []
+    calls: list[list[tuple[int, int]]] = []
+    accepting: list[bool] = []
+    found = 0
+    for state in (queue := [nfa.start]):
+        closure = {state}
+        for here in (todo := [state]):
+            fresh = [there for there in e_to[e_begin[here] : e_begin[here + 1]] if there not in closure]
+            closure.update(fresh)
+            todo += fresh
+        moves: set[tuple[int, int, int]] = set()
+        for here in closure:
+            for edge in range(begin[here], begin[here + 1]):
+                if to[edge] not in number:
+                    number[to[edge]] = len(number)
+                    queue.append(to[edge])
+                moves.add((low[edge], high[edge], number[to[edge]]))
+        found += len(moves)
+        meter.check_memory(found * _BYTES_OF_MOVE, doing)
+        meter.check_time(doing)
+        edges.append(sorted(move for move in moves if move[0] < BYTES))
+        calls.append([(rules[symbol - BYTES], target) for symbol, _, target in sorted(moves) if symbol >= BYTES])
+        accepting.append(nfa.accept in closure)
+    return Lists(edges, calls, accepting, [-1] * len(edges), [], [], 0)

@@ -1,0 +1,131 @@
+"""From the automata of rules to a pushdown program.
+
+A state of a rule's automaton is a state of the program: it moves where the automaton moves, and returns where the
+rule may end. A call of the rule ``r`` that leads on to the state ``q`` takes the edges of ``r``'s first state, with
+``q`` pushed first: ``(q, ...)``. Those may be calls, in turn; since no rule begins with itself, that comes to an end.
+Nothing is pushed where ``q`` could only return, so ``list ::= item ("," list)?`` takes no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...budget import Meter
+from ..pushdown import Counted, Edge, Program, State
+from .interiors import Interiors
+from .lists import Lists
+
+#: What an edge takes, with its sequence.
+_BYTES_OF_EDGE = 200
+
+
+class Lowering:
+    """Puts the rules' automata together.
+
+    Parameters
+    ----------
+    rules:
+        The automaton of each rule that is called, and of the start.
+    names:
+        What to call them in the program.
+    """
+
+    def __init__(self, rules: dict[int, Lists], names: dict[int, str], meter: Meter) -> None:
+        self.program = Program()
+        self._rules = rules
+        self._names = names
+        self._meter = meter
+        self._interiors = Interiors(self.program)
+        self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
+        self._states: dict[tuple[int, int], State] = {}
+        self._shared: dict[tuple[int, int], tuple[State, ...] | None] = {}
+        self._first: dict[int, list[Edge]] = {}
+        self._todo: list[tuple[int, int]] = []
+        self._edges = 0
+
+    def run(self, start: int) -> Program:
+        """The program of a rule. Raises `BudgetExceededError`."""
+        self._find_first_edges()
+        self.program.start = self._state(start, self._rules[start].start)
+        while self._todo:
+            rule, q = self._todo.pop()
+            edges = self._first[rule] if q == self._rules[rule].start else self._edges_of(rule, q)
+            self.program.edges[self._states[rule, q]].extend(edges)
+            self._check()
+        return self.program
+
+    def _check(self) -> None:
+        doing = "putting the rules together"
+        self._meter.check_time(doing)
+        self._meter.check_states(len(self.program.edges), doing)
+        self._meter.check_memory(self._edges * _BYTES_OF_EDGE, doing)
+
+    def _state(self, rule: int, q: int) -> State:
+        """The program's state for one of a rule's; its edges come later."""
+        state = self._states.get((rule, q))
+        if state is None:
+            there = self._rules[rule]
+            live = self._loops[rule][there.live[q]] if there.live[q] >= 0 else -1
+            state = self.program.state(self._names[rule], returns=there.accepting[q], live=live)
+            self._states[rule, q] = state
+            self._todo.append((rule, q))
+        return state
+
+    def _sequence(self, rule: int, q: int) -> tuple[State, ...]:
+        """What to put in a rule's place to go on from ``q``."""
+        if self._rules[rule].is_end(q):
+            return ()
+        shared = self._shared.get((rule, q), ())
+        if shared == ():
+            shared = self._shared[rule, q] = self._interior(rule, q)
+        return shared or (self._state(rule, q),)
+
+    def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
+        found = self._interiors.find(self._rules[rule], q)
+        if found is None:
+            return None
+        interior, after = found
+        if self._rules[rule].is_end(after):
+            return (interior,)
+        return self._state(rule, after), interior
+
+    # -- edges -----------------------------------------------------------------------------------------
+
+    def _find_first_edges(self) -> None:
+        """The edges of all rules' first states, callees before callers."""
+        for rule in self._rules:
+            todo = [rule]
+            while todo:
+                here = todo[-1]
+                there = self._rules[here]
+                missing = [callee for callee, _ in there.calls[there.start] if callee not in self._first]
+                if missing:
+                    todo += missing
+                    continue
+                todo.pop()
+                if here not in self._first:
+                    self._first[here] = self._edges_of(here, there.start)
+                    self._check()
+
+    def _edges_of(self, rule: int, q: int) -> list[Edge]:
+        there = self._rules[rule]
+        edges = [self._edge(rule, low, high, (), target) for low, high, target in there.edges[q]]
+        for callee, target in there.calls[q]:
+            edges += self._call(rule, self._first[callee], target)
+        self._edges += len(edges)
+        return edges
+
+    def _call(self, rule: int, first: list[Edge], target: int) -> Iterator[Edge]:
+        if self._edges % 64 == 0:
+            self._check()
+        if target >= 0 and not self._sequence(rule, target):
+            return iter(first)
+        return (self._edge(rule, edge.low, edge.high, edge.sequence, target) for edge in first)
+
+    def _edge(self, rule: int, low: int, high: int, above: tuple[State, ...], target: int) -> Edge:
+        """An edge to a state of a rule's automaton, or by a record, with a callee's states above it."""
+        if target >= 0:
+            return Edge(low, high, self._sequence(rule, target) + above)
+        operation, loop, *zones = self._rules[rule].records[-2 - target]
+        states = [self._state(rule, zone) if zone >= 0 else -1 for zone in zones]
+        return Edge(low, high, above, Counted(operation, self._loops[rule][loop], *states))

@@ -1,0 +1,316 @@
+"""From the text of a GBNF grammar to its syntax tree.
+
+The syntax is llama.cpp's (``grammars/README.md`` and ``src/llama-grammar.cpp`` there). A rule ends with its line,
+but for line ends inside of parentheses, after ``::=`` and after ``|``. What llama.cpp lets pass and hardly anyone
+means is refused: a rule that is defined twice (there the last one counts), an empty class (there the empty text), a
+range from high to low. What it refuses to keep its memory small is read: more than 2,000 turns of a repeat.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from ...budget import Meter
+from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ..regex.charset import complement, normalise
+from .characters import Character, read_character
+from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Rule, Sequence, repeated
+
+_SPACE = re.compile(r"(?:[ \t]+|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_NUMBER = re.compile(r"[0-9]+")
+_LINE_END = re.compile(r"\r\n?|\n")
+_PLAIN = re.compile(r'[^"\\\0\ud800-\udfff]+')
+
+#: Turns that a repeat can have; larger bounds would overflow the stored counts.
+_MAX_COUNT = 1 << 30
+
+_ANY = ((0x0, 0xD7FF), (0xE000, 0x10FFFF))
+
+#: What ``*``, ``+`` and ``?`` stand for.
+_SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+@dataclass
+class _Group:
+    """Parentheses, or a whole rule, as far as they were read: whole options, and the items of the one at hand."""
+
+    offset: int
+    options: list[NodeId] = field(default_factory=list)
+    items: list[NodeId] = field(default_factory=list)
+
+
+def read(text: str, meter: Meter) -> Document:
+    """Read a grammar.
+
+    Raises
+    ------
+    DefinitionError
+        For what is not GBNF, with its line and column; rules that are missing, or defined twice.
+    UnsupportedError
+        For special tokens (``<think>``, ``<[123]>``).
+    BudgetExceededError
+        For groups that are nested too deeply, and for repeats that count too far.
+    """
+    return _Reader(text, meter).read()
+
+
+class _Reader:
+    """Reads rule after rule; open groups are a list."""
+
+    def __init__(self, text: str, meter: Meter) -> None:
+        self._text = text
+        self._meter = meter
+        self._at = 0
+        self._lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self._nodes: list[Node] = []
+        self._numbers: dict[str, int] = {}
+        self._mentioned: list[int] = []  # the offset at which each rule is named first
+        self._rules: dict[int, Rule] = {}
+
+    def read(self) -> Document:
+        """All rules."""
+        self._at = 1 if self._text.startswith("\ufeff") else 0
+        self._skip(lines=True)
+        while self._at < len(self._text):
+            self._meter.check_time("reading the grammar")
+            self._rule()
+        if not self._rules:
+            raise DefinitionError("the grammar has no rules", remedy='Write one: root ::= "yes" | "no".')
+        for name, number in self._numbers.items():
+            if number not in self._rules:
+                raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
+        return Document(tuple(self._nodes), tuple(self._rules[number] for number in range(len(self._rules))))
+
+    # -- places ----------------------------------------------------------------------------------------
+
+    def _where(self, offset: int) -> str:
+        line = bisect_right(self._lines, offset)
+        return f"line {line}, column {offset - self._lines[line - 1] + 1}"
+
+    def _error(self, what: str, remedy: str, offset: int | None = None) -> DefinitionError:
+        return DefinitionError(what, where=self._where(self._at if offset is None else offset), remedy=remedy)
+
+    def _found(self) -> str:
+        """What stands here, for a message."""
+        return repr(self._text[self._at]) if self._at < len(self._text) else "the end of the grammar"
+
+    def _skip(self, *, lines: bool) -> None:
+        found = (_SPACE_AND_LINES if lines else _SPACE).match(self._text, self._at)
+        self._at = found.end() if found else self._at
+
+    def _next(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    # -- rules -----------------------------------------------------------------------------------------
+
+    def _rule(self) -> None:
+        """``name ::= alternates``, to the end of the line."""
+        begin, first = self._at, len(self._nodes)
+        name = _NAME.match(self._text, begin)
+        if name is None:
+            raise self._error(
+                f"expected the name of a rule, found {self._found()}",
+                "Rules end with their line: put what goes on in the next one into parentheses, or end a line with |.",
+            )
+        number = self._number(name[0], begin)
+        if number in self._rules:
+            raise self._error(
+                f"the rule {name[0]} is defined twice, first at {self._rules[number].where}",
+                "Join the two with |, or rename one.",
+            )
+        self._at = name.end()
+        self._skip(lines=False)
+        if not self._text.startswith("::=", self._at):
+            raise self._error(f"expected ::= after {name[0]}, found {self._found()}", "Write NAME ::= ALTERNATES.")
+        self._at += 3
+        self._skip(lines=True)
+        root = self._alternates()
+        self._rules[number] = Rule(name[0], self._where(begin), first, root)
+        self._skip(lines=True)
+
+    def _number(self, name: str, offset: int) -> int:
+        number = self._numbers.setdefault(name, len(self._mentioned))
+        if number == len(self._mentioned):
+            self._mentioned.append(offset)
+        return number
+
+    def _alternates(self) -> NodeId:
+        """The right side of a rule."""
+        groups = [_Group(self._at)]
+        while True:
+            nested = len(groups) > 1
+            self._skip(lines=nested)
+            character, group = self._next(), groups[-1]
+            if character == "|":
+                self._at += 1
+                self._skip(lines=True)
+                self._end_option(group)
+            elif character == "(":
+                self._open(groups)
+            elif character == ")" and nested:
+                self._at += 1
+                self._end_option(group)
+                groups.pop()
+                groups[-1].items.append(self._choice(group.options))
+            elif character in ("", "\r", "\n"):
+                if nested:
+                    raise self._error("a parenthesis is never closed", "Add the missing ).", group.offset)
+                self._end_option(group)
+                return self._add(Choice(tuple(group.options)))
+            else:
+                self._item(group, character)
+
+    def _open(self, groups: list[_Group]) -> None:
+        groups.append(_Group(self._at))
+        depth = self._meter.budget.depth
+        if len(groups) > depth + 1:
+            raise BudgetExceededError(
+                f"the grammar nests more than depth={depth:,} groups",
+                where=self._where(self._at),
+                remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
+            )
+        self._at += 1
+
+    def _end_option(self, group: _Group) -> None:
+        items, group.items = group.items, []
+        group.options.append(items[0] if len(items) == 1 else self._add(Sequence(tuple(items))))
+
+    def _choice(self, options: list[NodeId]) -> NodeId:
+        return options[0] if len(options) == 1 else self._add(Choice(tuple(options)))
+
+    def _add(self, node: Node) -> NodeId:
+        self._nodes.append(node)
+        if len(self._nodes) % 4096 == 0:
+            self._meter.check_time("reading the grammar")
+        return len(self._nodes) - 1
+
+    # -- items -----------------------------------------------------------------------------------------
+
+    def _item(self, group: _Group, character: str) -> None:
+        """What is neither ``|`` nor a parenthesis."""
+        if character == '"':
+            group.items.append(self._literal())
+        elif character == "[":
+            group.items.append(self._add(self._class()))
+        elif character == ".":
+            self._at += 1
+            group.items.append(self._add(Chars(_ANY)))
+        elif character in _SIGNS or character == "{":
+            self._repeat(group, character)
+        elif name := _NAME.match(self._text, self._at):
+            group.items.append(self._add(Reference(self._number(name[0], self._at))))
+            self._at = name.end()
+        elif character in "<!":
+            raise UnsupportedError(
+                "special tokens in GBNF are not supported",
+                where=self._where(self._at),
+                remedy="Describe text only; quote a < or ! that is meant as such.",
+            )
+        else:
+            raise self._error(
+                f"found {self._found()} where a rule goes on or ends",
+                'Text goes between quotes: "...". Each rule needs a line of its own.',
+            )
+
+    def _literal(self) -> NodeId:
+        begin = self._at
+        self._at += 1
+        parts: list[str] = []
+        while (character := self._next()) != '"':
+            if plain := _PLAIN.match(self._text, self._at):
+                parts.append(plain[0])
+                self._at = plain.end()
+            elif character:
+                parts.append(chr(self._character()))
+            else:
+                raise self._error("a quoted text never ends", 'Add the missing ".', begin)
+        self._at += 1
+        data = "".join(parts).encode()
+        return self._add(Literal(data) if data else Sequence(()))
+
+    def _character(self) -> int:
+        """A character or an escape; not the end."""
+        found = read_character(self._text, self._at)
+        if not isinstance(found, Character):
+            raise self._error(found.what, found.remedy)
+        self._at = found.end
+        return found.code
+
+    def _class(self) -> Chars:
+        begin = self._at
+        self._at += 1
+        negated = self._next() == "^"
+        self._at += negated
+        spans: list[tuple[int, int]] = []
+        while (character := self._next()) != "]":
+            if not character:
+                raise self._error("a class of characters never ends", "Add the missing ].", begin)
+            place = self._at
+            low = high = self._character()
+            if self._next() == "-" and self._text[self._at + 1 : self._at + 2] not in ("]", ""):
+                self._at += 1
+                high = self._character()
+            if low > high:
+                raise self._error(f"the range goes from U+{low:04X} down to U+{high:04X}", "Swap its ends.", place)
+            spans.append((low, high))
+        if not spans:
+            raise self._error(
+                "an empty class of characters", 'Write "" for the empty text, . for any character.', begin
+            )
+        self._at += 1
+        ranges = normalise(spans)
+        return Chars(complement(ranges) if negated else ranges)
+
+    # -- repetition ------------------------------------------------------------------------------------
+
+    def _repeat(self, group: _Group, sign: str) -> None:
+        """What stands after an item: a sign, or bounds in braces."""
+        if not group.items:
+            raise self._error(f"there is nothing before {sign} to repeat", "Quote it if it is meant as text.")
+        place = self._at
+        self._at += 1
+        low, high = self._bounds(place) if sign == "{" else _SIGNS[sign]
+        repeat = repeated(self._nodes, group.items[-1], low, high)
+        if max(repeat.min, repeat.max or 0) > _MAX_COUNT:
+            raise self._too_many(place)
+        group.items[-1] = self._add(repeat)
+
+    def _bounds(self, place: int) -> tuple[int, int | None]:
+        """``m}``, ``m,}`` or ``m,n}``."""
+        low = self._count(place)
+        high: int | None = low
+        if self._next() == ",":
+            self._at += 1
+            self._skip(lines=False)
+            high = None if self._next() == "}" else self._count(place)
+        if self._next() != "}":
+            raise self._error(f"expected }} after the bounds, found {self._found()}", "Write {m}, {m,} or {m,n}.")
+        self._at += 1
+        if high is not None and high < low:
+            raise self._error(f"the bounds {low} to {high} leave no number of turns", "Swap them.", place)
+        return low, high
+
+    def _count(self, place: int) -> int:
+        self._skip(lines=False)
+        digits = _NUMBER.match(self._text, self._at)
+        if digits is None:
+            raise self._error(
+                f"expected a number, found {self._found()}", "Write {m}, {m,} or {m,n}; {0,n} for up to n."
+            )
+        self._at = digits.end()
+        self._skip(lines=False)
+        significant = digits[0].lstrip("0")
+        if len(significant) > len(str(_MAX_COUNT)):
+            raise self._too_many(place)
+        return int(significant or "0")
+
+    def _too_many(self, place: int) -> BudgetExceededError:
+        return BudgetExceededError(
+            f"a repeat counts further than {_MAX_COUNT:,}",
+            where=self._where(place),
+            remedy="Use * or + where any number will do.",
+        )

@@ -1,0 +1,103 @@
+"""The syntax tree of a GBNF grammar, after escapes, classes and repetition signs have been spelled out.
+
+All rules share one list of nodes in which children come before their parents, and the nodes of a rule in one piece.
+So whatever is known of the parts before it is known of the whole takes a loop, and no recursion, however deep a
+stranger's grammar nests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..regex.syntax import Ranges
+
+#: A node's number.
+NodeId: TypeAlias = int
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A text, encoded; never empty."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One character out of a set; ``()`` matches nothing."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The parts one after another; no parts is the empty text."""
+
+    parts: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Any one of the options."""
+
+    options: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The item ``min`` to ``max`` times; ``None`` is unbounded."""
+
+    item: NodeId
+    min: int
+    max: int | None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the rule of that number describes."""
+
+    rule: int
+
+
+Node: TypeAlias = Literal | Chars | Sequence | Choice | Repeat | Reference
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, the place of its definition, and its nodes, ``first`` to ``root``, which is the last one."""
+
+    name: str
+    where: str
+    first: NodeId
+    root: NodeId
+
+
+@dataclass(frozen=True)
+class Document:
+    """A grammar as it was read: every reference leads to a rule."""
+
+    nodes: tuple[Node, ...]
+    rules: tuple[Rule, ...]
+
+
+def children(node: Node) -> tuple[NodeId, ...]:
+    """The nodes directly below."""
+    if isinstance(node, Sequence):
+        return node.parts
+    if isinstance(node, Choice):
+        return node.options
+    return (node.item,) if isinstance(node, Repeat) else ()
+
+
+def repeated(nodes: list[Node], item: NodeId, low: int, high: int | None) -> Repeat:
+    """``item{low,high}``, as one repeat where the item is one itself and the two make one: ``(x?)*`` is ``x*``."""
+    inner = nodes[item]
+    if isinstance(inner, Repeat) and high != 0:
+        if inner.min == 0:
+            # Whatever there is up to the largest number can be made of turns that may be empty.
+            none = inner.max is None or high is None
+            return Repeat(inner.item, 0, 0 if inner.max == 0 else None if none else (inner.max or 0) * (high or 0))
+        if inner.max is None and (low > 0 or inner.min == 1):
+            return Repeat(inner.item, inner.min * low, None)
+    return Repeat(item, low, high)

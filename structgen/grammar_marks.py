@@ -1,0 +1,117 @@
+"""What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
+
+``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
+(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only declared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from .errors import DefinitionError, VocabularyError
+from .vocabulary.vocabulary import Vocabulary
+
+#: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
+_PIECE = re.compile(
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*)"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
+)
+
+_UNNAMED = re.compile(r"\W+", re.ASCII)
+
+
+class Marked(NamedTuple):
+    """A grammar for Lark.
+
+    Parameters
+    ----------
+    text:
+        With names in place of the marks, which it declares.
+    tokens:
+        By name of a terminal: the special token as it is written, ``<|eom_id|>`` or ``<[128008]>``.
+    schemas:
+        By name of a terminal: the text of a schema.
+    """
+
+    text: str
+    tokens: dict[str, str]
+    schemas: dict[str, str]
+
+
+def read_marks(text: str) -> Marked:
+    """Take the marks out of a grammar's text. Raises `DefinitionError` for a schema that is no JSON object."""
+    tokens: dict[str, str] = {}
+    schemas: dict[str, str] = {}
+    parts: list[str] = []
+    at = 0
+    while (found := _PIECE.search(text, at)) is not None:
+        parts.append(text[at : found.start()])
+        at = found.end()
+        if found["other"] is not None:
+            parts.append(found[0])
+        elif found["token"] is not None:
+            name = _name("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), text, tokens, found[0])
+            tokens[name] = found[0]
+            parts.append(name)
+        else:
+            value, at = _schema(text, at)
+            name = _name("JSON", text, schemas, value)
+            schemas[name] = value
+            parts.append(f" {name} ")
+    parts.append(text[at:])
+    names = [*tokens, *schemas]
+    return Marked("".join(parts) + (f"\n%declare {' '.join(names)}\n" if names else ""), tokens, schemas)
+
+
+def _schema(text: str, at: int) -> tuple[str, int]:
+    """The text of a schema that begins at a place, and where it ends."""
+    line = text.count("\n", 0, at) + 1
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError) as error:
+        raise DefinitionError(f"%json is followed by no JSON: {error}", where=f"line {line}") from error
+    if not isinstance(value, dict | bool):
+        raise DefinitionError("%json is followed by no schema", where=f"line {line}", remedy="Use an object.")
+    return text[at:end], end
+
+
+def _name(stem: str, text: str, known: dict[str, str], content: str) -> str:
+    """The name of what was marked: the same for the same, and none that the text uses."""
+    same = next((name for name, value in known.items() if value == content), None)
+    if same is not None:
+        return same
+    name, n = stem, 1
+    while name in known or re.search(rf"\b{name}\b", text):
+        n += 1
+        name = f"{stem}_{n}"
+    return name
+
+
+def special_token(mark: str, vocabulary: Vocabulary) -> int:
+    """The id of a special token as a grammar has it. Raises `VocabularyError` where there is none such."""
+    by_id = re.fullmatch(r"<\[(\d{1,9})\]>", mark)
+    if by_id is None:
+        found = vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))
+        if found is None:
+            raise VocabularyError(
+                f"the vocabulary has no special token {mark}",
+                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
+            )
+        return found
+    token_id = int(by_id[1])
+    if token_id >= vocabulary.size or vocabulary.token(token_id) is not None:
+        raise VocabularyError(
+            f"{mark} is no special token of the vocabulary", remedy="Write a token that has bytes as a string."
+        )
+    return token_id
+
+
+def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
+    """The special tokens that a grammar names, with their ids in a vocabulary: what a vocabulary's bytes don't
+    tell."""
+    if "<" not in text:
+        return []
+    marks = sorted(set(read_marks(text).tokens.values()))
+    return [(mark, vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))) for mark in marks]

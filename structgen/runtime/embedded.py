@@ -1,0 +1,135 @@
+"""Definitions and special tokens within a grammar, as terminals that the lexer does not read.
+
+A *definition* in a grammar, a JSON Schema say, stands for any of its texts. It is an automaton with a stack of its
+own, over the same vocabulary, that begins where the parser accepts its terminal and no lexeme is in progress, and may
+end wherever its text is complete. It is not lexed: where it could go on as well as end, or where a lexeme could begin
+as well, both are followed.
+
+A *special token* has no bytes. It is one token, where the parser accepts its terminal and the lexeme before it is
+complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from ..vocabulary.vocabulary import Vocabulary
+from .container import pack, unpack
+from .pushdown import PushdownMachine
+from .pushdown import Thread as Inner
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """What a grammar holds besides terminals that are lexed.
+
+    Parameters
+    ----------
+    definitions:
+        Terminals, each with the machine of its definition.
+    tokens:
+        Special tokens by id, each with its terminals.
+    """
+
+    definitions: tuple[tuple[int, PushdownMachine], ...] = ()
+    tokens: Mapping[int, tuple[int, ...]] | None = None
+
+    @property
+    def terminals(self) -> int:
+        """All terminals that are not lexed, as a set."""
+        found = 0
+        for terminal, _ in self.definitions:
+            found |= 1 << terminal
+        for terminals in (self.tokens or {}).values():
+            for terminal in terminals:
+                found |= 1 << terminal
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self.definitions or self.tokens)
+
+    def step(self, number: int, inner: Inner, byte: int) -> tuple[Inner, ...]:
+        """A definition's thread over one byte."""
+        return self.definitions[number][1].step((inner,), byte)
+
+    def begin(self, accepted: int) -> Iterator[tuple[int, Inner]]:
+        """The threads of the definitions whose terminals are accepted."""
+        for number, (terminal, machine) in enumerate(self.definitions):
+            if accepted >> terminal & 1:
+                yield from ((number, inner) for inner in machine.start_threads)
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section."""
+        tokens = sorted((i, terminal) for i, terminals in (self.tokens or {}).items() for terminal in terminals)
+        return {
+            "definitions": [terminal for terminal, _ in self.definitions],
+            "tokens": [list(pair) for pair in tokens],
+        }
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """A section for each definition: a file within the file (see docs/format.md)."""
+        return {
+            f"inner_{number}": np.frombuffer(_packed(machine), np.uint8)
+            for number, (_, machine) in enumerate(self.definitions)
+        }
+
+    @classmethod
+    def read(
+        cls,
+        meta: dict[str, Any],
+        sections: dict[str, NDArray[Any]],
+        vocabulary: Vocabulary,
+        terminals: int,
+        where: str,
+    ) -> Embedded:
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        numbers, tokens = meta.get("definitions"), meta.get("tokens")
+        if not (
+            isinstance(numbers, list) and all(type(t) is int and 0 <= t < terminals for t in numbers)
+            and isinstance(tokens, list) and all(_is_pair(pair) for pair in tokens)
+            and all(0 <= i < vocabulary.size and 0 <= t < terminals for i, t in tokens)
+        ):  # fmt: skip
+            raise FormatError("the definitions within the grammar are damaged", where=where)
+        machines = []
+        for number, terminal in enumerate(numbers):
+            stored = sections.get(f"inner_{number}")
+            if stored is None or stored.dtype != np.uint8 or stored.ndim != 1:
+                raise FormatError("a definition within the grammar is missing", where=where)
+            inner, own = unpack(stored.data, where)
+            machines.append((terminal, PushdownMachine.from_sections(inner, own, vocabulary, where)))
+        return cls(tuple(machines), by_id(tokens))
+
+
+def _packed(machine: PushdownMachine) -> bytes:
+    return pack(
+        {"states": machine.tables.states, "start": int(machine.tables.start), **machine.to_meta()},
+        machine.to_sections(self_contained=True),
+    )
+
+
+def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
+    """Terminals by the id of their special token."""
+    found: dict[int, tuple[int, ...]] = {}
+    for token_id, terminal in pairs:
+        found[token_id] = (*found.get(token_id, ()), terminal)
+    return found
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value)
+
+
+def row_of(ids: list[int], words: int) -> NDArray[np.int32]:
+    """Token ids as a row."""
+    row = np.zeros(words, np.uint32)
+    for i in ids:
+        row[i >> 5] |= np.uint32(1 << (i & 31))
+    return row.view(np.int32)

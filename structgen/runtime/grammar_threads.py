@@ -1,0 +1,278 @@
+"""`Reader`: how threads of a lexer and a parser read bytes and special tokens.
+
+A thread is how far the parser has come before the lexeme that is being read, the lexer's state within it, and what is
+watched: earlier lexemes that the bytes since may still turn out to belong to, or whose look-ahead is still open. A
+lexeme is handed to the parser when the first byte after it is read. Where it could also go on with that byte, both
+threads are followed, and the one that took it for complete watches the other.
+
+In place of a lexer state a thread may have a thread of a definition that stands in the grammar.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from ..errors import BudgetExceededError
+from .embedded import Embedded
+from .grammar_tables import GrammarTables
+from .lexer_places import LexerPlaces, Watched, watching
+from .parser_stack import Accepted
+from .parses import Parse, Postlex
+from .pushdown import PushdownMachine
+from .pushdown import Thread as Inner
+
+#: Answers that are remembered; past that the memory starts afresh.
+_MOST_ANSWERS = 1 << 15
+
+#: Where it is a question what can follow a lexeme, so many further lexemes are looked for.
+_FORESIGHT = 3
+
+#: Threads that a configuration can have.
+MAX_THREADS = 1 << 8
+
+#: A lexer state, or the number of a definition and a thread of it.
+At: TypeAlias = int | tuple[int, Inner]
+
+#: The parser before the lexeme, where the thread is in it, what is watched.
+Thread: TypeAlias = tuple[Parse, At, Watched]
+
+
+class Reader:
+    """Moves threads."""
+
+    def __init__(self, tables: GrammarTables, places: LexerPlaces, embedded: Embedded) -> None:
+        self.parses = Postlex(tables)
+        self.embedded = embedded
+        self._tables = tables
+        self._places = places
+        self._class_of = tables.class_of.tobytes()
+        self._table: list[list[int]] = tables.table.tolist()
+        self._ends = tables.ends_of
+        self._beats: list[int] = tables.beats.tolist()
+        self._lapses: list[int] = tables.lapses.tolist()
+        self._future = places.futures
+        self._open: dict[tuple[Parse, int], Accepted] = {}
+        self._end = 1 << tables.end
+        #: What can come where no byte does: the end of the text, special tokens.
+        self._silent = self._end | sum(1 << t for ts in (embedded.tokens or {}).values() for t in ts)
+        self._others = self._silent & ~self._end | sum(1 << t for t, _ in embedded.definitions)
+        self.starts: list[int] = tables.starts.tolist()  # by context
+        self._firsts = [self._first(start) for start in self.starts]
+        #: The classes of bytes that definitions begin with, by terminal, and those that anything does.
+        self._begins = [(terminal, self._first_of(machine)) for terminal, machine in embedded.definitions]
+        self._begun = 0
+        for _, classes in itertools.chain(*self._firsts, self._begins):
+            self._begun |= classes
+        self.fresh = frozenset(self.starts)
+        self._is_loose = tables.endings.is_loose
+
+    def _first(self, start: int) -> list[tuple[int, int]]:
+        """What lexemes can become, with the classes of their first bytes."""
+        found: dict[int, int] = {}
+        for c, target in enumerate(self._table[start]):
+            if target >= 0:
+                found[self._future[target]] = found.get(self._future[target], 0) | 1 << c
+        return list(found.items())
+
+    def _first_of(self, machine: PushdownMachine) -> int:
+        """The classes of bytes that a definition's texts begin with."""
+        found = 0
+        for byte in range(256):
+            if machine.step(machine.start_threads, byte):
+                found |= 1 << self._class_of[byte]
+        return found
+
+    @property
+    def start(self) -> Thread:
+        """Before the first byte."""
+        start = self.parses.start
+        return start, self.starts[start.context], ()
+
+    def trim(self) -> None:
+        """Let go of what is remembered of parses."""
+        self._open.clear()
+        self.parses.trim()
+
+    def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        """All threads over one byte."""
+        found: dict[Thread, None] = {}
+        if self.embedded.definitions:
+            for thread in self._closed(threads):
+                self._read(thread, byte, found)
+        else:
+            self._lex(threads, byte, found)
+        if len(found) > 1 and self.parses.parser.cover is not None:
+            found = dict.fromkeys(self.parses.thinned(found))
+        if len(found) > MAX_THREADS:
+            raise BudgetExceededError(
+                "a text could be read in too many ways at once",
+                remedy="Make the terminals of the grammar differ earlier.",
+            )
+        return tuple(found)
+
+    def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
+        """Step where all threads are of the lexer."""
+        c, table, beats = self._class_of[byte], self._table, self._beats
+        for parse, lexer, watched in threads:
+            if watched:
+                watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
+                if any(beats[w] for w in watched):
+                    continue  # an earlier lexeme was not what this thread took it to be
+            assert not isinstance(lexer, tuple)
+            longer = table[lexer][c]
+            if longer >= 0:
+                found[parse, longer, watched] = None
+            for terminal, watch in self._ends[lexer]:
+                watch = table[watch][c] if watch >= 0 else -1
+                if watch >= 0 and beats[watch]:
+                    continue
+                for after in self.parses.after(parse, terminal).parses:
+                    begun = table[self.starts[after.context]][c]
+                    if begun >= 0:
+                        found[after, begun, watching(watch, watched)] = None
+
+    def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
+        """Step one thread, which goes on with what it is in."""
+        parse, at, watched = thread
+        c, table, beats = self._class_of[byte], self._table, self._beats
+        watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
+        if any(beats[w] for w in watched):
+            return
+        if isinstance(at, tuple):
+            for inner in self.embedded.step(*at, byte):
+                found[parse, (at[0], inner), watched] = None
+        elif table[at][c] >= 0:
+            found[parse, table[at][c], watched] = None
+
+    def _closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
+        """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
+        todo = list(threads)
+        seen = set(todo)
+        for thread in todo:  # grows as it goes
+            yield thread
+            for more in self._ended(thread):
+                if more not in seen:
+                    seen.add(more)
+                    todo.append(more)
+
+    def _ended(self, thread: Thread) -> Iterator[Thread]:
+        """What a thread is next, where its lexeme or definition is complete; what begins where none has begun."""
+        parse, at, watched = thread
+        if isinstance(at, tuple):
+            terminal, machine = self.embedded.definitions[at[0]]
+            if machine.may_end(at[1]):
+                for after in self.parses.after(parse, terminal).parses:
+                    yield after, self.starts[after.context], watched
+            return
+        if at in self.fresh:
+            for begun in self.embedded.begin(self.parses.accepted(parse).terminals):
+                yield parse, begun, watched
+        for terminal, watch in self._ends[at]:
+            for after in self.parses.after(parse, terminal).parses:
+                yield after, self.starts[after.context], watching(watch, watched)
+
+    def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
+        """Where the parser is if no further byte belongs to what the threads are in."""
+        for parse, at, watched in self._closed(threads):
+            if not isinstance(at, tuple) and at in self.fresh and not any(self._lapses[w] for w in watched):
+                yield parse
+
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether the text may end here."""
+        return any(self.parses.accepted(parse).terminals & self._end for parse in self._complete(threads))
+
+    def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        """All threads over a special token."""
+        found: dict[Thread, None] = {}
+        terminals = (self.embedded.tokens or {}).get(token_id, ())
+        for parse in self._complete(threads) if terminals else ():
+            for terminal in terminals:
+                for after in self.parses.after(parse, terminal).parses:
+                    found[after, self.starts[after.context], ()] = None
+        return tuple(found)
+
+    def tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
+        """The ids of the special tokens that may come next, ascending."""
+        if not self.embedded.tokens:
+            return ()
+        accepted = 0
+        for parse in self._complete(threads):
+            accepted |= self.parses.accepted(parse).terminals
+        return tuple(sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts)))
+
+    def is_alive(self, thread: Thread) -> bool:
+        """Whether the lexeme can become something that the parser accepts."""
+        parse, at, watched = thread
+        if isinstance(at, tuple):
+            return True
+        future = self._places.future(at, watched) if watched else self._future[at]
+        if future & self.open_to(parse).terminals:
+            return True
+        return at in self.fresh and bool(self.parses.accepted(parse).terminals & self._others)
+
+    def open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
+        """What a lexeme may become: terminals in a loose grammar, endings in others.
+
+        ``lexemes`` is how many have to follow, or else the end of the text.
+        """
+        if self._is_loose:
+            return self.parses.accepted(parse)
+        key = parse, lexemes
+        found = self._open.get(key)
+        if found is None:
+            if len(self._open) >= _MOST_ANSWERS:
+                self._open.clear()
+            found = self._open[key] = self._endings_before(*key)
+        return found
+
+    def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
+        """The endings of accepted terminals after which something can follow."""
+        endings = self._tables.endings
+        accepted, looked = self.parses.accepted(parse)
+        found = 0
+        answers: dict[tuple[int, int, bool], bool] = {}
+        for ending, terminal in enumerate(endings.terminal):
+            if not accepted >> terminal & 1:
+                continue
+            if endings.loose[ending]:
+                found |= 1 << ending
+                continue
+            key = self.parses.like(parse, terminal), endings.breaks[ending], endings.is_final[ending]
+            if key not in answers:
+                answers[key], there = self._can_follow(parse, *key, lexemes)
+                looked = min(looked, there)
+            if answers[key]:
+                found |= 1 << ending
+        return Accepted(found, looked)
+
+    def _can_follow(self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int) -> tuple[bool, int]:
+        """Whether something can follow a terminal that ends before some classes; the lowest depth looked at."""
+        after, looked = self.parses.after(parse, terminal)
+        if is_final:
+            for each in after:
+                final, there = self.parses.accepted(each)
+                looked = min(looked, there)
+                if final & self._silent:
+                    return True, looked
+        if not breaks & self._begun:
+            return False, looked
+        if not lexemes:
+            return True, looked
+        classes, there = self._followers(after, lexemes)
+        return bool(breaks & classes), min(looked, there)
+
+    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
+        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at."""
+        found, lowest = 0, 1 << 60
+        for parse in parses:
+            wanted, looked = self.open_to(parse, lexemes - 1)
+            lowest = min(lowest, looked)
+            for future, classes in self._firsts[parse.context]:
+                if future & wanted:
+                    found |= classes
+            for terminal, classes in self._begins:
+                if self.parses.accepted(parse).terminals >> terminal & 1:
+                    found |= classes
+        return found, lowest

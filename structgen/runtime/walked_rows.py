@@ -1,0 +1,144 @@
+"""Rows of any grammar's threads, put together place by place: for what `structgen.runtime.stack_masks` does not
+cover.
+
+That is grammars whose conflicts are kept, and grammars with definitions in them. A definition settles places as a
+schema does (`structgen.runtime.stack_rows`): what it leaves open is a resume list, at which whatever follows it in
+the grammar goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .grammar_threads import At, Reader
+from .lexer_places import NOTHING, ROOT, LexerPlaces, Watched
+from .parses import Parse
+from .pushdown import Thread as Inner
+
+#: A resume list, the parser, where in a lexeme or a definition, what is watched.
+_Place = tuple[int, Parse, At, Watched]
+
+
+class WalkedRows:
+    """The rows of threads.
+
+    Parameters
+    ----------
+    places, reader:
+        What is settled, and the threads' moves.
+    note:
+        Told the bytes of rows that are kept.
+    """
+
+    def __init__(self, places: LexerPlaces, reader: Reader, note: Callable[[int], None]) -> None:
+        self._places = places
+        self._reader = reader
+        self._note = note
+        self._class_of = places.tables.class_of.tobytes()
+        self._looked = 0  # the lowest depth, while a row is put together
+        #: By numbers of rows, each with that of the definition it belongs to or -1.
+        self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()
+
+    def row(self, parse: Parse, at: At, watched: Watched) -> NDArray[np.int32]:
+        """The row of a thread: read-only ``int32[words]``, without EOS ids and special tokens."""
+        return self.find(parse, at, watched)[0]
+
+    def find(self, parse: Parse, at: At, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        """The same, and how many states of the parser's stack decided it."""
+        depth = self._looked = parse.stack.depth
+        numbers: dict[tuple[int, int], None] = {}
+        ids: set[int] = set()
+        todo: list[_Place] = [(ROOT, parse, at, watched)]
+        seen = set(todo)
+        for place in todo:  # grows as it goes
+            for more in self._visit(place, numbers, ids):
+                if more[0] != NOTHING and more not in seen:
+                    seen.add(more)
+                    todo.append(more)
+        if ids:
+            numbers[-1, self._places.row(np.array(sorted(ids), np.int32))] = None
+        key = tuple(sorted(numbers))
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._union(key)
+            self._note(row.nbytes)
+        return row, depth + 1 - max(self._looked, 0)
+
+    def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
+        pool = self._places.pool
+        row = np.zeros(pool.words, np.int32)
+        for definition, number in numbers:
+            of = pool if definition < 0 else self._reader.embedded.definitions[definition][1].pool
+            of.add_to(row, number)
+        row.flags.writeable = False
+        return row
+
+    def _visit(self, place: _Place, numbers: dict[tuple[int, int], None], ids: set[int]) -> list[_Place]:
+        """Collect what a place settles; returns where it leaves the rest of tokens to."""
+        resume, parse, at, watched = place
+        if isinstance(at, tuple):
+            return self._visit_inner(resume, parse, at, watched, numbers, ids)
+        reader = self._reader
+        groups, ends = self._places.settle(resume, at, watched)
+        is_open, looked = reader.open_to(parse)
+        numbers.update({(-1, row): None for wanted, row in groups if wanted & is_open})
+        accepted, there = reader.parses.accepted(parse)
+        self._looked = min(self._looked, looked, there)
+        found: list[_Place] = []
+        for end in ends:
+            if accepted >> end.terminal & 1:
+                found += self._after(parse, end.terminal, end.resume, end.watched)
+        if at in reader.fresh:
+            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(accepted))
+        return found
+
+    def _visit_inner(
+        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, numbers: dict[tuple[int, int], None],
+        ids: set[int],
+    ) -> list[_Place]:  # fmt: skip
+        """The same inside a definition."""
+        if watched:
+            return self._byte_by_byte(resume, parse, at, watched, ids)
+        definition, inner = at
+        terminal, machine = self._reader.embedded.definitions[definition]
+        rows, left = machine.settle(inner, machine.rows.resumes.add(self._places.resumes[resume]))
+        numbers.update({(definition, row): None for row in rows})
+        return self._after(parse, terminal, self._places.resumes.add(machine.rows.resumes[left]), watched)
+
+    def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched) -> list[_Place]:
+        reader = self._reader
+        parses, looked = reader.parses.after(parse, terminal)
+        self._looked = min(self._looked, looked)
+        return [(resume, after, reader.starts[after.context], watched) for after in parses]
+
+    def _byte_by_byte(
+        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, ids: set[int]
+    ) -> list[_Place]:
+        """A definition that begins while an earlier lexeme is watched: one byte, after which mostly none is."""
+        definition, inner = at
+        terminal, machine = self._reader.embedded.definitions[definition]
+        trie, tables, table = self._places.vocabulary.trie, self._places.tables, self._places.tables.table
+        found = self._after(parse, terminal, resume, watched) if machine.may_end(inner) else []
+        below: dict[tuple[Watched, Inner], list[int]] = {}
+        for root in self._places.resumes[resume].tolist():
+            node, end = root + 1, int(trie.skip[root])
+            while node < end:
+                byte = int(trie.byte[node])
+                after = tuple(w for w in (int(table[w, self._class_of[byte]]) for w in watched) if w >= 0)
+                inners = machine.step((inner,), byte)
+                if inners and not any(tables.beats[w] for w in after):
+                    ids.update(trie.token_ids[int(trie.first_token[node]) : int(trie.first_token[node + 1])].tolist())
+                    for each in inners:
+                        below.setdefault((after, each), []).append(node)
+                node = int(trie.skip[node])
+        for (after, each), nodes in below.items():
+            left = self._places.resumes.add(np.array(sorted(nodes), np.int32))
+            found.append((left, parse, (definition, each), after))
+        return found
