@@ -25,6 +25,7 @@ from .runtime.automaton import AutomatonMachine
 from .runtime.container import FORMAT_VERSION
 from .runtime.embedded import Embedded, by_id
 from .runtime.grammar import GrammarMachine
+from .runtime.grammar_tables import GrammarTables
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .runtime.rows import RowPool
@@ -84,8 +85,8 @@ def compile(
     Warns
     -----
     GrammarWarning
-        Of conflicts that were shifted and of matches that are not the longest; not where the index comes from the
-        cache.
+        Of conflicts that were shifted and of matches that are not the longest; not where the index, or the tables of
+        the grammar, come from the cache.
     """
     definition = as_definition(definition)
     report = progress or silent
@@ -98,7 +99,7 @@ def compile(
         with paused():
             if index is None:
                 report("automaton", 0, 1)
-                machine, relaxations = _build(definition, vocabulary, meter)
+                machine, relaxations = _build(definition, vocabulary, meter, cache)
                 index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
                 _share(cache, index)
                 report("automaton", 1, 1)
@@ -113,12 +114,14 @@ def compile(
     return index
 
 
-def _build(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> tuple[AnyMachine, tuple[str, ...]]:
+def _build(
+    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
+) -> tuple[AnyMachine, tuple[str, ...]]:
     """The machine of a definition, without rows, and what was relaxed."""
     if isinstance(definition, JsonSchema | Gbnf):
         return _build_pushdown(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
-        return _build_grammar(definition, vocabulary, meter)
+        return _build_grammar(definition, vocabulary, meter, cache)
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
@@ -165,13 +168,17 @@ def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Progr
 
 
 def _build_grammar(
-    definition: Grammar, vocabulary: Vocabulary, meter: Meter
+    definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
-    from .compiler.grammar.compiler import compile_grammar
     from .compiler.stuck import check_lexer_never_stuck
+    from .grammar_store import tables_of
 
-    notes: list[str] = []
-    tables = compile_grammar(definition, meter, notes)
+    def build() -> GrammarTables:
+        from .compiler.grammar.compiler import compile_grammar
+
+        return compile_grammar(definition, meter)
+
+    tables = tables_of(definition.canonical(), cache, build)
     embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
     machine = GrammarMachine(tables, vocabulary, embedded=embedded)
     if machine.is_empty():
@@ -180,11 +187,14 @@ def _build_grammar(
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine)
-    if len(notes) > _MOST_NOTES:
-        notes[_MOST_NOTES:] = [f"and {len(notes) - _MOST_NOTES} more"]
-    for note in notes:
-        warnings.warn(GrammarWarning(note), stacklevel=4)  # where `compile` was called
+    _tell(tables.notes)
     return machine, relaxations
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    more = len(notes) - _MOST_NOTES
+    for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
+        warnings.warn(GrammarWarning(note), stacklevel=5)  # where `compile` was called
 
 
 def _embedded(

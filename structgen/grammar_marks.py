@@ -1,7 +1,8 @@
 """What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
 
 ``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
-(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only declared.
+(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only
+declared.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ _PIECE = re.compile(
     r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*)"""
     r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
 )
+
+#: A special token, or what looks like one within a string or a comment.
+_TOKEN = re.compile(r'<[^<>\s"/]+>')
 
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
@@ -109,9 +113,8 @@ def special_token(mark: str, vocabulary: Vocabulary) -> int:
 
 
 def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
-    """The special tokens that a grammar names, with their ids in a vocabulary: what a vocabulary's bytes don't
-    tell."""
-    if "<" not in text:
+    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
+    if _TOKEN.search(text) is None:
         return []
     marks = sorted(set(read_marks(text).tokens.values()))
     return [(mark, vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))) for mark in marks]

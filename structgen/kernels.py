@@ -1419,8 +1419,8 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     watch:
         A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
     ids, ends, end_watch:
-        ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was watched, what
-        is after it.
+        ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was
+        watched, what is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
@@ -1567,7 +1567,7 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, slots, n, 
 @inlined
 def _line_ended(shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, newline, indent,
                 dedent):  # fmt: skip
-    """As `_shifted`, for a line end with its indents or dedents: -2 for an indent, else 1 plus the number of dedents."""
+    """As `_shifted`, for a line end with indents or dedents: -2 for an indent, else 1 plus the number of dedents."""
     cell, n, looked, state = _shifted(
         shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, newline
     )
@@ -1585,7 +1585,7 @@ def _line_ended(shift, goto, reductions, reduce, before, certain, cells, slots, 
 @inlined
 def _accepts(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, number, has_columns,
              cells, slots, accepted, n, stamp, cell, level):  # fmt: skip
-    """Whether one of a set of terminals is accepted: 1, 0, or -2 for too many cells; cells; lowest depth looked at."""
+    """Whether one of a set of terminals is accepted: 1, 0, or -2 for too many cells; cells; lowest depth seen."""
     for w in range(sets.shape[1]):
         if sets[number, w] & (accepted[cell, w] & keep[level, w] | given[level, w]):
             return 1, n, cells[cell, 2]
@@ -1623,8 +1623,8 @@ def _allows(shift, goto, reductions, reduce, before, certain, lines, keep, given
             slots, accepted, n, stamp, cell, level):  # fmt: skip
     """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
     answer, n, looked = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number, tight[number] & 2,
-        cells, slots, accepted, n, stamp, cell, level,
+        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number,
+        tight[number] & 2, cells, slots, accepted, n, stamp, cell, level,
     )  # fmt: skip
     if answer or not tight[number] & 1:
         return answer, n, looked
@@ -1638,8 +1638,8 @@ def _allows(shift, goto, reductions, reduce, before, certain, lines, keep, given
 @kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
                      keep, given, moves, levels, group_start, groups, sets, tight, ids_start, ids, end_start, ends,
-                     target, stack, place, within, level, cells, slots, accepted, waiting, masks, todo, stamp, row, dense,
-                     missing, open_questions):  # fmt: skip
+                     target, stack, place, within, level, cells, slots, accepted, waiting, masks, todo, stamp, row,
+                     dense, missing, open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
 
     Parameters
@@ -1653,17 +1653,19 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``uint32[states, words]``; ``uint8[states]``: whether a state makes its only reduction whatever comes next;
         ``int32[states]``; ``uint32[words]``.
     lines, brackets:
-        ``int32[4]``: the terminals of line ends, indents and dedents, and the one that stands for a line end with column 0;
-        ``uint8[terminals]``: 1 for opening brackets, 2 for closing ones.
+        ``int32[4]``: the terminals of line ends, indents and dedents, and the one that stands for a line end with
+        column 0; ``uint8[terminals]``: 1 for opening brackets, 2 for closing ones.
     keep, given:
-        ``uint32[levels, words]``: the terminals that a level leaves to the parser, and those that it accepts by itself.
+        ``uint32[levels, words]``: the terminals that a level leaves to the parser, and those that it accepts itself.
     moves, levels:
-        ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level: -1 can't come,
-        0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1 where it is not known yet.
+        ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level:
+        -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
+        where it is not known yet.
     group_start, groups, sets, tight, ids_start, ids:
         Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``; ``int32[*, 2]`` set and list, where -2 - r
-        is row ``r`` of the pool; ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if
-        something can follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
+        is row ``r`` of the pool; ``uint32[*, words]``, two for each set: terminals that are enough, and terminals
+        that are if something can follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among
+        the two; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
     end_start, ends, target:
         Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
     stack, place, within, level:
@@ -1674,13 +1676,14 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     row:
         ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
     dense, missing, open_questions:
-        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; continuations and contexts without a place, or
-        -1 minus a level, and a column or bracket, without a level after; cell, context, level and group that are left open.
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; continuations and contexts without a
+        place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and group
+        that are left open.
 
     Returns
     -------
-    (number of rows, number missing, number left open, lowest depth looked at); the first is `OVERFLOW` where scratch did
-    not suffice.
+    (number of rows, number missing, number left open, lowest depth looked at); the first is `OVERFLOW` where scratch
+    did not suffice.
     """
     words = len(ignored)
     n = 0
@@ -1751,11 +1754,18 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         masks[k, w] = masks[k + 1, w]
                 n_waiting = m
         for g in range(group_start[p], group_start[p + 1]):
-            answer, n, depth = _allows(
-                shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, groups[g, 0],
-                cells, slots, accepted, n, stamp, c, p_level,
-            )  # fmt: skip
-            looked = min(looked, depth)
+            number = groups[g, 0]
+            answer = 0
+            for w in range(words):
+                if sets[2 * number, w] & (accepted[c, w] & keep[p_level, w] | given[p_level, w]):
+                    answer = 1
+                    break
+            if answer == 0 and tight[number]:
+                answer, n, depth = _allows(
+                    shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight,
+                    number, cells, slots, accepted, n, stamp, c, p_level,
+                )  # fmt: skip
+                looked = min(looked, depth)
             if answer == 0:
                 continue
             if answer == -2:

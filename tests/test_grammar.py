@@ -131,7 +131,7 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
 
 
 def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Walks byte by byte, for places that watch several lexemes, find what the kernel does for those that watch one."""
+    """Walks byte by byte, for places that watch several lexemes, find what the kernel does where one is watched."""
     vocabulary = small_vocabulary("undecided", 5)
     index = compiled("undecided", "basic", vocabulary)
     expected = [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)]
@@ -182,7 +182,8 @@ def test_deep_nesting_costs_no_recursion() -> None:
     ],
 )
 def test_rules_that_no_text_completes_lead_nowhere(text: str, accepted: list[str], refused: list[str]) -> None:
-    index = sg.compile(sg.Grammar(text), sg.Vocabulary.from_bytes([*map(bytes, zip(range(256))), None], eos_ids=[256]))
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos_ids=[256])
+    index = sg.compile(sg.Grammar(text), vocabulary)
     for each in accepted:
         assert index.match(each.encode()).accepted
     for each in refused:

@@ -14,7 +14,7 @@ from lark import Lark
 from lark_judge import BYTES
 
 import structgen as sg
-from structgen import grammars
+from structgen import grammar_store, grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar import preferences, scanner
 from structgen.compiler.grammar.loading import load
@@ -25,6 +25,7 @@ from structgen.errors import GrammarWarning
 
 
 def warned(source: str | Path, **options: object) -> list[str]:
+    grammar_store.forget()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sg.compile(sg.Grammar(source, **options), BYTES, eager=False)  # type: ignore[arg-type]

@@ -38,7 +38,8 @@ SHARED = (
 MAY_IMPORT = {
     "cli": {"loading", "api", "cache", "runtime"},
     "loading": set(),
-    "api": {"compiler", "runtime", "cache"},
+    "api": {"compiler", "runtime", "cache", "grammar_store"},
+    "grammar_store": {"runtime", "cache"},
     "compiler": {"runtime"},  # it fills the tables that the runtime reads
     "runtime": set(),
     "cache": set(),
@@ -50,6 +51,7 @@ THIRD_PARTY = {
     "cli": {"typer", "rich"},
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": {"numpy"},
+    "grammar_store": set(),
     "compiler": {"numpy", "interegular", "lark"},
     "runtime": {"numpy", "torch", "transformers"},
     "cache": {"diskcache"},

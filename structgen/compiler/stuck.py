@@ -179,7 +179,7 @@ def check_lexer_never_stuck(machine: GrammarMachine) -> None:
     spelled[tables.class_of[machine.vocabulary.single_bytes]] = True
     if spelled.all():
         return
-    future = [sum({1 << terminal for terminal, _ in ends}) for ends in tables.ends_of]
+    future = [sum({1 << terminal for terminal, _ in tables.ends_of[state]}) for state in range(len(tables.table))]
     solve(future, [[t for t in row if t >= 0] for row in tables.table[:, spelled].tolist()])
     for state in _states_met(machine):
         possible, left = tables.futures[state], future[state]

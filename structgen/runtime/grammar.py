@@ -20,13 +20,15 @@ from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .automaton import Match
 from .embedded import Embedded, row_of
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
-from .lexer_places import ROOT, LexerPlaces, Watched, from_sections, to_sections
+from .lexer_places import ROOT, LexerPlaces, Watched
 from .parses import Parse
+from .place_table import from_sections, to_sections
 from .rows import RowPool
 from .stack_masks import StackMasks
 from .walked_rows import WalkedRows
+from .words import set_at
 
 #: Configurations that are remembered; past that a memo starts afresh.
 MEMO_CONFIGS = 1 << 15
@@ -268,7 +270,7 @@ class GrammarMachine:
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""
         tables, starts = self.tables, self.tables.starts.tolist()
-        ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        ignored = set_at(tables.ignored.reshape(1, -1), 0)
         found: list[set[int]] = [set() for _ in range(tables.members)]
         for _, terminal, target in tables.shift.tolist():
             found[terminal].add(starts[int(tables.context[target])])

@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from .container import smallest
-from .endings import Endings, endings
+from .endings import Endings
 from .layout import Layout
+from .on_demand import OnDemand
+from .words import are_below, set_at
+
+#: So many symbols at most are read where a stack is replaced by one that accepts the same; see `GrammarTables.same`.
+SYMBOLS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +60,19 @@ class GrammarTables:
     certain:
         ``uint8[parser states]``: 1 where the state does nothing but make its one reduction, and no conflict took a
         terminal from it.
+    same:
+        ``int32[*, 2 + SYMBOLS + longest]``: stacks that accept the same as simpler ones. The states on top of the stack, the uppermost
+        first, -1 behind the last, come after: 1 where the uppermost is taken away and its symbol read again in the end, else 0;
+        how many states are taken away (besides that one); and the symbols that are read in their place, -1 behind the last.
+        The other states only have to be there.
     terminals:
         Names, for people.
     layout:
         How indentation works, where it matters.
+    future_endings:
+        ``uint32[lexer states, words]``, where it was stored: the endings that the lexeme can come to, see `Endings`.
+    notes:
+        What the grammar's author may not expect. They are not stored.
     """
 
     class_of: NDArray[np.uint8]
@@ -75,8 +89,11 @@ class GrammarTables:
     reduce: NDArray[np.int32]
     before: NDArray[np.uint32]
     certain: NDArray[np.uint8]
+    same: NDArray[np.int32]
     terminals: tuple[str, ...]
     layout: Layout | None = None
+    future_endings: NDArray[np.uint32] | None = None
+    notes: tuple[str, ...] = ()
 
     #: The parser's first state.
     start = 0
@@ -92,12 +109,20 @@ class GrammarTables:
         return sum(array.nbytes for array in self.to_sections().values())
 
     @cached_property
-    def ends_of(self) -> list[list[tuple[int, int]]]:
+    def rows(self) -> OnDemand[list[int]]:
+        """`table` as lists, by lexer state."""
+        return OnDemand(lambda state: self.table[state].tolist())
+
+    @cached_property
+    def ends_of(self) -> OnDemand[list[tuple[int, int]]]:
         """By lexer state: its ends, a terminal and the state that watches each."""
-        found: list[list[tuple[int, int]]] = [[] for _ in range(len(self.table))]
-        for state, terminal, watch in self.ends.tolist():
-            found[state].append((terminal, watch))
-        return found
+        starts = np.searchsorted(self.ends[:, 0], np.arange(len(self.table) + 1)).tolist()
+
+        def of(state: int) -> list[tuple[int, int]]:
+            ends = self.ends[starts[state] : starts[state + 1], 1:].tolist()
+            return [(terminal, watch) for terminal, watch in ends]
+
+        return OnDemand(of)
 
     @cached_property
     def goes_on(self) -> NDArray[np.uint8]:
@@ -109,14 +134,14 @@ class GrammarTables:
         return found
 
     @cached_property
-    def futures(self) -> list[int]:
-        """`future` as integers."""
-        return sets_of(self.future)
+    def futures(self) -> OnDemand[int]:
+        """`future` as integers, by lexer state."""
+        return OnDemand(lambda state: set_at(self.future, state))
 
     @cached_property
     def endings(self) -> Endings:
         """How lexemes can end; see `structgen.runtime.endings`."""
-        return endings(self)
+        return Endings(self)
 
     @property
     def end(self) -> int:
@@ -135,10 +160,13 @@ class GrammarTables:
         claimed = np.zeros((len(self.context), self.before.shape[1]), np.uint32)
         bits = np.uint32(1) << (self.shift[:, 1] & 31).astype(np.uint32)
         np.bitwise_or.at(claimed, (self.shift[:, 0], self.shift[:, 1] >> 5), bits)
-        for state, before in zip(self.reduce[:, 0].tolist(), self.before, strict=True):
-            if (claimed[state] & before).any():
+        of = self.reduce[:, 0]
+        turn = np.arange(len(of)) - np.searchsorted(of, of)  # the first, second, ... reduction of its state
+        for k in range(int(turn.max(initial=-1)) + 1):
+            here = turn == k
+            if (claimed[of[here]] & self.before[here]).any():
                 return False
-            claimed[state] |= before
+            claimed[of[here]] |= self.before[here]
         return True
 
     @property
@@ -158,6 +186,7 @@ class GrammarTables:
             "lex_beats": self.beats,
             "lex_lapses": self.lapses,
             "lex_future": self.future,
+            "lex_endings": np.zeros((0, 1), np.uint32) if self.endings.is_loose else self.endings.words,
             "lex_start": smallest(self.starts),
             "lr_context": smallest(self.context),
             "lr_ignored": self.ignored,
@@ -166,6 +195,7 @@ class GrammarTables:
             "lr_reduce": self.reduce,
             "lr_before": self.before,
             "lr_certain": self.certain,
+            "lr_same": smallest(self.same + 1),
             "terminals": np.frombuffer(names, np.uint8),
             "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
         }
@@ -198,39 +228,68 @@ class GrammarTables:
             reduce=found["lr_reduce"].astype(np.int32),
             before=found["lr_before"].astype(np.uint32),
             certain=found["lr_certain"].astype(np.uint8),
+            same=found["lr_same"].astype(np.int32) - 1,
             terminals=terminals,
             layout=Layout.from_section(found["layout"], len(terminals), where),
         )
         if not tables._is_sound():
             raise FormatError("the grammar's tables point outside themselves", where=where)
+        if tables.endings.is_loose:
+            return tables
+        future = found["lex_endings"].astype(np.uint32)
+        if len(future) != len(tables.table) or not are_below(future, max(1, len(tables.endings))):
+            raise FormatError("the endings of lexemes are damaged", where=where)
+        object.__setattr__(tables, "future_endings", future)
         return tables
 
     def _is_sound(self) -> bool:
+        return self._fits_together() and self._points_inside()
+
+    def _fits_together(self) -> bool:
         lexer, parser, words = len(self.table), len(self.context), -(-self.members // 32)
         return bool(
-            lexer and parser and len(self.starts)
-            and len(self.class_of) == 256 and self.table.shape == (lexer, int(self.class_of.max()) + 1)
-            and self.table.max() < lexer and self.ends.shape[1] == 3
-            and _within(self.ends[:, 0], lexer) and (np.diff(self.ends[:, 0]) >= 0).all()
-            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
-            and _within(self.ends[:, 2] + 1, lexer + 1)
-            and len(self.beats) == lexer and len(self.lapses) == lexer
+            lexer and parser and len(self.starts) and len(self.class_of) == 256
+            and self.table.shape == (lexer, int(self.class_of.max()) + 1)
+            and self.ends.shape[1] == self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
+            and len(self.beats) == len(self.lapses) == lexer and len(self.certain) == parser
             and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
             and len(self.ignored) == words
-            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all() and _within(self.context, len(self.starts))
-            and self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
+            and all(are_below(sets, self.members) for sets in (self.future, self.before, self.ignored.reshape(1, -1)))
+        )  # fmt: skip
+
+    def _points_inside(self) -> bool:
+        lexer, parser = len(self.table), len(self.context)
+        return bool(
+            self.table.max() < lexer
+            and all(_ascending(each[:, 0]) for each in (self.ends, self.shift, self.goto, self.reduce))
+            and _within(self.ends[:, 0], lexer) and _within(self.ends[:, 2] + 1, lexer + 1)
+            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
+            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all()
+            and not np.isin(self.ends[:, 0], self.starts).any()  # no mask goes round in circles
+            and _within(self.context, len(self.starts))
             and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
             and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
-            and len(self.certain) == parser and (np.diff(self.reduce[:, 0]) >= 0).all()
+            and self._are_same_sound() and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
             and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
-            and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+        )  # fmt: skip
+
+    def _are_same_sound(self) -> bool:
+        """Whether each of `same` takes away something, of what it asks for."""
+        if self.same.shape[1] <= 2 + SYMBOLS:
+            return False
+        states = self.same[:, 2 + SYMBOLS :]
+        there = states >= 0
+        kept, popped, symbols = self.same[:, 0], self.same[:, 1], (self.same[:, 2 : 2 + SYMBOLS] >= 0).sum(axis=1)
+        return bool(
+            _within(states + 1, len(self.context) + 1) and (there[:, 1:] <= there[:, :-1]).all()
+            and _within(kept, 2) and (popped >= symbols).all() and (kept + popped <= there.sum(axis=1)).all() and (popped > 0).all()
         )  # fmt: skip
 
 
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
-    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
-    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "terminals": 1, "layout": 1,
+    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_endings": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
+    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
 }  # fmt: skip
 
 
@@ -238,14 +297,5 @@ def _within(values: NDArray[Any], bound: int) -> bool:
     return not len(values) or (int(values.min()) >= 0 and int(values.max()) < bound)
 
 
-def words_of(sets: list[int], members: int) -> NDArray[np.uint32]:
-    """Sets of integers below ``members`` as ``uint32[sets, words]``."""
-    words = -(-members // 32)
-    data = b"".join(each.to_bytes(4 * words, "little") for each in sets)
-    return np.frombuffer(data, "<u4").reshape(len(sets), words).astype(np.uint32)
-
-
-def sets_of(words: NDArray[np.uint32]) -> list[int]:
-    """The inverse of `words_of`."""
-    data = np.ascontiguousarray(words, "<u4")
-    return [int.from_bytes(row.tobytes(), "little") for row in data]
+def _ascending(values: NDArray[Any]) -> bool:
+    return bool((values[1:] >= values[:-1]).all())

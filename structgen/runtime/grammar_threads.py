@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import BudgetExceededError
@@ -48,7 +49,7 @@ class Reader:
         self._tables = tables
         self._places = places
         self._class_of = tables.class_of.tobytes()
-        self._table: list[list[int]] = tables.table.tolist()
+        self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
         self._lapses: list[int] = tables.lapses.tolist()
@@ -59,14 +60,26 @@ class Reader:
         self._silent = self._end | sum(1 << t for ts in (embedded.tokens or {}).values() for t in ts)
         self._others = self._silent & ~self._end | sum(1 << t for t, _ in embedded.definitions)
         self.starts: list[int] = tables.starts.tolist()  # by context
-        self._firsts = [self._first(start) for start in self.starts]
-        #: The classes of bytes that definitions begin with, by terminal, and those that anything does.
-        self._begins = [(terminal, self._first_of(machine)) for terminal, machine in embedded.definitions]
-        self._begun = 0
-        for _, classes in itertools.chain(*self._firsts, self._begins):
-            self._begun |= classes
         self.fresh = frozenset(self.starts)
         self._is_loose = tables.endings.is_loose
+
+    @cached_property
+    def _firsts(self) -> list[list[tuple[int, int]]]:
+        """By context: what its lexemes can become, with the classes of their first bytes."""
+        return [self._first(start) for start in self.starts]
+
+    @cached_property
+    def _begins(self) -> list[tuple[int, int]]:
+        """The classes of bytes that definitions begin with, by terminal."""
+        return [(terminal, self._first_of(machine)) for terminal, machine in self.embedded.definitions]
+
+    @cached_property
+    def _begun(self) -> int:
+        """The classes of bytes that a lexeme or a definition begins with."""
+        found = 0
+        for _, classes in itertools.chain(*self._firsts, self._begins):
+            found |= classes
+        return found
 
     def _first(self, start: int) -> list[tuple[int, int]]:
         """What lexemes can become, with the classes of their first bytes."""

@@ -143,7 +143,7 @@ class Guide:
     def _forget(self) -> None:
         """Keep only what `max_rollback` asks for."""
         most = self._most or 0
-        kept = []
+        kept: list[Config] = []
         past = self._past
         while past is not None and len(kept) < most:
             past, config = past

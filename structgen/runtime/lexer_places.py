@@ -19,20 +19,21 @@ ends where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
 from .closure import bits, solve
-from .container import smallest
-from .grammar_tables import GrammarTables, sets_of, words_of
-from .pushdown_tables import partitions
+from .grammar_tables import GrammarTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool
+from .words import sets_of
+
+if TYPE_CHECKING:
+    from .place_table import PlaceTable
 
 __all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watching"]
 
@@ -65,7 +66,15 @@ def watching(state: int, watched: Watched) -> Watched:
 
 
 class LexerPlaces:
-    """Settles lexer states over one vocabulary, and remembers what it found."""
+    """Settles lexer states over one vocabulary, and remembers what it found.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        What to walk.
+    pool, resumes, stored:
+        Rows, resume lists and places that are there already.
+    """
 
     def __init__(
         self,
@@ -73,32 +82,56 @@ class LexerPlaces:
         vocabulary: Vocabulary,
         pool: RowPool | None = None,
         resumes: ResumeLists | None = None,
+        stored: PlaceTable | None = None,
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
+        self.stored = stored
+        #: What was settled or looked up here.
         self.settled: dict[tuple[int, int, Watched], Settled] = {}
+        self._fresh = 0  # how many were settled here
+        is_loose = tables.endings.is_loose
         #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
-        self.futures = tables.futures if tables.endings.is_loose else tables.endings.future
-        self._sets = list(dict.fromkeys(self.futures))
-        number = {each: i for i, each in enumerate(self._sets)}
-        self._set_of = np.array([number[each] for each in self.futures], np.int32)
-        self._rows: list[list[int]] = tables.table.tolist()
-        self._beats: list[int] = tables.beats.tolist()
+        self.futures = tables.futures if is_loose else tables.endings.future
+        #: What the members of such sets are below.
+        self.members = tables.members if is_loose else max(1, len(tables.endings))
+        self._rows = tables.rows
         self._futures: dict[tuple[int, Watched], int] = {}
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
-        return len(self.settled)
+        return self._fresh + (len(self.stored) if self.stored is not None else 0)
+
+    @cached_property
+    def distinct(self) -> tuple[list[int], NDArray[np.int32]]:
+        """The futures of lexer states, each once, and which of them is each state's."""
+        tables = self.tables
+        futures = sets_of(tables.future if tables.endings.is_loose else tables.endings.words)
+        number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
+        return list(number), np.array([number[each] for each in futures], np.int32)
+
+    @cached_property
+    def _beats(self) -> list[int]:
+        found: list[int] = self.tables.beats.tolist()
+        return found
 
     def settle(self, resume: int, state: int, watched: Watched) -> Settled:
         """What a lexer state settles when entered at the nodes of a resume list."""
         key = resume, state, watched
         found = self.settled.get(key)
+        if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:
+            found = self.settled[key] = self.stored.settled(number)
         if found is None:
-            found = self.settled[key] = self._settle(*key)
+            found = self._settle(*key)
+            self._fresh += 1
+            self.settled[key] = found
         return found
+
+    def all_settled(self) -> dict[tuple[int, int, Watched], Settled]:
+        """Every settled place."""
+        return (self.stored.items() if self.stored is not None else {}) | self.settled
 
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
         nodes = self.resumes[resume]
@@ -110,10 +143,10 @@ class LexerPlaces:
                 groups.append((number, self.row(_ascending(members))))
         ends_of = self.tables.ends_of
         ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        watches = self._watches
-        for key, where in _by_value(below_state.astype(np.int64) * len(watches) + below_watch, below):
-            rest, before = self.resumes.add(_ascending(where)), watches[key % len(watches)]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(watches)])
+        names = self._watches
+        for key, where in _by_value(below_state.astype(np.int64) * len(names) + below_watch, below):
+            rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
+            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(names)])
         return Settled(tuple(groups), tuple(ends))
 
     def future(self, state: int, watched: Watched) -> int:
@@ -172,8 +205,9 @@ class LexerPlaces:
     ) -> Iterator[tuple[int, NDArray[np.int32]]]:
         """Tokens by what the lexeme at their end can become."""
         if not len(watches):
-            for number, members in _by_value(self._set_of[states], ids):
-                yield self._sets[number], members
+            sets, set_of = self.distinct
+            for number, members in _by_value(set_of[states], ids):
+                yield sets[number], members
             return
         count = len(self._watches)
         found: dict[int, list[NDArray[np.int32]]] = {}
@@ -277,89 +311,6 @@ class LexerPlaces:
         found = (np.array(rows, np.int32).reshape(-1, 3).T for rows in (ids, below))
         (a, b, c), (d, e, f) = found
         return (a, b, c, d, e, f), after
-
-
-def to_sections(places: LexerPlaces) -> dict[str, NDArray[Any]]:
-    """The sections of the file format: settled places, with their groups and ends, by number of what is watched."""
-    watches: dict[Watched, int] = {}
-    sets: dict[int, int] = {}
-    columns: list[list[int]] = [[] for _ in range(3)]
-    groups: list[tuple[int, int]] = []
-    ends: list[tuple[int, int, int]] = []
-    group_start, end_start = [0], [0]
-    for (resume, state, watched), settled in places.settled.items():
-        for column, value in zip(columns, (resume, state, watches.setdefault(watched, len(watches))), strict=True):
-            column.append(value)
-        groups += ((sets.setdefault(terminals, len(sets)), row) for terminals, row in settled.groups)
-        ends += ((e.terminal, e.resume, watches.setdefault(e.watched, len(watches))) for e in settled.ends)
-        group_start.append(len(groups))
-        end_start.append(len(ends))
-    return {
-        "pl_resume": smallest(np.array(columns[0], np.int64)),
-        "pl_state": smallest(np.array(columns[1], np.int64)),
-        "pl_watch": smallest(np.array(columns[2], np.int64)),
-        "pl_groups": smallest(np.array(group_start)),
-        "pl_group": smallest(np.array(groups, np.int64).reshape(-1, 2)),
-        "pl_ends": smallest(np.array(end_start)),
-        "pl_end": smallest(np.array(ends, np.int64).reshape(-1, 3)),
-        "pl_sets": words_of(list(sets), max(places.tables.members, *(each.bit_length() for each in sets), 1)),
-        "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
-        "pl_watched": smallest(np.array([state for watch in watches for state in watch], np.int64)),
-        **places.pool.to_sections(),
-        **places.resumes.to_sections(),
-    }
-
-
-def from_sections(
-    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], where: str
-) -> LexerPlaces:
-    """Read `to_sections`, after a check of every index. Raises `FormatError`."""
-    resumes = ResumeLists.from_sections(sections, vocabulary, where)
-    pool = RowPool.from_sections(vocabulary.size, sections, where, shared=0)
-    places = LexerPlaces(tables, vocabulary, pool, resumes)
-    states = len(tables.table)
-    watched = _column(sections, "pl_watched", states, where)
-    watch_starts = _starts(sections, "pl_watches", len(watched), where)
-    watches = [tuple(watched[i:j]) for i, j in pairwise(watch_starts)]
-    words = sections.get("pl_sets")
-    if words is None or words.dtype != np.uint32 or words.ndim != 2:
-        raise FormatError("the sets of terminals are damaged", where=where)
-    sets = sets_of(words)
-    set_of, row = (_column(sections, "pl_group", bound, where, k) for k, bound in enumerate((len(sets), len(pool))))
-    bounds = (tables.members, len(resumes), len(watches))
-    terminal, there, watch = (_column(sections, "pl_end", bound, where, k) for k, bound in enumerate(bounds))
-    groups = [(sets[number], each) for number, each in zip(set_of, row, strict=True)]
-    ends = [End(t, r, watches[w]) for t, r, w in zip(terminal, there, watch, strict=True)]
-    keys = zip(
-        _column(sections, "pl_resume", len(resumes), where), _column(sections, "pl_state", states, where),
-        _column(sections, "pl_watch", len(watches), where), strict=False,
-    )  # fmt: skip
-    spans = zip(
-        pairwise(_starts(sections, "pl_groups", len(groups), where)),
-        pairwise(_starts(sections, "pl_ends", len(ends), where)), strict=False,
-    )  # fmt: skip
-    for (resume, state, number), ((a, b), (c, d)) in zip(keys, spans, strict=False):
-        places.settled[resume, state, watches[number]] = Settled(tuple(groups[a:b]), tuple(ends[c:d]))
-    return places
-
-
-def _column(sections: dict[str, NDArray[Any]], name: str, bound: int, where: str, k: int | None = None) -> list[int]:
-    """A column of a stored table, each value below its bound."""
-    column = sections.get(name)
-    if k is not None and column is not None:
-        column = column[:, k] if column.ndim == 2 and k < column.shape[1] else None
-    if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
-        raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
-    found: list[int] = column.tolist()
-    return found
-
-
-def _starts(sections: dict[str, NDArray[Any]], name: str, total: int, where: str) -> list[int]:
-    starts = sections.get(name)
-    if starts is None or starts.ndim != 1 or starts.dtype.kind != "u" or not partitions(starts, total):
-        raise FormatError(f"section {name!r} is missing or damaged", where=where)
-    found: list[int] = starts.tolist()
-    return found
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from .grammar_tables import GrammarTables
     from .parser_stack import Parser, Stack
 
 #: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond
@@ -53,9 +54,9 @@ _FAR = 1 << 60
 class Cover:
     """Compares stacks of a parser with conflicts."""
 
-    def __init__(self, parser: Parser) -> None:
+    def __init__(self, parser: Parser, tables: GrammarTables) -> None:
         self._parser = parser
-        self._middle = _middle(parser)
+        self._middle = _middle(tables)
         #: By the states on top, and how many of each decided it, the answer by these.
         self._known: dict[tuple[int, int], dict[tuple[int, int], dict[_Tops, bool]]] = {}
         self._count = 0
@@ -218,19 +219,18 @@ class Cover:
         return False
 
 
-def _middle(parser: Parser) -> list[list[tuple[int, int]]]:
+def _middle(tables: GrammarTables) -> list[list[tuple[int, int]]]:
     """By state: the rules that it is in the middle of, or at the end of, as the symbols read and the nonterminal.
 
     A state is entered by one symbol only, so a rule's places are found backwards from where it is reduced.
     """
-    found: list[dict[tuple[int, int], None]] = [{} for _ in range(parser.states)]
-    into: list[list[int]] = [[] for _ in range(parser.states)]
-    for state, target in parser.edges():
-        into[target].append(state)
-    todo: list[tuple[int, int, int]] = [
-        (state, length, origin) for state in range(parser.states) for length, origin in parser.complete(state) if
-        length
-    ]
+    states = len(tables.context)
+    found: list[dict[tuple[int, int], None]] = [{} for _ in range(states)]
+    into: list[list[int]] = [[] for _ in range(states)]
+    for moves in (tables.shift, tables.goto):
+        for state, _, target in moves.tolist():
+            into[target].append(state)
+    todo: list[tuple[int, int, int]] = [each for each in map(tuple, tables.reduce.tolist()) if each[1]]
     while todo:
         state, length, origin = todo.pop()
         if (length, origin) not in found[state]:
@@ -238,5 +238,3 @@ def _middle(parser: Parser) -> list[list[tuple[int, int]]]:
             if length > 1:
                 todo += ((before, length - 1, origin) for before in into[state])
     return [list(there) for there in found]
-
-

@@ -8,20 +8,26 @@ Some states can only reduce one rule, whatever comes next; what follows is up to
 reduction is made at once, and texts that differ no more come to the same stack: after ``x``, ``f(x)`` or ``(1)`` the same
 may follow.
 
+For the same reason states are taken out of the stack where what is left accepts the same (`GrammarTables.same`, found by
+`structgen.compiler.grammar.equivalent`): after ``a, b``, in a list, the same may follow as after ``b``.
+
 Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack with
 the same states on top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import SYMBOLS, GrammarTables
+from .on_demand import OnDemand
 from .parser_cover import Cover
+from .words import sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
 _MOST_REDUCTIONS = 1_000_000
@@ -101,25 +107,22 @@ class Parser:
     """
 
     def __init__(self, tables: GrammarTables) -> None:
-        states = len(tables.context)
-        self._shifts: list[dict[int, int]] = [{} for _ in range(states)]
-        self._gotos: list[dict[int, int]] = [{} for _ in range(states)]
-        self._reductions: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
-        for state, symbol, target in tables.shift.tolist():
-            self._shifts[state][symbol] = target
-        for state, symbol, target in tables.goto.tolist():
-            self._gotos[state][symbol] = target
-        for (state, length, origin), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
-            self._reductions[state].append((length, origin, terminals))
+        #: By state, each when the parser first comes to it.
+        self._shifts = OnDemand(_moves(tables, tables.shift))
+        self._gotos = OnDemand(_moves(tables, tables.goto))
+        self._reductions = OnDemand(_reductions(tables))
+        self._certain = OnDemand(
+            lambda state: self._reductions[state][0] if tables.certain[state] else None
+        )
+        self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
-        self._certain = [self._reductions[s][r - a] if r >= 0 else None for s, (a, r) in enumerate(_certain(tables))]
-        self._shifted = [sum(1 << terminal for terminal in shifts) for shifts in self._shifts]
+        self._same = OnDemand(_same(tables))
         #: The stack before the first terminal.
         self.start = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
         #: Tells stacks that are needed from others; None where there is one at a time.
-        self.cover = None if tables.is_deterministic else Cover(self)
+        self.cover = None if tables.is_deterministic else Cover(self, tables)
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
@@ -154,15 +157,15 @@ class Parser:
         known = stack.after.get(terminal)
         if known is not None:
             return known
-        found, looked = self._after(stack, terminal)
+        found, looked = self.every(stack, terminal)
         if self.cover is not None and len(found) > 1:
             found, there = self.cover.thinned(found)
             looked = min(looked, there)
         answer = stack.after[terminal] = After(tuple(found), looked)
         return answer
 
-    def _after(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
-        """All stacks after a terminal, with their contexts, and the lowest depth looked at."""
+    def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
+        """All stacks after a terminal with their contexts, covered or not; and the lowest depth looked at."""
         looked = stack.depth
         found: dict[tuple[Stack, int], None] = {}
         reached = {stack: None}
@@ -176,6 +179,8 @@ class Parser:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
+                    reduced, there = self._simplest(reduced)
+                    looked = min(looked, there)
                     if reduced not in reached:
                         reached[reduced] = None
                         todo.append(reduced)
@@ -186,27 +191,14 @@ class Parser:
     def _shift(self, stack: Stack, target: int) -> tuple[Stack, int]:
         """The stack after a shift and the reductions that are certain then, and the lowest depth looked at."""
         after, looked = self.push(stack, target), stack.depth
-        while (certain := self._certain[after.state]) is not None:
+        for _ in range(_MOST_REDUCTIONS):
+            certain = self._certain[after.state]
+            if certain is None:
+                after, there = self._simplest(after)
+                return after, min(looked, there)
             after = self._reduce(after, certain[0], certain[1])
             looked = min(looked, after.depth - 1)
-        return after, looked
-
-    # -- what stacks are compared by -------------------------------------------------------------------------
-
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return len(self._shifts)
-
-    def edges(self) -> Iterator[tuple[int, int]]:
-        """The states that one symbol leads from, and to."""
-        for moves in (self._shifts, self._gotos):
-            for state, there in enumerate(moves):
-                yield from ((state, target) for target in there.values())
-
-    def complete(self, state: int) -> Iterator[tuple[int, int]]:
-        """The rules that a state reduces, as length and nonterminal."""
-        return ((length, origin) for length, origin, _ in self._reductions[state])
+        raise _endless()
 
     def reduced(self, stack: Stack) -> list[Stack]:
         """The stacks that one reduction leads to, whatever comes next."""
@@ -218,15 +210,33 @@ class Parser:
             after, looked = self._shift(stack, target)
             yield terminal, (after, self._context[target]), looked
 
-    def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
-        """All stacks after a terminal with their contexts, covered or not; and the lowest depth looked at."""
-        return self._after(stack, terminal)
+    def _simplest(self, stack: Stack) -> tuple[Stack, int]:
+        """The simplest stack known to accept the same, and the depth of the lowest state that was looked at.
+
+        What does not apply leaves the stack as it is, so only what applied counts.
+        """
+        looked = stack.depth
+        for _ in range(_MOST_REDUCTIONS):
+            found = next(filter(None, (_replaced(stack, *each) for each in self._same[stack.state])), None)
+            if found is None:
+                return stack, looked
+            stack, lowest, symbols = found
+            looked = min(looked, lowest)
+            for symbol in symbols:
+                stack = self.push(stack, self._read(stack.state, symbol))
+        raise _endless()
+
+    def _read(self, state: int, symbol: int) -> int:
+        """The state after a symbol of either kind."""
+        target = self._shifts[state].get(symbol)
+        target = self._gotos[state].get(symbol) if target is None else target
+        if target is None:
+            raise FormatError("the parser's tables contradict themselves")
+        return target
 
     def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:
         """The stack with a nonterminal in place of the uppermost states; None where it cannot be there."""
-        here: Stack | None = stack
-        for _ in range(length):
-            here = here and here.below
+        here = stack.under(length) if length else stack
         target = None if here is None else self._gotos[here.state].get(origin)
         return None if here is None or target is None else self.push(here, target)
 
@@ -256,11 +266,61 @@ class Parser:
         return pushed
 
 
-def _certain(tables: GrammarTables) -> list[tuple[int, int]]:
-    """By state: its first reduction, and the one that it makes whatever comes next, or -1."""
+#: What a stack may be replaced by: states from its top down, how many are taken away, what is read in their place.
+_Same: TypeAlias = tuple[tuple[int, ...], int, tuple[int, ...]]
+
+
+def _same(tables: GrammarTables) -> Callable[[int], list[_Same]]:
+    """By state on top: what may be replaced; see `GrammarTables.same`."""
+    tops = tables.same[:, 2 + SYMBOLS]
+    symbol_of = np.full(len(tables.context), -1, np.int32)
+    for moves in (tables.goto, tables.shift):
+        symbol_of[moves[:, 2]] = moves[:, 1]
+
+    def of(state: int) -> list[_Same]:
+        found: list[_Same] = []
+        for kept, popped, *rest in tables.same[tops == state].tolist():
+            read, states = rest[:SYMBOLS], rest[SYMBOLS:]
+            symbols = [symbol for symbol in read if symbol >= 0]
+            if kept:
+                symbols.append(int(symbol_of[state]))
+            found.append((tuple(s for s in states if s >= 0), kept + popped, tuple(symbols)))
+        return found
+
+    return of
+
+
+def _replaced(
+    stack: Stack, states: tuple[int, ...], popped: int, symbols: tuple[int, ...]
+) -> tuple[Stack, int, tuple[int, ...]] | None:
+    """What is left if the stack has certain states on top, the lowest depth looked at, and what is read upon it."""
+    here: Stack | None = stack
+    left: Stack | None = None
+    for count, state in enumerate(states, 1):
+        if here is None or here.state != state:
+            return None
+        here = here.below
+        if count == popped:
+            left = here
+    return None if left is None else (left, stack.depth - len(states), symbols)
+
+
+def _moves(tables: GrammarTables, moves: NDArray[np.int32]) -> Callable[[int], dict[int, int]]:
+    """By state: the next state after each symbol."""
+    starts = np.searchsorted(moves[:, 0], np.arange(len(tables.context) + 1)).tolist()
+    return lambda state: dict(moves[starts[state] : starts[state + 1], 1:].tolist())
+
+
+def _reductions(tables: GrammarTables) -> Callable[[int], list[tuple[int, int, int]]]:
+    """By state: the length and the nonterminal of each reduction, and the terminals before which it is made."""
     starts = np.searchsorted(tables.reduce[:, 0], np.arange(len(tables.context) + 1)).tolist()
-    certain = tables.certain.tolist()
-    return [(first, first if certain[state] else -1) for state, first in enumerate(starts[:-1])]
+
+    def of(state: int) -> list[tuple[int, int, int]]:
+        which = slice(starts[state], starts[state + 1])
+        moves = tables.reduce[which, 1:].tolist()
+        return [(*move, terminals) for move, terminals in zip(moves, sets_of(tables.before[which]), strict=True)]
+
+    return of
 
 
 def _endless() -> BudgetExceededError:

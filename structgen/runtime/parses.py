@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from ..errors import FormatError
-from .grammar_tables import GrammarTables, sets_of
+from .grammar_tables import GrammarTables
 from .layout import Layout, Level
 from .parser_stack import Accepted, Parser, Stack
+from .words import set_at
 
 #: Stacks that are remembered; past that the memory starts afresh.
 _MOST_STACKS = 1 << 18
@@ -52,7 +53,7 @@ class Postlex:
     def __init__(self, tables: GrammarTables) -> None:
         self.parser = Parser(tables)
         self._layout = tables.layout
-        self._ignored = sets_of(tables.ignored.reshape(1, -1))[0]
+        self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = tables.end
         level = Level() if tables.layout else None
         #: Before the first terminal.

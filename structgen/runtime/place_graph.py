@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .closure import bits
-from .grammar_tables import GrammarTables, words_of
+from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched
+from .place_table import PlaceTable
+from .words import bits_of, from_bits, sets_of, words_of
 
 
 class Growing:
     """An ``int32`` array with room at its end."""
 
-    def __init__(self, columns: int = 0) -> None:
-        self._data = np.zeros((64, columns) if columns else 64, np.int32)
-        self._n = 0
+    def __init__(self, values: NDArray[np.int32]) -> None:
+        room = np.zeros((64, *values.shape[1:]), np.int32)
+        self._data: NDArray[np.int32] = np.concatenate([values, room], dtype=np.int32)
+        self._n = len(values)
 
     def __len__(self) -> int:
         return self._n
@@ -40,67 +42,90 @@ class Growing:
 
 
 class PlaceGraph:
-    """The places of one index, their groups and ends, by number."""
+    """The places of one index, their groups and ends, by number.
+
+    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`, lists
+    those of the pool's rows. Others come behind them as they are needed.
+    """
 
     def __init__(self, places: LexerPlaces) -> None:
         self._places = places
-        tables = places.tables
-        self._context_of = {int(start): context for context, start in enumerate(tables.starts.tolist())}
+        self._stored = stored = places.stored if places.stored is not None else PlaceTable.empty(places)
         self._number: dict[tuple[int, int, Watched], int] = {}
-        self._continuations: dict[tuple[int, Watched], int] = {}
-        self._keys: list[tuple[int, Watched]] = []  # of the continuations
-        self._set_of: dict[int, int] = {each: i for i, each in enumerate(dict.fromkeys(places.futures))}
-        self._list_of: dict[int, int] = {}  # by row
-        self._sets = list(self._set_of)
-        self.sets, self.tight = _sets(self._sets, tables)
-        self.group_start, self.end_start, self.ids_start = Growing(), Growing(), Growing()
-        for starts in (self.group_start, self.end_start, self.ids_start):
-            starts.extend([0])
-        self.groups, self.ends, self.ids = Growing(2), Growing(2), Growing()
-        self.target = np.full((64, len(tables.starts)), -1, np.int32)
+        self._way_of: dict[tuple[int, Watched], int] = {}
+        self._new_ways: list[tuple[int, Watched]] = []
+        self._sets: list[int] | None = None
+        self._set_of: dict[int, int] = {}
+        self.sets, self.tight = _sets(stored.sets, places)
+        ids_start, ids, is_list = places.pool.lists()
+        self._list_of: dict[int, int] = {}  # by row, of those that the pool did not hold then
+        self._rows: NDArray[np.int32] = np.where(is_list, np.arange(len(is_list)), -2 - np.arange(len(is_list)))
+        self.ids_start, self.ids = Growing(ids_start), Growing(ids)
+        self.group_start, self.end_start = Growing(stored.group_start), Growing(stored.end_start)
+        self.groups = Growing(np.stack([stored.groups[:, 0], self._rows[stored.groups[:, 1]]], axis=1))
+        self.ends = Growing(stored.ends)
+        self._context_of = np.full(stored.states, -1, np.int32)
+        self._context_of[places.tables.starts] = np.arange(len(places.tables.starts))
+        self.target = np.full((len(stored.ways) + 64, len(places.tables.starts)), -1, np.int32)
+        way, context = stored.places[:, 0], self._context_of[stored.places[:, 1]]
+        begins = np.flatnonzero(context >= 0)
+        self.target[way[begins], context[begins]] = begins
 
     def number(self, resume: int, state: int, watched: Watched) -> int:
         """The number of a place, which is settled if it was not."""
         key = resume, state, watched
         known = self._number.get(key)
         if known is None:
-            known = self._add(*key)
+            known = self._stored.find(*key)
+            if known < 0:
+                known = self._add(*key)
+            self._number[key] = known
         return known
 
     def group(self, number: int) -> tuple[int, int]:
         """The set of a group, as places have it, and its list, as in `groups`."""
         set_of, listed = self.groups.data[number].tolist()
-        return self._sets[set_of], listed
+        return self._all_sets()[set_of], listed
 
-    def follow(self, continuation: int, context: int) -> None:
-        """Have the place at hand that goes on in a context."""
-        resume, watched = self._keys[continuation]
+    def follow(self, way: int, context: int) -> None:
+        """Have the place at hand that goes on from a way in a context."""
+        known = len(self._stored.ways)
+        resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
         self.number(resume, int(self._places.tables.starts[context]), watched)
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
-        number = self._number[resume, state, watched] = len(self._number)
+        number = len(self.group_start) - 1
         self.groups.extend([(self._set(terminals), self._list(row)) for terminals, row in settled.groups])
         self.group_start.extend([len(self.groups)])
-        self.ends.extend([(end.terminal, self._continuation(end.resume, end.watched)) for end in settled.ends])
+        self.ends.extend([(end.terminal, self._way(end.resume, end.watched)) for end in settled.ends])
         self.end_start.extend([len(self.ends)])
-        context = self._context_of.get(state)
-        if context is not None:
-            continuation = self._continuation(resume, watched)
-            self.target[continuation, context] = number
+        context = int(self._context_of[state])
+        if context >= 0:
+            self.target[self._way(resume, watched), context] = number
         return number
+
+    def _all_sets(self) -> list[int]:
+        if self._sets is None:
+            self._sets = sets_of(self._stored.sets)
+            self._set_of = {each: i for i, each in enumerate(self._sets)}
+        return self._sets
 
     def _set(self, terminals: int) -> int:
         """The number of a set."""
-        known = self._set_of.get(terminals)
-        if known is None:  # a lexeme within which something is watched can become less
-            known = self._set_of[terminals] = len(self._sets)
-            self._sets.append(terminals)
-            self.sets, self.tight = _sets(self._sets, self._places.tables)
-        return known
+        sets = self._all_sets()
+        if terminals not in self._set_of:
+            # All that lexer states can become, at once; where something is watched, lexemes can become less.
+            for each in (*self._places.distinct[0], terminals):
+                if self._set_of.setdefault(each, len(sets)) == len(sets):
+                    sets.append(each)
+            self.sets, self.tight = _sets(words_of(sets, self._places.members), self._places)
+        return self._set_of[terminals]
 
     def _list(self, row: int) -> int:
         """The number of the list of a row's ids; ``-2 - row`` for a row that is no list."""
+        if row < len(self._rows):
+            return int(self._rows[row])
         known = self._list_of.get(row)
         if known is None:
             ids = self._places.pool.listed(row)
@@ -113,34 +138,46 @@ class PlaceGraph:
             self._list_of[row] = known
         return known
 
-    def _continuation(self, resume: int, watched: Watched) -> int:
+    def _way(self, resume: int, watched: Watched) -> int:
         key = resume, watched
-        known = self._continuations.get(key)
+        known = self._way_of.get(key)
         if known is None:
-            known = self._continuations[key] = len(self._keys)
-            self._keys.append(key)
-            if known == len(self.target):
-                wider = np.full((2 * known, self.target.shape[1]), -1, np.int32)
-                wider[:known] = self.target
-                self.target = wider
+            known = self._stored.way(resume, watched)
+            if known < 0:
+                known = len(self._stored.ways) + len(self._new_ways)
+                self._new_ways.append(key)
+                if known == len(self.target):
+                    wider = np.full((2 * known, self.target.shape[1]), -1, np.int32)
+                    wider[:known] = self.target
+                    self.target = wider
+            self._way_of[key] = known
         return known
 
 
-def _sets(futures: list[int], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def _sets(words: NDArray[np.uint32], places: LexerPlaces) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of the others.
 
     The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
     """
-    endings = tables.endings
-    if endings.is_loose:
-        pairs = [(future, 0) for future in futures]
+    tables = places.tables
+    found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
+    if tables.endings.is_loose:
+        found[::2] = words
     else:
-        tight = sum(1 << e for e, loose in enumerate(endings.loose) if not loose)
-        pairs = [(_terminals(tables, future & ~tight), _terminals(tables, future & tight)) for future in futures]
-    column = -1 << tables.end + 1
-    flags = [bool(b) | bool(a & column) << 1 | bool(b & column) << 2 for a, b in pairs]
-    return words_of([each for pair in pairs for each in pair], tables.members), np.array(flags, np.uint8)
+        endings = bits_of(words, places.members)
+        loose = np.array(tables.endings.loose, np.bool_)
+        found[::2] = _terminals(tables, endings & loose)
+        found[1::2] = _terminals(tables, endings & ~loose)
+    columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
+    flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
+    return found, np.packbits(flags, axis=0, bitorder="little")[0]
 
 
-def _terminals(tables: GrammarTables, endings: int) -> int:
-    return sum({1 << tables.endings.terminal[e] for e in bits(endings)})
+def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """The terminals of sets of endings, ``bool[sets, endings]``."""
+    terminal = np.array(tables.endings.terminal, np.int32)
+    order = np.argsort(terminal, kind="stable")
+    distinct, first = np.unique(terminal[order], return_index=True)
+    found = np.zeros((len(endings), tables.members), np.bool_)
+    found[:, distinct] = np.logical_or.reduceat(endings[:, order], first, axis=1)
+    return from_bits(found)

@@ -6,8 +6,6 @@ See `structgen.runtime.stack_rows` for what they are for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,7 @@ class ResumeLists:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
         # How to get a list that is not there yet: one that was stored, or a shared one.
         self._sources: dict[int, Callable[[], NDArray[np.int32]]] = {}
+        self._stored: Callable[[int], NDArray[np.int32]] | None = None  # any other, by number
         self._shared: set[int] = set()
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
 
@@ -39,8 +38,14 @@ class ResumeLists:
     def __getitem__(self, number: int) -> NDArray[np.int32]:
         nodes = self._lists[number]
         if nodes is None:
-            nodes = self._lists[number] = self._sources[number]()
+            nodes = self._lists[number] = self._fetch(number)
         return nodes
+
+    def _fetch(self, number: int) -> NDArray[np.int32]:
+        source = self._sources.get(number)
+        if source is not None or self._stored is None:
+            return self._sources[number]()
+        return self._stored(number)
 
     def add(self, nodes: NDArray[np.int32]) -> int:
         """The number of this list; the array may be reused by the caller."""
@@ -97,9 +102,12 @@ class ResumeLists:
         ):  # fmt: skip
             raise FormatError("the resume lists are damaged", where=where)
         lists = cls()
-        for i, j in pairwise(start.tolist()):
-            lists._sources[len(lists)] = partial(decoded, gaps[i:j], vocabulary, where)
-            lists._lists.append(None)
+
+        def stored(number: int) -> NDArray[np.int32]:
+            return decoded(gaps[int(start[number - 2]) : int(start[number - 1])], vocabulary, where)
+
+        lists._stored = stored
+        lists._lists += [None] * (len(start) - 1)
         return lists
 
 

@@ -243,6 +243,27 @@ class RowPool:
         base, gaps = self._row(row)
         return None if base != 0 else decode_gaps(gaps).astype(np.int32)
 
+    def lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """The ids of the rows that are lists, of all that are there, one after another.
+
+        Returns ``int32[rows + 1]`` where those of each row begin, ``int32[*]``, and ``bool[rows]`` which are lists.
+        """
+        if self._added:
+            sections = self.to_sections()
+            base, starts, gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
+        else:
+            base, starts, gaps = self._base, self._start, self._gaps
+        starts = starts.astype(np.int64)
+        ids = np.cumsum(gaps, dtype=np.uint32)  # over all rows; what overflows is taken away again
+        if len(ids):
+            before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
+            ids -= np.repeat(before, np.diff(starts))
+        is_id = gaps != _LONG_GAP
+        if not is_id.all():
+            starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
+            ids = ids[is_id]
+        return starts.astype(np.int32), ids.view(np.int32), base == 0
+
     def fresh(self, row: int) -> NDArray[np.int32]:
         """A row as a new array of the caller's own."""
         base, gaps = self._row(row)

@@ -57,13 +57,19 @@ class StackMasks:
         self._open_to = open_to
         self._find = find or self._walk
         self._tables: _ParserTables | None = None
-        self._graph = PlaceGraph(places)
+        self._found_graph: PlaceGraph | None = None
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
         self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
         #: How often everything was forgotten.
         self.generation = 0
+
+    @property
+    def _graph(self) -> PlaceGraph:
+        if self._found_graph is None:
+            self._found_graph = PlaceGraph(self._places)
+        return self._found_graph
 
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""
@@ -180,11 +186,12 @@ class _ParserTables:
         states, words = len(tables.context), len(tables.ignored)
         shift = np.full((states, tables.end + 1), -1, np.int32)
         shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
-        low = int(tables.goto[:, 1].min(initial=1 << 30))
-        goto = np.full((states, max(1, int(tables.goto[:, 1].max(initial=low)) - low + 1)), -1, np.int32)
-        goto[tables.goto[:, 0], tables.goto[:, 1] - low] = tables.goto[:, 2]
-        reduce = np.stack([tables.reduce[:, 1], tables.reduce[:, 2] - low], axis=1).astype(np.int32)
-        reduce = reduce.reshape(-1, 2)
+        symbols, number = np.unique(tables.goto[:, 1], return_inverse=True)
+        goto = np.full((states, len(symbols) + 1), -1, np.int32)  # the last one is for what nothing goes to
+        goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
+        origin = np.searchsorted(symbols, tables.reduce[:, 2])
+        known = np.append(symbols, -1)[origin] == tables.reduce[:, 2]
+        reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
         shifted = np.zeros((states, words), np.uint32)
         bits = np.uint32(1) << (tables.shift[:, 1] & 31).astype(np.uint32)
         np.bitwise_or.at(shifted, (tables.shift[:, 0], tables.shift[:, 1] >> 5), bits)

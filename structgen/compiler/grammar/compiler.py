@@ -13,9 +13,10 @@ from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
 from ...grammars import FOLDER
-from ...runtime.grammar_tables import GrammarTables, words_of
+from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
-from . import conflicts, lalr, preferences, scanner
+from ...runtime.words import words_of
+from . import conflicts, equivalent, lalr, preferences, scanner
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -30,7 +31,7 @@ def compile_rules(
     strict: bool = False,
     ambiguity: str = "resolve",
     indentation: Indentation | None = None,
-    notes: list[str] | None = None,
+    tell: bool = False,
 ) -> GrammarTables:
     """The tables of a loaded grammar.
 
@@ -44,9 +45,9 @@ def compile_rules(
         ``"resolve"``: as Lark does; ``"all"``: all actions that compete are followed.
     indentation:
         How line ends become indents and dedents.
-    notes:
-        Takes a sentence for each thing that the author may not expect: conflicts that were shifted, and matches of
-        the lexer that are not the longest.
+    tell:
+        Look for what the author may not expect: conflicts that were shifted, and matches of the lexer that are not
+        the longest.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -64,9 +65,9 @@ def compile_rules(
     distinct = list(dict.fromkeys(contexts))
     positions = scanner.Positions(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers), first, meter)
-    if notes is not None:
-        if ambiguity == "resolve":
-            notes += conflicts.shifted(table)
+    notes: list[str] = []
+    if tell:
+        notes += conflicts.shifted(table) if ambiguity == "resolve" else ()
         notes += preferences.in_regexes(grammar.terminals, matchers)
         notes += preferences.among_terminals(grammar.terminals, found, positions)
     start_of = dict(zip(distinct, found.starts, strict=True))
@@ -78,6 +79,9 @@ def compile_rules(
         for state, there in enumerate(table.reductions)
         for rule, terminals in there.items()
     ]
+    certain = _certain(table)
+    # With conflicts kept a stack has several moves before one terminal; that is not what is compared.
+    same = equivalent.replacements(table, certain, contexts, meter) if ambiguity == "resolve" else []
     ends = [(state, *end) for state, there in enumerate(found.ends) for end in there]
     return GrammarTables(
         class_of=found.class_of,
@@ -93,9 +97,11 @@ def compile_rules(
         goto=_moves(table.gotos),
         reduce=np.array([r[:3] for r in reductions], np.int32).reshape(-1, 3),
         before=words_of([r[3] for r in reductions], members),
-        certain=np.array(_certain(table), np.uint8),
+        certain=np.array(certain, np.uint8),
+        same=equivalent.table_of(same),
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
+        notes=tuple(notes),
     )
 
 
@@ -155,8 +161,8 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
     return Layout(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
-def compile_grammar(definition: Grammar, meter: Meter, notes: list[str] | None = None) -> GrammarTables:
-    """Load a grammar and build its tables; ``notes`` as in `compile_rules`. Raises the errors of both.
+def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
+    """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`.
 
     What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see `structgen.grammar_marks`.
     """
@@ -174,7 +180,7 @@ def compile_grammar(definition: Grammar, meter: Meter, notes: list[str] | None =
     )  # fmt: skip
     return compile_rules(
         rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,
-        indentation=indentation, notes=None if _is_shipped(definition.path) else notes,
+        indentation=indentation, tell=not _is_shipped(definition.path),
     )  # fmt: skip
 
 

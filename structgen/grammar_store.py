@@ -1,0 +1,81 @@
+"""The tables of grammars, kept by content: they depend on the grammar alone, and Lark's loader takes its time.
+
+So the same grammar for another vocabulary, or one whose index was evicted, is not loaded again: its tables are in a
+small memory of the process, and in the `Cache`, in the file format of `structgen.runtime.container`. Only what was
+compiled is kept; what is refused is looked at anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from . import __version__
+from .errors import FormatError
+from .runtime.container import FORMAT_VERSION, pack, unpack
+from .runtime.grammar_tables import GrammarTables
+
+if TYPE_CHECKING:
+    from .cache.cache import Cache
+
+#: What entries of the cache are of.
+KIND = "tables"
+
+#: Grammars whose tables a process remembers; those of a programming language are some hundred KB.
+_MOST_REMEMBERED = 16
+
+_remembered: dict[str, GrammarTables] = {}  # the one used last comes last
+_lock = threading.Lock()
+
+
+def tables_of(canonical: str, cache: Cache | None, build: Callable[[], GrammarTables]) -> GrammarTables:
+    """The tables of a grammar, by its canonical definition; ``build`` makes them where they are not kept."""
+    key = _key(canonical)
+    with _lock:
+        tables = _remembered.pop(key, None)
+    if tables is None and cache is not None:
+        tables = _fetch(cache, key, canonical)
+    if tables is None:
+        tables = build()
+    if cache is not None and key not in cache:
+        cache.put(key, _pack(tables, canonical), label=canonical[:200], kind=KIND)
+    with _lock:
+        _remembered[key] = tables
+        while len(_remembered) > _MOST_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+    return tables
+
+
+def forget() -> None:
+    """Forget what the process remembers; what is in caches stays there."""
+    with _lock:
+        _remembered.clear()
+
+
+def _key(canonical: str) -> str:
+    digest = hashlib.blake2b(digest_size=20, person=b"structgen-tables")
+    for part in (canonical, str(FORMAT_VERSION), __version__):
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def _pack(tables: GrammarTables, canonical: str) -> bytes:
+    return pack({"kind": KIND, "definition": canonical}, tables.to_sections())
+
+
+def _fetch(cache: Cache, key: str, canonical: str) -> GrammarTables | None:
+    """The tables in the cache; a damaged entry is a miss, and goes."""
+    buffer = cache.get(key)
+    if buffer is None:
+        return None
+    where = f"cache entry {key}"
+    try:
+        meta, sections = unpack(buffer, where)
+        if meta.get("kind") != KIND or meta.get("definition") != canonical:
+            raise FormatError("not the tables of this grammar", where=where)
+        return GrammarTables.from_sections(sections, where)
+    except FormatError:
+        cache.discard(key)
+        return None
