@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 from . import __version__
 from .budget import Budget, Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, as_definition
-from .errors import DefinitionError, EmptyLanguageError, FormatError, VocabularyMismatchError
+from .errors import DefinitionError, EmptyLanguageError, FormatError, GrammarWarning, VocabularyMismatchError
 from .garbage import paused
 from .grammar_marks import read_marks, special_names, special_token
 from .progress import Progress, silent
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from .cache.cache import Cache
     from .compiler.pushdown import Program
     from .runtime.grammar_tables import GrammarTables
+
+
+#: Warnings for one grammar.
+_MOST_NOTES = 5
 
 
 def compile(
@@ -76,6 +81,12 @@ def compile(
         A definition that needs more than ``budget``.
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
+
+    Warns
+    -----
+    GrammarWarning
+        Of conflicts that were shifted and of matches that are not the longest; not where the index, or the tables of
+        the grammar, come from the cache.
     """
     definition = as_definition(definition)
     report = progress or silent
@@ -176,7 +187,14 @@ def _build_grammar(
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
     check_lexer_never_stuck(machine)
+    _tell(tables.notes)
     return machine, relaxations
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    more = len(notes) - _MOST_NOTES
+    for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
+        warnings.warn(GrammarWarning(note), stacklevel=5)  # where `compile` was called
 
 
 def _embedded(

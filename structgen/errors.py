@@ -95,3 +95,7 @@ class StructgenWarning(UserWarning):
 
 class CacheWarning(StructgenWarning):
     """The cache could not be used; the work went on without it."""
+
+
+class GrammarWarning(StructgenWarning):
+    """What a grammar's author may not expect: a conflict that was shifted, a lexer that takes less than it could."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import numpy as np
 import pytest
 from c_judge import complaints, syntax_errors
 from lark import Lark
+from lark_judge import parses
 
 import structgen as sg
 from structgen import grammars
@@ -71,6 +73,73 @@ def test_a_typedefs_name_is_what_makes_a_declaration(vocabulary: sg.Vocabulary) 
     assert not unknown.match(b"list a;").accepted
 
 
+# -- typedef names that nobody declared -----------------------------------------------------------------------
+
+#: What is C for some choice of types, and what is not.
+CHOICES = {
+    "a * b;": True,  # nothing but declarations outside of functions: a pointer
+    "list a; struct list list_of(list list);": True,
+    "int f(void) { a * b; }": True,
+    "int f(void) { a * b * c; }": True,
+    "int f(void) { a b * c; }": False,
+    "int f(void) { a b, * c; }": True,
+    "int f(void) { (a)(b); (a)-b; (a)b; (a)(b)(c); (a *)b; }": True,
+    "int f(void) { (a * b)c; }": False,
+    "int f(void) { return sizeof(a) + sizeof(a *) + sizeof a * 2; }": True,
+    "int f(a, b) a * b; c d; { a (*e)[2] = { 0 }; }": True,
+    "int f(a b, c (*)(d e), ...) { b: a (c); a (*d); }": True,
+    "a b c;": False,
+    "const a b; a const b; static a const * const b;": True,
+    "a f(b (c)) { for (a b = 0; ; ) (void)b; }": True,
+    "int f(void) { if (a) b * c; else (d) * e; }": True,
+    "int f(void) { a; b c; d }": False,
+    "int f(void) { x = (struct { a b; } *)c; }": True,
+}
+
+
+@pytest.fixture(scope="module")
+def by_choice(vocabulary: sg.Vocabulary) -> sg.Index:
+    definition = sg.Grammar(grammars.path("c_names"), lexer="basic", ambiguity="all")
+    return sg.compile(definition, vocabulary, eager=False)
+
+
+def test_any_name_may_be_a_types(by_choice: sg.Index) -> None:
+    folder = str(grammars.FOLDER)
+    source = grammars.path("c_names").read_text()
+    judge = Lark(source, parser="earley", lexer="basic", import_paths=[folder], ambiguity="forest")
+    random = Random(4)
+    for text, verdict in CHOICES.items():
+        assert by_choice.match(text.encode()).accepted == verdict == parses(judge, text), text
+        words = re.findall(r"\w+|\W", text)
+        for _ in range(3):  # a word less, or two in each other's place
+            at = random.randrange(len(words))
+            moved = random.choice([[], [words[at]]])
+            sample = "".join([*words[:at], *words[at + 1 : at + 2], *moved, *words[at + 2 :]])
+            assert by_choice.match(sample.encode()).accepted == parses(judge, sample), sample
+
+
+def test_a_program_whose_names_nobody_declared(by_choice: sg.Index) -> None:
+    assert by_choice.match(PROGRAM.encode()).accepted
+    for broken in (PROGRAM.replace("return x / 2.", "return x / "), PROGRAM.replace("do {", "do"), PROGRAM + "}"):
+        assert not by_choice.match(broken.encode()).accepted
+
+
+def test_what_guides_write_by_choice(by_choice: sg.Index) -> None:
+    random, vocabulary = Random(2), by_choice.vocabulary
+    words = range(256, vocabulary.size - 1)
+    for _ in range(8):
+        guide, text = sg.Guide(by_choice), b""
+        for step in range(40):
+            row = np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")[: vocabulary.size]
+            if step % 5 == 0:
+                assert [t for t in range(vocabulary.size) if guide.allows(t)] == np.flatnonzero(row).tolist(), text
+            assert row.any(), text
+            token = random.choice([t for t in words if row[t]] or [t for t in range(128) if row[t]])
+            text += vocabulary.token(token) or b""
+            assert guide.advance(token)
+            assert len(guide._config.threads) <= 16  # type: ignore[attr-defined]
+
+
 def test_a_declaration_has_a_type_and_a_struct_no_other(vocabulary: sg.Vocabulary) -> None:
     index = sg.compile(sg.Grammar(grammars.path("c"), lexer="basic"), vocabulary, eager=False)
     for text in (b"const (size_t);", b"static x;", b"struct s enum e x;", b"struct { size_t int x; };"):
@@ -106,6 +175,6 @@ def test_what_guides_write_parses(vocabulary: sg.Vocabulary) -> None:
 
 
 def test_names() -> None:
-    assert {"c", "gnu_c", "sql"} <= set(grammars.names())
+    assert {"c", "c_names", "gnu_c", "sql"} <= set(grammars.names())
     with pytest.raises(KeyError, match="no grammar"):
         grammars.path("cobol")

@@ -23,6 +23,7 @@ from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
 from .lexer_places import ROOT, LexerPlaces, Watched
+from .parses import Parse
 from .place_table import from_sections, to_sections
 from .rows import RowPool
 from .stack_masks import StackMasks
@@ -89,12 +90,18 @@ class GrammarMachine:
         self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        self.masks = StackMasks(self.places, self._reader.parses, self._reader.open_to)
+        self.masks = StackMasks(
+            self.places, self._reader.parses, self._reader.open_to, None if tables.is_deterministic else self._walk
+        )
         self._walked = WalkedRows(self.places, self._reader, self.masks.note)
         self._lock = threading.RLock()
-        is_plain = tables.is_deterministic and not self.embedded.definitions
-        self._row_of_thread: Callable[..., NDArray[np.int32]] = self.masks.row if is_plain else self._walked.row
+        self._row_of_thread: Callable[..., NDArray[np.int32]] = (
+            self._walked.row if self.embedded.definitions else self.masks.row
+        )
         self._start = self._config((self._reader.start,))
+
+    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        return self._walked.find(parse, lexer, watched)
 
     @property
     def start(self) -> Configuration:

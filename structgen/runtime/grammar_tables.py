@@ -71,6 +71,8 @@ class GrammarTables:
         How indentation works, where it matters.
     future_endings:
         ``uint32[lexer states, words]``, where it was stored: the endings that the lexeme can come to, see `Endings`.
+    notes:
+        What the grammar's author may not expect. They are not stored.
     """
 
     class_of: NDArray[np.uint8]
@@ -91,6 +93,7 @@ class GrammarTables:
     terminals: tuple[str, ...]
     layout: Layout | None = None
     future_endings: NDArray[np.uint32] | None = None
+    notes: tuple[str, ...] = ()
 
     #: The parser's first state.
     start = 0

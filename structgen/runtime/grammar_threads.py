@@ -116,6 +116,8 @@ class Reader:
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
+        if len(found) > 1 and self.parses.parser.cover is not None:
+            found = dict.fromkeys(self.parses.thinned(found))
         if len(found) > MAX_THREADS:
             raise BudgetExceededError(
                 "a text could be read in too many ways at once",

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError, FormatError
 from .grammar_tables import SYMBOLS, GrammarTables
 from .on_demand import OnDemand
+from .parser_cover import Cover
 from .words import sets_of
 
 #: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
@@ -45,8 +46,9 @@ class After(NamedTuple):
     Parameters
     ----------
     stacks:
-        The stacks after it: one; none where it can't come; several where conflicts were kept. With each the context in which the
-        lexer reads on: that of the state which shifted the terminal, before any reduction.
+        The stacks after it: one; none where it can't come; several where conflicts were kept, without those that
+        others cover (`structgen.runtime.parser_cover`). With each the context in which the lexer reads on: that of
+        the state which shifted the terminal, before any reduction.
     looked:
         The depth of the lowest state that was looked at.
     """
@@ -74,6 +76,15 @@ class Stack:
         while stack is not None:
             yield stack.state
             stack = stack.below
+
+    def under(self, count: int) -> Stack | None:
+        """What is left without the uppermost states; None where there are no more."""
+        stack: Stack | None = self
+        for _ in range(count):
+            if stack is None:
+                break
+            stack = stack.below
+        return stack
 
     def top(self, count: int) -> tuple[int, ...]:
         """The uppermost states, the top first; fewer where there are no more."""
@@ -110,6 +121,8 @@ class Parser:
         self.start = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
+        #: Tells stacks that are needed from others; None where there is one at a time.
+        self.cover = None if tables.is_deterministic else Cover(self, tables)
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
@@ -144,35 +157,58 @@ class Parser:
         known = stack.after.get(terminal)
         if known is not None:
             return known
+        found, looked = self.every(stack, terminal)
+        if self.cover is not None and len(found) > 1:
+            found, there = self.cover.thinned(found)
+            looked = min(looked, there)
+        answer = stack.after[terminal] = After(tuple(found), looked)
+        return answer
+
+    def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
+        """All stacks after a terminal with their contexts, covered or not; and the lowest depth looked at."""
         looked = stack.depth
         found: dict[tuple[Stack, int], None] = {}
-        todo, seen = [stack], 0
-        while todo:
-            here = todo.pop()
+        reached = {stack: None}
+        for here in (todo := [stack]):  # grows as it goes
             target = self._shifts[here.state].get(terminal)
             if target is not None:
-                after = self.push(here, target)
-                while (certain := self._certain[after.state]) is not None:
-                    after = self._reduce(after, certain[0], certain[1])
-                    looked = min(looked, after.depth - 1)
-                    seen += 1
-                    if seen > _MOST_REDUCTIONS:
-                        raise _endless()
-                after, lowest = self._simplest(after)
-                looked = min(looked, lowest)
+                after, there = self._shift(here, target)
+                looked = min(looked, there)
                 found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
-                    reduced, lowest = self._simplest(reduced)
-                    looked = min(looked, lowest)
-                    todo.append(reduced)
-            seen += 1
-            if seen > _MOST_REDUCTIONS:
+                    reduced, there = self._simplest(reduced)
+                    looked = min(looked, there)
+                    if reduced not in reached:
+                        reached[reduced] = None
+                        todo.append(reduced)
+            if len(todo) > _MOST_REDUCTIONS:
                 raise _endless()
-        answer = stack.after[terminal] = After(tuple(found), looked)
-        return answer
+        return list(found), looked
+
+    def _shift(self, stack: Stack, target: int) -> tuple[Stack, int]:
+        """The stack after a shift and the reductions that are certain then, and the lowest depth looked at."""
+        after, looked = self.push(stack, target), stack.depth
+        for _ in range(_MOST_REDUCTIONS):
+            certain = self._certain[after.state]
+            if certain is None:
+                after, there = self._simplest(after)
+                return after, min(looked, there)
+            after = self._reduce(after, certain[0], certain[1])
+            looked = min(looked, after.depth - 1)
+        raise _endless()
+
+    def reduced(self, stack: Stack) -> list[Stack]:
+        """The stacks that one reduction leads to, whatever comes next."""
+        return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]
+
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int], int]]:
+        """By terminal that is shifted at once: the stack after it with its context, the lowest depth looked at."""
+        for terminal, target in self._shifts[stack.state].items():
+            after, looked = self._shift(stack, target)
+            yield terminal, (after, self._context[target]), looked
 
     def _simplest(self, stack: Stack) -> tuple[Stack, int]:
         """The simplest stack known to accept the same, and the depth of the lowest state that was looked at.
@@ -198,16 +234,17 @@ class Parser:
             raise FormatError("the parser's tables contradict themselves")
         return target
 
-    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
-        here: Stack | None = stack
-        for _ in range(length):
-            if here is None:
-                break
-            here = here.below
+    def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:
+        """The stack with a nonterminal in place of the uppermost states; None where it cannot be there."""
+        here = stack.under(length) if length else stack
         target = None if here is None else self._gotos[here.state].get(origin)
-        if here is None or target is None:
+        return None if here is None or target is None else self.push(here, target)
+
+    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
+        reduced = self.replaced(stack, length, origin)
+        if reduced is None:
             raise FormatError("the parser's tables contradict themselves")
-        return self.push(here, target)
+        return reduced
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
@@ -217,6 +254,8 @@ class Parser:
             todo += stack.above.values()
             stack.above, stack.after, stack.parses, stack.accepted = {}, {}, {}, None
         self.stacks = 1
+        if self.cover is not None:
+            self.cover.forget()
 
     def push(self, stack: Stack, state: int) -> Stack:
         """A state on top of a stack; the same object for the same."""

@@ -7,7 +7,8 @@ at the level of indentation (`structgen.runtime.layout`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from ..errors import FormatError
 from .grammar_tables import GrammarTables
@@ -20,6 +21,9 @@ _MOST_STACKS = 1 << 18
 
 #: Of the widest columns so many are looked at one by one: there may be no room for further indents.
 _DEEPER = 8
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
 class Parse:
@@ -153,6 +157,14 @@ class Postlex:
                     return nothing
         stacks, looked = self._sequence(parse, sequence)
         return Parses(tuple(self._parse(stack, context, level) for stack, context in stacks), looked)
+
+    def thinned(self, threads: Iterable[tuple[Parse, _A, _B]]) -> Iterator[tuple[Parse, _A, _B]]:
+        """Threads without those that differ from another one by their stack only, and can do no more."""
+        cover = self.parser.cover
+        assert cover is not None
+        keyed = ((parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads)
+        for stack, (context, level, a, b) in cover.thinned(keyed)[0]:
+            yield self._parse(stack, context, level), a, b
 
     def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:
         """The stacks after several terminals of the parser."""

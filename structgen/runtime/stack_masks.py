@@ -38,17 +38,24 @@ class StackMasks:
     Parameters
     ----------
     places, parses:
-        What is settled, and the parser; of a grammar without conflicts.
+        What is settled, and the parser.
     open_to:
         The endings that a lexeme may come to after a parse: asked where something must be able to follow the lexeme.
+    find:
+        A row, and how many states decided it, of a grammar with conflicts, which the kernel doesn't know.
     """
 
     def __init__(
-        self, places: LexerPlaces, parses: Postlex, open_to: Callable[[Parse], Accepted]
+        self,
+        places: LexerPlaces,
+        parses: Postlex,
+        open_to: Callable[[Parse], Accepted],
+        find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]] | None = None,
     ) -> None:
         self._places = places
         self._parses = parses
         self._open_to = open_to
+        self._find = find or self._walk
         self._tables: _ParserTables | None = None
         self._found_graph: PlaceGraph | None = None
         #: By key and by how many states were looked at, the rows by those states.
@@ -80,7 +87,7 @@ class StackMasks:
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
-    def _find(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
         from .. import kernels
 

@@ -38,6 +38,7 @@ class WalkedRows:
         self._reader = reader
         self._note = note
         self._class_of = places.tables.class_of.tobytes()
+        self._looked = 0  # the lowest depth, while a row is put together
         #: By numbers of rows, each with that of the definition it belongs to or -1.
         self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
 
@@ -47,6 +48,11 @@ class WalkedRows:
 
     def row(self, parse: Parse, at: At, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids and special tokens."""
+        return self.find(parse, at, watched)[0]
+
+    def find(self, parse: Parse, at: At, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        """The same, and how many states of the parser's stack decided it."""
+        depth = self._looked = parse.stack.depth
         numbers: dict[tuple[int, int], None] = {}
         ids: set[int] = set()
         todo: list[_Place] = [(ROOT, parse, at, watched)]
@@ -63,7 +69,7 @@ class WalkedRows:
         if row is None:
             row = self._rows[key] = self._union(key)
             self._note(row.nbytes)
-        return row
+        return row, depth + 1 - max(self._looked, 0)
 
     def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
         pool = self._places.pool
@@ -81,14 +87,14 @@ class WalkedRows:
             return self._visit_inner(resume, parse, at, watched, numbers, ids)
         reader = self._reader
         groups, ends = self._places.settle(resume, at, watched)
-        is_open = reader.open_to(parse).terminals
+        is_open, looked = reader.open_to(parse)
         numbers.update({(-1, row): None for wanted, row in groups if wanted & is_open})
-        accepted = reader.parses.accepted(parse).terminals
+        accepted, there = reader.parses.accepted(parse)
+        self._looked = min(self._looked, looked, there)
         found: list[_Place] = []
         for end in ends:
             if accepted >> end.terminal & 1:
-                for after in reader.parses.after(parse, end.terminal).parses:
-                    found.append((end.resume, after, reader.starts[after.context], end.watched))
+                found += self._after(parse, end.terminal, end.resume, end.watched)
         if at in reader.fresh:
             found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(accepted))
         return found
@@ -108,10 +114,9 @@ class WalkedRows:
 
     def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched) -> list[_Place]:
         reader = self._reader
-        return [
-            (resume, after, reader.starts[after.context], watched)
-            for after in reader.parses.after(parse, terminal).parses
-        ]
+        parses, looked = reader.parses.after(parse, terminal)
+        self._looked = min(self._looked, looked)
+        return [(resume, after, reader.starts[after.context], watched) for after in parses]
 
     def _byte_by_byte(
         self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, ids: set[int]

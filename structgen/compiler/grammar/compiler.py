@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from ...budget import Meter
 from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
+from ...grammars import FOLDER
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, scanner
+from . import conflicts, equivalent, lalr, preferences, scanner
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -29,6 +31,7 @@ def compile_rules(
     strict: bool = False,
     ambiguity: str = "resolve",
     indentation: Indentation | None = None,
+    tell: bool = False,
 ) -> GrammarTables:
     """The tables of a loaded grammar.
 
@@ -42,6 +45,9 @@ def compile_rules(
         ``"resolve"``: as Lark does; ``"all"``: all actions that compete are followed.
     indentation:
         How line ends become indents and dedents.
+    tell:
+        Look for what the author may not expect: conflicts that were shifted, and matches of the lexer that are not
+        the longest.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -57,9 +63,13 @@ def compile_rules(
     always = _ignored(grammar) | (1 << layout.newline if layout else 0)
     contexts = _contexts(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
-    found = scanner.lexer(
-        distinct, scanner.Positions(matchers, meter), scanner.embedded(grammar.terminals, matchers), first, meter
-    )
+    positions = scanner.Positions(matchers, meter)
+    found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers), first, meter)
+    notes: list[str] = []
+    if tell:
+        notes += conflicts.shifted(table) if ambiguity == "resolve" else ()
+        notes += preferences.in_regexes(grammar.terminals, matchers)
+        notes += preferences.among_terminals(grammar.terminals, found, positions)
     start_of = dict(zip(distinct, found.starts, strict=True))
     starts = list(dict.fromkeys(found.starts))
     number = {start: i for i, start in enumerate(starts)}
@@ -91,6 +101,7 @@ def compile_rules(
         same=equivalent.table_of(same),
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
+        notes=tuple(notes),
     )
 
 
@@ -169,8 +180,13 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     )  # fmt: skip
     return compile_rules(
         rules, meter, lexer=definition.lexer, strict=definition.strict, ambiguity=definition.ambiguity,
-        indentation=indentation,
+        indentation=indentation, tell=not _is_shipped(definition.path),
     )  # fmt: skip
+
+
+def _is_shipped(path: str) -> bool:
+    """Whether a grammar's file is one of structgen's, whose conflicts are meant."""
+    return bool(path) and Path(path).parent == FOLDER
 
 
 def _certain(table: Lalr) -> list[bool]:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator
 
 from ...errors import DefinitionError
+from ...grammars import names
 from ...runtime.closure import bits, solve
 from .lalr import Conflict, Lalr
 from .symbols import Symbol, Symbols
@@ -31,6 +32,18 @@ def check(table: Lalr, *, strict: bool) -> None:
         f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
         remedy="Change the rules, or give one of them a priority.",
     )
+
+
+def shifted(table: Lalr) -> Iterator[str]:
+    """A sentence for each conflict in which shifting won, but for those in rules of structgen's own grammars."""
+    imported = tuple(f"{name}__" for name in names())
+    found = [
+        conflict for conflict in table.conflicts
+        if conflict.winner == -1
+        and not all(table.symbols.names[table.symbols.rules[rule][0]].startswith(imported) for rule in conflict.rules)
+    ]  # fmt: skip
+    words = _words(table.symbols) if found else None
+    return (f"two actions compete {described(table, conflict, words)}" for conflict in found)
 
 
 def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | None] | None = None) -> str:

@@ -203,6 +203,9 @@ class Lexer:
         By state: the terminals that the lexeme can become, however it goes on.
     starts:
         By context: the state before the first byte of a lexeme, which no byte leads to.
+    cuts:
+        By state in which a match put terminals that could go on out of the question: the one that matched, those
+        terminals, and the position.
     """
 
     class_of: NDArray[np.uint8]
@@ -212,6 +215,7 @@ class Lexer:
     lapses: list[bool]
     future: list[int]
     starts: list[int]
+    cuts: dict[int, tuple[int, int, int]]
 
 
 def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int, meter: Meter) -> Lexer:
@@ -244,6 +248,7 @@ class _Builder:
         #: The terminals that still count, the strings that they can turn out to be, the position.
         self._states: list[tuple[int, int, int]] = []
         self._turned: dict[int, int] = {}
+        self._cuts: dict[int, tuple[int, int, int]] = {}
 
     def run(self, contexts: list[int]) -> Lexer:
         starts: dict[tuple[int, int], int] = {}
@@ -274,7 +279,9 @@ class _Builder:
         ]
         future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])
-        return Lexer(self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of)
+        return Lexer(
+            self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of, self._cuts
+        )
 
     def _candidates(self, context: int) -> int:
         """The terminals that a scanner for a context tries."""
@@ -308,7 +315,12 @@ class _Builder:
         counting, strings, position = self._states[number]
         places = self._places
         beating = 0 if is_start else places.beating[position] & counting
-        counting &= ((beating & -beating) << 1) - 1 if beating else -1
+        if beating:
+            first = (beating & -beating).bit_length() - 1
+            cut = counting & ~((2 << first) - 1)
+            if cut:
+                self._cuts[number] = first, cut, position
+            counting &= (2 << first) - 1
         ends = []
         for t in bits(0 if is_start else places.ending[position] & counting):
             words = self._words.becomes.get(t, 0) & strings & places.ending[position]
