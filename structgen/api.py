@@ -215,7 +215,9 @@ def _embedded(
             )
         machines.append((number[name], machine))
         relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
-    tokens = [[special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number]
+    tokens = [
+        [special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number
+    ]
     return Embedded(tuple(machines), by_id(tokens)), tuple(relaxed)
 
 

@@ -240,13 +240,15 @@ class Indentation:
     newline:
         The terminal that line ends match, with the spaces and tabs of the next line.
     indent, dedent:
-        Terminals that the grammar declares; they come after a line end where the next line begins further right, or left.
+        Terminals that the grammar declares; they come after a line end where the next line begins further right, or
+        left.
     opening, closing:
         Terminals that are brackets, within which line ends mean nothing.
     tab:
         The columns that a tab counts for.
     columns:
-        The widest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with wider ones are refused.
+        The widest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with wider ones are
+        refused.
     """
 
     newline: str = "_NEWLINE"
@@ -269,21 +271,26 @@ class Indentation:
 
     @classmethod
     def of(cls, value: Any) -> Indentation:
-        """The indentation that a value is. Raises `DefinitionError` for one that is none, or does something of its own."""
+        """The indentation that a value is.
+
+        Raises `DefinitionError` for one that is none, `UnsupportedError` for one that does something of its own.
+        """
         from lark.indenter import Indenter
 
         if isinstance(value, cls):
             return value
         if not isinstance(value, Indenter):
             raise DefinitionError(
-                f"postlex is a {type(value).__name__}", remedy="Use an Indentation, or an instance derived from lark.indenter.Indenter."
+                f"postlex is a {type(value).__name__}",
+                remedy="Use an Indentation, or an instance derived from lark.indenter.Indenter.",
             )
-        own = [name for name in ("handle_NL", "_process", "process") if getattr(type(value), name) is not getattr(Indenter, name)]
+        methods = ("handle_NL", "_process", "process")
+        own = [name for name in methods if getattr(type(value), name) is not getattr(Indenter, name)]
         if own:
             raise UnsupportedError(f"the postlex has a {own[0]} of its own", remedy="Use lark.indenter.Indenter's.")
         return cls(
-            value.NL_type, value.INDENT_type, value.DEDENT_type, tuple(value.OPEN_PAREN_types), tuple(value.CLOSE_PAREN_types),
-            value.tab_len,
+            value.NL_type, value.INDENT_type, value.DEDENT_type, tuple(value.OPEN_PAREN_types),
+            tuple(value.CLOSE_PAREN_types), value.tab_len,
         )  # fmt: skip
 
 
@@ -302,17 +309,18 @@ class Grammar:
     strict:
         Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
     ambiguity:
-        ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so that every text
-        that the rules describe is right, as with Lark's Earley parser.
+        ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
+        that every text that the rules describe is right, as with Lark's Earley parser.
     postlex:
         An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
     definitions:
-        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex` or `Gbnf`, or what becomes a `JsonSchema`.
+        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex` or `Gbnf`, or what becomes a
+        `JsonSchema`.
     import_paths:
         Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
 
-    Besides Lark's syntax the text of ``source`` (not what it imports) may hold special tokens, ``<|eom_id|>`` or, by id,
-    ``<[128008]>``, and JSON Schemas, ``%json {...}``.
+    Besides Lark's syntax the text of ``source`` (not what it imports) may hold special tokens, ``<|eom_id|>`` or, by
+    id, ``<[128008]>``, and JSON Schemas, ``%json {...}``.
 
     Raises
     ------
@@ -397,7 +405,9 @@ def _named_definitions(value: Any) -> tuple[tuple[str, Definition], ...]:
     if not value:
         return ()
     if not isinstance(value, Mapping):
-        raise DefinitionError(f"definitions is a {type(value).__name__}", remedy="Use a dict, from names of terminals.")
+        raise DefinitionError(
+            f"definitions is a {type(value).__name__}", remedy="Use a dict, from names of terminals."
+        )
     found = []
     for name, inner in sorted(value.items()):
         if not isinstance(name, str) or not re.fullmatch("_*[A-Z][_A-Z0-9]*", name):
@@ -405,7 +415,9 @@ def _named_definitions(value: Any) -> tuple[tuple[str, Definition], ...]:
         definition = as_definition(inner)
         if not isinstance(definition, JsonSchema | Regex | Gbnf):
             raise DefinitionError(
-                f"a {type(definition).__name__} cannot stand in a grammar", where=name, remedy="%import other grammars."
+                f"a {type(definition).__name__} cannot stand in a grammar",
+                where=name,
+                remedy="%import other grammars.",
             )
         found.append((name, definition))
     return tuple(found)
