@@ -31,7 +31,8 @@ WORD: /[a-z]+/
 
 EXTRA = [
     b"<think>", b"</think>", b"<call>", b"</call>", b"lookup", b'{"name"', b'":"', b'"}', b'"}</call>',
-    b"</call><call>", b"12", b"Answer: ", b"ok", b"\n", b"0</", b" count 1", b"2024-", b'"}</', b"k>Answer", b"1</call>\n",
+    b"</call><call>", b"12", b"Answer: ", b"ok", b"\n", b"0</", b" count 1", b"2024-", b'"}</',
+    b"k>Answer", b"1</call>\n",
 ]  # fmt: skip
 
 
