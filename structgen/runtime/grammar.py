@@ -145,7 +145,7 @@ class GrammarMachine:
     def _config(self, threads: tuple[Thread, ...]) -> Configuration:
         config = self._configs.get(threads)
         if config is None:
-            if len(self._configs) >= MEMO_CONFIGS:
+            if len(self._configs) >= MEMO_CONFIGS or self._reader.parses.is_full():
                 self._forget()
             config = self._configs[threads] = Configuration(threads)
         return config

@@ -104,9 +104,10 @@ class Reader:
         return start, self.starts[start.context], ()
 
     def trim(self) -> None:
-        """Let go of what is remembered of parses."""
-        self._open.clear()
-        self.parses.trim()
+        """Let go of what is remembered of parses, if it is much."""
+        if self.parses.is_full():
+            self._open.clear()
+            self.parses.forget()
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""

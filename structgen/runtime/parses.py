@@ -17,7 +17,7 @@ from .parser_stack import Accepted, Parser, Stack
 from .words import set_at
 
 #: Stacks that are remembered; past that the memory starts afresh.
-_MOST_STACKS = 1 << 18
+_MOST_STACKS = 1 << 15
 
 #: Of the widest columns so many are looked at one by one: there may be no room for further indents.
 _DEEPER = 8
@@ -77,11 +77,14 @@ class Postlex:
             stack = self.parser.push(stack, state)
         return self._parse(stack, context, level)
 
-    def trim(self) -> None:
-        """Forget what is remembered of stacks if it is too much."""
-        if self.parser.stacks > _MOST_STACKS:
-            self.parser.forget()
-            self.start = self._parse(self.parser.start, self.start.context, self.start.level)
+    def is_full(self) -> bool:
+        """Whether too much is remembered of stacks."""
+        return self.parser.stacks > _MOST_STACKS
+
+    def forget(self) -> None:
+        """Forget what is remembered of stacks. Whoever holds a parse may go on with it."""
+        self.parser.forget()
+        self.start = self._parse(self.parser.start, self.start.context, self.start.level)
 
     def accepted(self, parse: Parse) -> Accepted:
         """The terminals of the lexer that may come next; the end of the text is one of them."""
