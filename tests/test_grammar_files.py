@@ -208,6 +208,18 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
         sg.Index.from_buffer(pack(meta, sections | {"pl_end": ends}), VOCABULARY)
 
 
+def test_ways_that_are_there_twice_are_followed() -> None:
+    """The kernel asks for the place of one, and finds that of the other; it must not ask for ever."""
+    index = sg.compile(DEFINITIONS["contextual"], VOCABULARY, eager=False)
+    walk(index, index, 0)
+    meta, sections = unpack(index.to_bytes(with_vocabulary=False))
+    for value in range(len(sections["lex_beats"])):
+        same = np.full_like(sections["pl_watched"], value)
+        found = sg.Index.from_buffer(pack(meta, sections | {"pl_watched": same}), VOCABULARY)
+        for seed in range(6):
+            exercise(found, Random(seed))
+
+
 # -- tables ------------------------------------------------------------------------------------------------------
 
 
