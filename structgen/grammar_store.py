@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import __version__
@@ -62,7 +63,8 @@ def _key(canonical: str) -> str:
 
 
 def _pack(tables: GrammarTables, canonical: str) -> bytes:
-    return pack({"kind": KIND, "definition": canonical}, tables.to_sections())
+    meta = {"kind": KIND, "definition": canonical, "notes": list(tables.notes)}
+    return pack(meta, tables.to_sections())
 
 
 def _fetch(cache: Cache, key: str, canonical: str) -> GrammarTables | None:
@@ -73,9 +75,12 @@ def _fetch(cache: Cache, key: str, canonical: str) -> GrammarTables | None:
     where = f"cache entry {key}"
     try:
         meta, sections = unpack(buffer, where)
+        notes = meta.get("notes")
         if meta.get("kind") != KIND or meta.get("definition") != canonical:
             raise FormatError("not the tables of this grammar", where=where)
-        return GrammarTables.from_sections(sections, where)
+        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+            raise FormatError("the notes on the grammar are damaged", where=where)
+        return replace(GrammarTables.from_sections(sections, where), notes=tuple(notes))
     except FormatError:
         cache.discard(key)
         return None

@@ -208,6 +208,18 @@ def test_places_that_lead_round_in_circles_are_refused() -> None:
         sg.Index.from_buffer(pack(meta, sections | {"pl_end": ends}), VOCABULARY)
 
 
+def test_ways_that_are_there_twice_are_followed() -> None:
+    """The kernel asks for the place of one, and finds that of the other; it must not ask for ever."""
+    index = sg.compile(DEFINITIONS["contextual"], VOCABULARY, eager=False)
+    walk(index, index, 0)
+    meta, sections = unpack(index.to_bytes(with_vocabulary=False))
+    for value in range(len(sections["lex_beats"])):
+        same = np.full_like(sections["pl_watched"], value)
+        found = sg.Index.from_buffer(pack(meta, sections | {"pl_watched": same}), VOCABULARY)
+        for seed in range(6):
+            exercise(found, Random(seed))
+
+
 # -- tables ------------------------------------------------------------------------------------------------------
 
 
@@ -288,6 +300,7 @@ def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None
         broken = [
             good[:-1], good[:-1] + b"\xff", b"", pack({**meta, "definition": "another"}, sections),
             pack({**meta, "kind": "grammar"}, sections),
+            pack({**meta, "notes": "none"}, sections),
             pack(meta, sections | {"lex_table": sections["lex_table"] + 9}),
         ]  # fmt: skip
         for times, value in enumerate(broken, 2):
@@ -313,6 +326,16 @@ def test_what_is_refused_is_refused_again(tmp_path: Path, loaded: list[str]) -> 
             with pytest.raises(sg.errors.VocabularyError):
                 sg.compile(DEFINITIONS["tight"], stuck, cache=cache)
         assert kinds(cache) == ["tables"]
+
+
+def test_what_a_compile_warns_of_is_not_lost(tmp_path: Path) -> None:
+    definition = sg.Grammar('start: s\ns: "i" s | "i" s "e" s | "x"')
+    with sg.Cache(tmp_path) as cache:
+        for step in range(3):  # compiled, remembered, from the cache
+            if step == 2:
+                grammar_store.forget()
+            with pytest.warns(sg.errors.GrammarWarning, match="two actions compete after I X, before E"):
+                sg.compile(definition, small_vocabulary(step), cache=cache)
 
 
 def test_few_tables_are_remembered(monkeypatch: pytest.MonkeyPatch, loaded: list[str]) -> None:

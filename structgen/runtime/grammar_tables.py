@@ -269,7 +269,8 @@ class GrammarTables:
             and _within(self.context, len(self.starts))
             and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
             and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
-            and self._are_same_sound() and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1:], 1 << 31)
+            and self._are_same_sound() and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1], parser)
+            and _within(self.reduce[:, 2], 1 << 31)  # a rule is shorter than a way through the states
             and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
         )  # fmt: skip
 

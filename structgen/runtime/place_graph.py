@@ -91,7 +91,8 @@ class PlaceGraph:
         """Have the place at hand that goes on from a way in a context."""
         known = len(self._stored.ways)
         resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
-        self.number(resume, int(self._places.tables.starts[context]), watched)
+        number = self.number(resume, int(self._places.tables.starts[context]), watched)
+        self.target[way, context] = number  # in a damaged file two ways can be the same; the kernel asked for this one
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
