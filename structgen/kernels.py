@@ -1704,8 +1704,12 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     todo[0, 2] = within
     todo[0, 3] = level
     n_todo = 1
+    visited = 0
     while n_todo:
         n_todo -= 1
+        visited += 1
+        if visited > 10000000:  # a circle, which only a damaged file holds
+            return OVERFLOW, 0, 0, 0
         p = todo[n_todo, 0]
         c = todo[n_todo, 1]
         p_context = todo[n_todo, 2]
