@@ -17,7 +17,7 @@ from .parser_stack import Accepted, Parser, Stack
 from .words import set_at
 
 #: Stacks that are remembered; past that the memory starts afresh.
-_MOST_STACKS = 1 << 15
+_MOST_STACKS = 1 << 17
 
 #: Of the widest columns so many are looked at one by one: there may be no room for further indents.
 _DEEPER = 8
