@@ -108,5 +108,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled
 
 
-#: For helpers that only other kernels call: compiled into their callers, not kept on their own.
-inlined: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+#: For helpers that allocate.
+allocating: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+inlined: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)

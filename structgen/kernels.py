@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._jit import inlined, kernel
+from ._jit import allocating, inlined, kernel
 
 DEAD = -1
 
@@ -113,7 +113,7 @@ def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_sta
     return size, incremented, -1, inside, how, steps
 
 
-@inlined
+@allocating
 def _grown(array, size):
     bigger = np.empty(max(size, 2 * len(array)), array.dtype)
     for i in range(len(array)):
@@ -121,7 +121,7 @@ def _grown(array, size):
     return bigger
 
 
-@inlined
+@allocating
 def _grown_rows(array):
     """Twice as many rows. (Element by element: a slice assignment takes Numba seconds to compile.)"""
     bigger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
@@ -1394,10 +1394,23 @@ def _popcount(word):
 
 
 @kernel
-def or_ids(row, ids):
-    """Set the bits of token ids, ``int32[*]``, in ``uint32[words]``."""
-    for k in range(len(ids)):
-        row[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
+def hash_row(row):
+    """A hash of ``uint32[words]``, four words side by side (after FNV-1a, with the multiplications of splitmix64)."""
+    a = np.uint64(0x9E3779B97F4A7C15)
+    b = np.uint64(0xBF58476D1CE4E5B9)
+    c = np.uint64(0x94D049BB133111EB)
+    d = np.uint64(0xD6E8FEB86659FD93)
+    n = len(row) & -4
+    for k in range(0, n, 4):
+        a = (a ^ row[k]) * np.uint64(0xBF58476D1CE4E5B9)
+        b = (b ^ row[k + 1]) * np.uint64(0xBF58476D1CE4E5B9)
+        c = (c ^ row[k + 2]) * np.uint64(0xBF58476D1CE4E5B9)
+        d = (d ^ row[k + 3]) * np.uint64(0xBF58476D1CE4E5B9)
+    for k in range(n, len(row)):
+        a = (a ^ row[k]) * np.uint64(0xBF58476D1CE4E5B9)
+    for lane in (b, c, d):
+        a = (a ^ a >> np.uint64(29) ^ lane) * np.uint64(0x94D049BB133111EB)
+    return np.int64(a ^ a >> np.uint64(32))
 
 
 # -- token walks with a lexer ----------------------------------------------------------------------------
@@ -1480,118 +1493,233 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
 
 # -- masks on a parser's stack -----------------------------------------------------------------------------
 #
-# Stacks are cells: a state and the cell below. Equal ones get the same number within a call, so that what a stack
-# accepts is worked out once. Slots carry a stamp, the number of the call, and need no clearing.
+# Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a stack
+# accepts and where a terminal leads to is worked out once. All that is remembered lies in tables that hold numbered
+# pairs, each with the slots by which a pair is found: the number and 1, or 0 for a free one. Slots are a power of 2, and at
+# least twice as many as there can be pairs.
 
-#: Cells of a call, and the slots of its hash table (a power of 2); more than a sound grammar needs inside one token.
-CELLS, CELL_SLOTS = 1 << 14, 1 << 16
+# Places in `counts`: how many there are, and the cell of the stack that the last mask was for.
+_N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = 0, 1, 2, 3, 4
+
+#: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
+REFUSED, SHORT, FULL = -1, -2, -3
+
+# Reductions, and states followed, in a row; only damaged tables need more.
+_MOST_STEPS = 1000000
 
 
 @inlined
-def _cell(cells, slots, n, stamp, state, below):
-    """The number of a cell, and the number of cells after; ``(-1, n)`` where there are too many."""
+def _slot(slots, pairs, a, b):
+    """The slot of a pair of numbers, which is free where the pair is new."""
     mask = len(slots) - 1
-    slot = (state * 2654435761 + (below + 1) * 40503) & mask
-    while slots[slot, 0] == stamp:
-        c = slots[slot, 1]
-        if cells[c, 0] == state and cells[c, 1] == below:
-            return c, n
+    mixed = np.uint32(a + 1) * np.uint32(2654435761) + np.uint32(b + 1) * np.uint32(2246822519)
+    slot = np.int64(mixed ^ mixed >> np.uint32(15)) & mask
+    while slots[slot]:
+        pair = slots[slot] - 1
+        if pairs[pair, 0] == a and pairs[pair, 1] == b:
+            break
         slot = (slot + 1) & mask
-    if n == len(cells):
-        return -1, n
-    slots[slot, 0] = stamp
-    slots[slot, 1] = n
-    cells[n, 0] = state
-    cells[n, 1] = below
-    cells[n, 2] = cells[below, 2] + 1 if below >= 0 else 0
-    cells[n, 3] = 0
-    return n, n + 1
+    return slot
 
 
 @inlined
-def _reduced(cells, slots, n, stamp, cell, length, nonterminal, goto):
-    """The cell after a reduction, the number of cells, and the depth of the state that was uncovered.
+def _cell(cells, cell_slots, counts, state, below):
+    """The cell of a state on top of another cell, or `FULL`."""
+    slot = _slot(cell_slots, cells, state, below)
+    if cell_slots[slot]:
+        return cell_slots[slot] - 1
+    c = counts[_N_CELLS]
+    if c == len(cells):
+        return FULL
+    counts[_N_CELLS] = c + 1
+    cell_slots[slot] = c + 1
+    cells[c, 0] = state
+    cells[c, 1] = below
+    cells[c, 2] = cells[below, 2] + 1 if below >= 0 else 0
+    cells[c, 3] = 0
+    return c
 
-    The cell is -1 where the stack is too short, or there are too many cells.
-    """
+
+@inlined
+def _reduced(goto, cells, cell_slots, counts, cell, length, nonterminal):
+    """The cell after a reduction, and the depth of the state that was uncovered."""
     for _ in range(length):
         if cell < 0:
-            return -1, n, 0
+            return SHORT, 0
         cell = cells[cell, 1]
     if cell < 0:
-        return -1, n, 0
+        return SHORT, 0
     state = goto[cells[cell, 0], nonterminal]
     if state < 0:
-        return -1, n, 0
-    depth = cells[cell, 2]
-    cell, n = _cell(cells, slots, n, stamp, state, cell)
-    return cell, n, depth
+        return SHORT, 0
+    return _cell(cells, cell_slots, counts, state, cell), cells[cell, 2]
 
 
 @inlined
-def _shifted(shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, terminal):
-    """The cell after a terminal, the number of cells, the lowest depth looked at, and the state that shifted it.
-
-    The cell is -1 where the terminal can't come, and -2 where there are too many cells.
-    """
-    looked = cells[cell, 2]
+def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+             terminal):  # fmt: skip
+    """The cell after a terminal, the lowest depth looked at, and the state that shifted it."""
+    slot = _slot(shift_slots, shifts, cell, terminal)
+    if shift_slots[slot]:
+        known = shift_slots[slot] - 1
+        return shifts[known, 2], shifts[known, 3], shifts[known, 4]
+    here = cell
+    looked = cells[here, 2]
     word = terminal >> 5
     bit = np.uint32(1) << np.uint32(terminal & 31)
     steps = 0
-    while shift[cells[cell, 0], terminal] < 0:
-        s = cells[cell, 0]
+    state = np.int32(0)
+    while shift[cells[here, 0], terminal] < 0:
+        s = cells[here, 0]
         r = reductions[s]
         while r < reductions[s + 1] and not before[r, word] & bit:
             r += 1
         if r == reductions[s + 1]:
-            return -1, n, looked, 0
+            here = REFUSED
+            break
         steps += 1
-        if steps > 1000000:
-            return -2, n, looked, 0
-        cell, n, depth = _reduced(cells, slots, n, stamp, cell, reduce[r, 0], reduce[r, 1], goto)
-        if cell < 0:
-            return -2, n, looked, 0
+        if steps > _MOST_STEPS:
+            return SHORT, looked, state
+        here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
+        if here < 0:
+            return here, looked, state
         looked = min(looked, depth)
-    state = shift[cells[cell, 0], terminal]
-    cell, n = _cell(cells, slots, n, stamp, state, cell)
-    while cell >= 0 and certain[cells[cell, 0]]:
-        r = reductions[cells[cell, 0]]
-        steps += 1
-        if steps > 1000000:
-            return -2, n, looked, 0
-        cell, n, depth = _reduced(cells, slots, n, stamp, cell, reduce[r, 0], reduce[r, 1], goto)
-        looked = min(looked, depth)
-    return cell if cell >= 0 else -2, n, looked, state
+    if here >= 0:
+        state = shift[cells[here, 0], terminal]
+        here = _cell(cells, cell_slots, counts, state, here)
+        while here >= 0 and certain[cells[here, 0]]:
+            r = reductions[cells[here, 0]]
+            steps += 1
+            if steps > _MOST_STEPS:
+                return SHORT, looked, state
+            here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
+            looked = min(looked, depth)
+        if here < 0:
+            return here, looked, state
+    known = counts[_N_SHIFTS]
+    if known == len(shifts):
+        return FULL, looked, state
+    counts[_N_SHIFTS] = known + 1
+    shift_slots[slot] = known + 1
+    shifts[known, 0] = cell
+    shifts[known, 1] = terminal
+    shifts[known, 2] = here
+    shifts[known, 3] = looked
+    shifts[known, 4] = state
+    return here, looked, state
 
 
 @inlined
-def _line_ended(shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, newline, indent,
-                dedent):  # fmt: skip
+def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+                move, newline, indent, dedent):  # fmt: skip
     """As `_shifted`, for a line end with indents or dedents: -2 for an indent, else 1 plus the number of dedents."""
-    cell, n, looked, state = _shifted(
-        shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, newline
+    cell, looked, state = _shifted(
+        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell, newline
     )
     following = indent if move == -2 else dedent
     for _ in range(1 if move == -2 else move - 1):
         if cell < 0:
             break
-        cell, n, there, state = _shifted(
-            shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, following
-        )
+        cell, there, state = _shifted(
+            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+            following,
+        )  # fmt: skip
         looked = min(looked, there)
-    return cell, n, looked, state
+    return cell, looked, state
 
 
 @inlined
-def _accepts(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, number, has_columns,
-             cells, slots, accepted, n, stamp, cell, level):  # fmt: skip
-    """Whether one of a set of terminals is accepted: 1, 0, or -2 for too many cells; cells; lowest depth seen."""
+def _same_words(rows, a, b):
+    for w in range(rows.shape[1]):
+        if rows[a, w] != rows[b, w]:
+            return False
+    return True
+
+
+@inlined
+def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+                   waiting, cell):  # fmt: skip
+    """Have what a stack accepts, and all that it can be reduced to, in its cells; 0, or `SHORT` or `FULL`."""
+    words = len(ignored)
+    waiting[0] = cell
+    n = 1
+    while n:
+        here = waiting[n - 1]
+        if cells[here, 3]:
+            n -= 1
+            continue
+        s = cells[here, 0]
+        new = counts[_N_ACCEPTS]
+        if new == len(accepted):
+            return FULL
+        for w in range(words):
+            accepted[new, w] = shifted[s, w] | ignored[w]
+        looked = cells[here, 2]
+        missing = 0
+        for r in range(reductions[s], reductions[s + 1]):
+            after, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
+            if after < 0:
+                return after
+            if cells[after, 3]:
+                looked = min(looked, depth, cells[after, 4])
+                known = cells[after, 3] - 1
+                for w in range(words):
+                    accepted[new, w] |= before[r, w] & accepted[known, w]
+            else:
+                if n + missing == len(waiting):
+                    return SHORT
+                waiting[n + missing] = after
+                missing += 1
+        if missing:
+            n += missing
+            continue
+        mixed = np.uint32(0)
+        for w in range(words):
+            mixed = (mixed ^ accepted[new, w]) * np.uint32(2654435761)
+            mixed ^= mixed >> np.uint32(15)
+        mask = len(accept_slots) - 1
+        slot = np.int64(mixed) & mask
+        while accept_slots[slot] and not _same_words(accepted, accept_slots[slot] - 1, new):
+            slot = (slot + 1) & mask
+        if not accept_slots[slot]:
+            accept_slots[slot] = new + 1
+            counts[_N_ACCEPTS] = new + 1
+        cells[here, 3] = accept_slots[slot]
+        cells[here, 4] = looked
+        n -= 1
+    return 0
+
+
+@inlined
+def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, level):
+    """The number of what is accepted at a level, or `FULL`."""
+    slot = _slot(offer_slots, offers, number, level)
+    if offer_slots[slot]:
+        return offer_slots[slot] - 1
+    new = counts[_N_OFFERS]
+    if new == len(offers):
+        return FULL
+    counts[_N_OFFERS] = new + 1
+    offer_slots[slot] = new + 1
+    offers[new, 0] = number
+    offers[new, 1] = level
+    for w in range(offered.shape[1]):
+        offered[new, w] = accepted[number, w] & keep[level, w] | given[level, w]
+    for k in range(hits.shape[1]):
+        hits[new, k] = 0
+    return new
+
+
+@inlined
+def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, sets, number, has_columns, cells,
+             cell_slots, shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
+    """Whether one of a set of terminals is accepted: 1, 0, or `SHORT` or `FULL`; and the lowest depth looked at."""
     for w in range(sets.shape[1]):
-        if sets[number, w] & (accepted[cell, w] & keep[level, w] | given[level, w]):
-            return 1, n, cells[cell, 2]
+        if sets[number, w] & offered[offer, w]:
+            return 1, cells[cell, 2]
     looked = cells[cell, 2]
     if not has_columns:
-        return 0, n, looked
+        return 0, looked
     # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
     columns = moves.shape[1] - 2
     for column in range(columns):
@@ -1604,42 +1732,43 @@ def _accepts(shift, goto, reductions, reduce, before, certain, lines, keep, give
                     wanted = True
                     break
             if wanted:
-                here, n, depth, _ = _line_ended(
-                    shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, cell, move, lines[0],
-                    lines[1], lines[2],
+                here, depth, _ = _line_ended(
+                    shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                    cell, move, lines[0], lines[1], lines[2],
                 )  # fmt: skip
                 looked = min(looked, depth)
-                if here == -2:
-                    return -2, n, looked
                 if here >= 0:
-                    return 1, n, looked
+                    return 1, looked
+                if here != REFUSED:
+                    return here, looked
             if move == -2:
                 break
-    return 0, n, looked
+    return 0, looked
 
 
 @inlined
-def _allows(shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight, number, cells,
-            slots, accepted, n, stamp, cell, level):  # fmt: skip
+def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
+            shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
-    answer, n, looked = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number,
-        tight[number] & 2, cells, slots, accepted, n, stamp, cell, level,
+    answer, looked = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number, tight[number] & 2, cells,
+        cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
     if answer or not tight[number] & 1:
-        return answer, n, looked
-    answer, n, depth = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, 2 * number + 1,
-        tight[number] & 4, cells, slots, accepted, n, stamp, cell, level,
+        return answer, looked
+    answer, depth = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number + 1, tight[number] & 4, cells,
+        cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
-    return -answer, n, min(looked, depth)
+    return -1 if answer == 1 else answer, min(looked, depth)
 
 
 @kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
                      keep, given, moves, levels, group_start, groups, sets, tight, ids_start, ids, end_start, ends,
-                     target, stack, place, within, level, cells, slots, accepted, waiting, masks, todo, stamp, row,
-                     dense, missing, open_questions):  # fmt: skip
+                     target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, todo, row, dense, missing,
+                     open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
 
     Parameters
@@ -1670,9 +1799,21 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
     stack, place, within, level:
         ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
-    cells, slots, accepted, waiting, masks, todo, stamp:
-        Scratch: ``int32[CELLS, 4]``, ``int32[CELL_SLOTS, 2]``, ``uint32[CELLS, words]``, ``int32[*]``,
-        ``uint32[*, words]``, ``int32[*, 4]``; ``stamp`` is another number for each call.
+    cells, cell_slots:
+        ``int32[*, 5]``: state, cell below, depth, and, as soon as it is known, 1 plus the number of what is
+        accepted, and the lowest depth looked at for that. The slots of this table and of the next ones are ``int32[*]``.
+    shifts, shift_slots:
+        ``int32[*, 5]``: cell, terminal, cell after it, lowest depth looked at, and the state that shifted it.
+    accepted, accept_slots:
+        ``uint32[*, words]``: the different sets of terminals that stacks accept.
+    offers, offer_slots, offered, hits:
+        ``int32[offers, 2]`` number of such a set, and level; ``uint32[offers, words]``: what of it the level leaves;
+        ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
+    counts:
+        ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out, the
+        cell of ``stack``.
+    waiting, todo:
+        Scratch: ``int32[*]``, ``int32[*, 4]``.
     row:
         ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
     dense, missing, open_questions:
@@ -1682,16 +1823,15 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
 
     Returns
     -------
-    (number of rows, number missing, number left open, lowest depth looked at); the first is `OVERFLOW` where scratch
-    did not suffice.
+    (number of rows, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of the
+    stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
     """
-    words = len(ignored)
-    n = 0
     below = -1
     for k in range(len(stack)):
-        below, n = _cell(cells, slots, n, stamp, stack[k], below)
+        below = _cell(cells, cell_slots, counts, stack[k], below)
         if below < 0:
-            return OVERFLOW, 0, 0, 0
+            return below, 0, 0, 0
+    counts[_STACK] = below
     looked = cells[below, 2]
     n_dense = 0
     n_missing = 0
@@ -1709,84 +1849,57 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         n_todo -= 1
         visited += 1
         if visited > 10000000:  # a circle, which only a damaged file holds
-            return OVERFLOW, 0, 0, 0
+            return SHORT, 0, 0, 0
         p = todo[n_todo, 0]
         c = todo[n_todo, 1]
         p_context = todo[n_todo, 2]
         p_level = todo[n_todo, 3]
         if cells[c, 3] == 0:
-            # What the stack accepts: follow all terminals at once through their reductions.
-            cells[c, 3] = 1
-            for w in range(words):
-                accepted[c, w] = ignored[w]
-                masks[0, w] = np.uint32(0xFFFFFFFF)
-            waiting[0] = c
-            n_waiting = 1
-            steps = 0
-            while n_waiting:
-                n_waiting -= 1
-                here = waiting[n_waiting]
-                s = cells[here, 0]
-                steps += 1
-                if steps > 1000000:
-                    return OVERFLOW, 0, 0, 0
-                for w in range(words):
-                    accepted[c, w] |= shifted[s, w] & masks[n_waiting, w]
-                first = n_waiting
-                m = n_waiting
-                # The mask that is being read is overwritten by the last reduction's only.
-                for r in range(reductions[s + 1] - 1, reductions[s] - 1, -1):
-                    any_left = False
-                    if m + 1 >= len(waiting):
-                        return OVERFLOW, 0, 0, 0
-                    for w in range(words):
-                        masks[m + 1, w] = masks[first, w] & before[r, w]
-                        if masks[m + 1, w]:
-                            any_left = True
-                    if not any_left:
-                        continue
-                    reduced, n, depth = _reduced(cells, slots, n, stamp, here, reduce[r, 0], reduce[r, 1], goto)
-                    if reduced < 0:
-                        return OVERFLOW, 0, 0, 0
-                    looked = min(looked, depth)
-                    m += 1
-                    waiting[m] = reduced
-                # Close the gap that the state just followed leaves.
-                for k in range(first, m):
-                    waiting[k] = waiting[k + 1]
-                    for w in range(words):
-                        masks[k, w] = masks[k + 1, w]
-                n_waiting = m
+            failed = _find_accepted(
+                goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+                waiting, c,
+            )  # fmt: skip
+            if failed:
+                return failed, 0, 0, 0
+        looked = min(looked, cells[c, 4])
+        offer = _offer(
+            keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[c, 3] - 1, p_level
+        )
+        if offer < 0:
+            return offer, 0, 0, 0
         for g in range(group_start[p], group_start[p + 1]):
             number = groups[g, 0]
-            answer = 0
-            for w in range(words):
-                if sets[2 * number, w] & (accepted[c, w] & keep[p_level, w] | given[p_level, w]):
-                    answer = 1
-                    break
-            if answer == 0 and tight[number]:
-                answer, n, depth = _allows(
-                    shift, goto, reductions, reduce, before, certain, lines, keep, given, moves, sets, tight,
-                    number, cells, slots, accepted, n, stamp, c, p_level,
+            if hits[offer, number] == 0:
+                hits[offer, number] = 1
+                for w in range(sets.shape[1]):
+                    if sets[2 * number, w] & offered[offer, w]:
+                        hits[offer, number] = 2
+                        break
+            if hits[offer, number] == 1:
+                if not tight[number]:
+                    continue
+                answer, depth = _allows(
+                    shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells,
+                    cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
                 )  # fmt: skip
                 looked = min(looked, depth)
-            if answer == 0:
-                continue
-            if answer == -2:
-                return OVERFLOW, 0, 0, 0
-            if answer == -1:
-                if n_open == len(open_questions):
-                    return OVERFLOW, 0, 0, 0
-                open_questions[n_open, 0] = c
-                open_questions[n_open, 1] = p_context
-                open_questions[n_open, 2] = p_level
-                open_questions[n_open, 3] = g
-                n_open += 1
-                continue
+                if answer == 0:
+                    continue
+                if answer < -1:
+                    return answer, 0, 0, 0
+                if answer == -1:
+                    if n_open == len(open_questions):
+                        return SHORT, 0, 0, 0
+                    open_questions[n_open, 0] = c
+                    open_questions[n_open, 1] = p_context
+                    open_questions[n_open, 2] = p_level
+                    open_questions[n_open, 3] = g
+                    n_open += 1
+                    continue
             listed = groups[g, 1]
             if listed < 0:
                 if n_dense == len(dense):
-                    return OVERFLOW, 0, 0, 0
+                    return SHORT, 0, 0, 0
                 dense[n_dense] = -2 - listed
                 n_dense += 1
                 continue
@@ -1801,9 +1914,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             if t >= at_zero:
                 operation = t - at_zero
             else:
-                word = t >> 5
-                bit = np.uint32(1) << np.uint32(t & 31)
-                if not (accepted[c, word] & keep[p_level, word] | given[p_level, word]) & bit:
+                if not offered[offer, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
                     continue
                 if brackets[t]:
                     operation = columns + brackets[t] - 1
@@ -1820,22 +1931,23 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     continue
             if t >= at_zero:
                 if move:
-                    here, n, depth, state = _line_ended(
-                        shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, c, move, newline,
-                        lines[1], lines[2],
+                    here, depth, state = _line_ended(
+                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        counts, c, move, newline, lines[1], lines[2],
                     )  # fmt: skip
                     looked = min(looked, depth)
-                    if here == -1:
+                    if here == REFUSED:
                         continue
                     where = context[state]
             elif t != newline and not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
-                here, n, depth, state = _shifted(
-                    shift, goto, reductions, reduce, before, certain, cells, slots, n, stamp, c, t
-                )
+                here, depth, state = _shifted(
+                    shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                    c, t,
+                )  # fmt: skip
                 looked = min(looked, depth)
                 where = context[state]
             if here < 0:
-                return OVERFLOW, 0, 0, 0
+                return min(here, SHORT), 0, 0, 0
             following = target[ends[e, 1], where]
             if following < 0:
                 if n_missing < len(missing):
@@ -1844,7 +1956,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     n_missing += 1
                 continue
             if n_todo == len(todo):
-                return OVERFLOW, 0, 0, 0
+                return SHORT, 0, 0, 0
             todo[n_todo, 0] = following
             todo[n_todo, 1] = here
             todo[n_todo, 2] = where

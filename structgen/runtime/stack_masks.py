@@ -7,26 +7,30 @@ the same statement at another depth, in another function, in another text.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
-from .grammar_tables import GrammarTables
 from .lexer_places import ROOT, LexerPlaces, Watched
-from .layout import Level, LevelTable
+from .layout import Level
 from .parser_stack import Accepted
 from .parses import Parse, Postlex
 from .place_graph import PlaceGraph
+from .stack_cells import ParserTables, StackCells
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20
 
-#: So many states from the top of the stack are tried first.
+#: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of a
+#: stack begins at a multiple of it.
 _SHALLOW = 64
+
+#: Room for stacks in the kernel, at first and at most: 20 bytes each, and 60 with what is remembered of them.
+_FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 22
 
 #: A lexer state, what is watched, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
@@ -56,20 +60,29 @@ class StackMasks:
         self._parses = parses
         self._open_to = open_to
         self._find = find or self._walk
-        self._tables: _ParserTables | None = None
-        self._found_graph: PlaceGraph | None = None
+        self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
-        self._rows: dict[bytes, NDArray[np.int32]] = {}
+        self._rows: dict[int, list[NDArray[np.int32]]] = {}  # by hash
         self._bytes = 0
         #: How often everything was forgotten.
         self.generation = 0
 
-    @property
+    @cached_property
     def _graph(self) -> PlaceGraph:
-        if self._found_graph is None:
-            self._found_graph = PlaceGraph(self._places)
-        return self._found_graph
+        return PlaceGraph(self._places)
+
+    @cached_property
+    def _parser(self) -> ParserTables:
+        return ParserTables(self._places.tables)
+
+    def _cells(self, size: int) -> StackCells:
+        """Room for so many cells at least, and for all sets that there are by now."""
+        known, sets = self._known_cells, len(self._graph.tight)
+        if known is None or known.size < size or known.width < sets:
+            size = max(size, known.size if known else _FEW_CELLS)
+            known = self._known_cells = StackCells(len(self._places.tables.ignored), size, sets)
+        return known
 
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""
@@ -91,59 +104,56 @@ class StackMasks:
         """A row, and how many states decided it."""
         from .. import kernels
 
-        if self._tables is None:
-            self._tables = _ParserTables(self._places.tables)
-        tables, graph, pool = self._tables, self._graph, self._places.pool
-        levels = tables.levels
-        place = graph.number(ROOT, lexer, watched)
-        stack, level = parse.stack, levels.number(parse.level)
-        states = np.array(stack.top(_SHALLOW)[::-1], np.int32)
+        graph, pool, parser = self._graph, self._places.pool, self._parser
+        place, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
+        states, cells = _states(parse, _SHALLOW), self._cells(0)
         while True:
-            row = np.zeros(pool.words, np.uint32)
+            row, known = np.zeros(pool.words, np.uint32), len(cells)
             n, missing, questions, looked = kernels.walk_stack_masks(
-                *tables.parser, levels.lines, levels.brackets, levels.keep, levels.given, levels.moves, levels.levels,
-                graph.group_start.data, graph.groups.data, graph.sets, graph.tight, graph.ids_start.data,
-                graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place, parse.context,
-                level, *tables.scratch(), row, tables.dense, tables.missing, tables.questions,
+                *parser.arrays(), graph.group_start.data, graph.groups.data, graph.sets, graph.tight,
+                graph.ids_start.data, graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place,
+                parse.context, level, *cells.arrays(), row, cells.dense, cells.missing, cells.questions,
             )  # fmt: skip
-            if n < 0:
-                if len(states) > stack.depth:
-                    raise BudgetExceededError(
-                        "the parser reduces without end, or a token holds too many lexemes",
-                        remedy="See that no rule of the grammar derives itself.",
-                    )
-                states = np.array(stack.top(64 * len(states))[::-1], np.int32)
+            if n == kernels.SHORT and len(states) <= parse.stack.depth:
+                states = _states(parse, 64 * len(states))
+            elif n == kernels.FULL and known:
+                cells.clear()
+            elif n == kernels.FULL and cells.size < _MOST_CELLS:
+                cells = self._cells(8 * cells.size)
+            elif n < 0:
+                raise BudgetExceededError(
+                    "the parser reduces without end, or a token holds too many lexemes",
+                    remedy="See that no rule of the grammar derives itself.",
+                )
             elif missing:
-                for continuation, to in tables.missing[:missing].tolist():
+                for continuation, to in cells.missing[:missing].tolist():
                     if continuation < 0:
-                        levels.follow(-1 - continuation, to)
+                        parser.levels.follow(-1 - continuation, to)
                     else:
                         graph.follow(continuation, to)
+                cells = self._cells(cells.size)  # there may be new sets
             else:
                 break
         found: NDArray[np.int32] = row.view(np.int32)
-        rows = set(tables.dense[:n].tolist())
+        rows = set(cells.dense[:n].tolist())
         length = len(states) - looked
         if questions:
-            length = max(length, self._answer(parse, len(states), tables, questions, found, rows))
+            length = max(length, self._answer(parse, len(states), cells, questions, found, rows))
         for number in rows:
             pool.add_to(found, number)
         return found, length
 
     def _answer(
-        self, parse: Parse, given: int, tables: _ParserTables, questions: int, found: NDArray[np.int32], rows: set[int]
+        self, parse: Parse, given: int, cells: StackCells, questions: int, found: NDArray[np.int32], rows: set[int]
     ) -> int:
         """Add the groups that the kernel left open; returns how many states decided it."""
         graph, lowest = self._graph, parse.stack.depth
         answers: dict[tuple[int, int, int], int] = {}
-        for cell, context, level, number in tables.questions[:questions].tolist():
+        for cell, context, level, number in cells.questions[:questions].tolist():
             key = cell, context, level
             if key not in answers:
-                states = []
-                while cell >= given:
-                    states.append(int(tables.cells[cell, 0]))
-                    cell = int(tables.cells[cell, 1])
-                after = self._parses.on(parse, given - 1 - cell, states[::-1], context, tables.levels.level(level))
+                states, left = cells.above(cell)
+                after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
                 answers[key], looked = self._open_to(after)
                 lowest = min(lowest, looked)
             wanted, listed = graph.group(number)
@@ -159,13 +169,16 @@ class StackMasks:
 
     def _interned(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
         """The one array of this content: different stacks often allow the same."""
-        key = hashlib.blake2b(row.data, digest_size=16).digest()
-        known = self._rows.get(key)
-        if known is None:
-            row.flags.writeable = False
-            self.note(row.nbytes)
-            known = self._rows[key] = row
-        return known
+        from .. import kernels
+
+        key = kernels.hash_row(row.view(np.uint32))
+        for known in self._rows.get(key, ()):
+            if np.array_equal(known, row):
+                return known
+        row.flags.writeable = False
+        self.note(row.nbytes)
+        self._rows.setdefault(key, []).append(row)
+        return row
 
     def note(self, size: int) -> None:
         """Count bytes that are kept; when there are too many, everything is forgotten."""
@@ -177,46 +190,8 @@ class StackMasks:
             self.generation += 1
 
 
-class _ParserTables:
-    """The parser as the kernel reads it, with scratch for one call at a time."""
-
-    def __init__(self, tables: GrammarTables) -> None:
-        from .. import kernels
-
-        states, words = len(tables.context), len(tables.ignored)
-        shift = np.full((states, tables.end + 1), -1, np.int32)
-        shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
-        symbols, number = np.unique(tables.goto[:, 1], return_inverse=True)
-        goto = np.full((states, len(symbols) + 1), -1, np.int32)  # the last one is for what nothing goes to
-        goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
-        origin = np.searchsorted(symbols, tables.reduce[:, 2])
-        known = np.append(symbols, -1)[origin] == tables.reduce[:, 2]
-        reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
-        shifted = np.zeros((states, words), np.uint32)
-        bits = np.uint32(1) << (tables.shift[:, 1] & 31).astype(np.uint32)
-        np.bitwise_or.at(shifted, (tables.shift[:, 0], tables.shift[:, 1] >> 5), bits)
-        starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
-        self.parser = (
-            shift, goto, starts, reduce, tables.before, shifted, tables.certain, tables.context, tables.ignored,
-        )  # fmt: skip
-        self.cells = np.zeros((kernels.CELLS, 4), np.int32)
-        self._slots = np.zeros((kernels.CELL_SLOTS, 2), np.int32)
-        self._accepted = np.zeros((kernels.CELLS, words), np.uint32)
-        self._waiting = np.zeros(1 << 12, np.int32)
-        self._masks = np.zeros((1 << 12, words), np.uint32)
-        self._todo = np.zeros((1 << 14, 4), np.int32)
-        self._stamp = 0
-        self.dense = np.zeros(1 << 14, np.int32)
-        self.missing = np.zeros((1 << 10, 2), np.int32)
-        self.questions = np.zeros((1 << 14, 4), np.int32)
-        self.levels = LevelTable(tables.layout, tables.end, words)
-
-    def scratch(self) -> tuple[NDArray[np.int32] | NDArray[np.uint32] | int, ...]:
-        """What a call may write to, and a stamp that no call before it had."""
-        self._stamp += 1
-        if self._stamp == 1 << 30:
-            self._slots[:] = 0
-            self._stamp = 1
-        return (
-            self.cells, self._slots, self._accepted, self._waiting, self._masks, self._todo, self._stamp,
-        )  # fmt: skip
+def _states(parse: Parse, least: int) -> NDArray[np.int32]:
+    """So many of a stack's upper states at least, or all, the lowest first; from a multiple of that number on."""
+    depth = parse.stack.depth + 1
+    lowest = max(0, depth // least - 1) * least
+    return np.array(parse.stack.top(depth - lowest)[::-1], np.int32)
