@@ -100,15 +100,33 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function lazily, without the GIL, and keep the machine code across processes."""
-    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
+    """A kernel whose machine code is kept across processes."""
     if hasattr(compiled, "_cache"):  # with NUMBA_DISABLE_JIT=1, njit hands the function back
         compiled._cache = _KernelCache(function)
     return compiled
 
 
-#: For helpers that allocate.
-allocating: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# Numba counts references to arrays, atomically, whenever one is handed on or named anew; in a kernel that calls helpers
+# in its innermost loop that takes most of the time. Without its run time (`_nrt`) it counts none, and can't allocate.
+_HELPER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-inlined: Any = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function lazily, without the GIL, and keep the machine code across processes."""
+    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True)(function), function)
+
+
+def bare_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, for a function that allocates nothing."""
+    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function), function)
+
+
+#: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their own.
+inlined: Any = numba.njit(**_HELPER, _nrt=False)
+
+#: For small helpers of bare kernels, in whose place their text is put: a call hands over seven words for each array.
+spliced: Any = numba.njit(**_HELPER, _nrt=False, inline="always")
+
+#: For helpers that allocate.
+allocating: Any = numba.njit(**_HELPER)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._jit import allocating, inlined, kernel
+from ._jit import allocating, bare_kernel, inlined, kernel, spliced
 
 DEAD = -1
 
@@ -1325,7 +1325,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
 # -- rows -----------------------------------------------------------------------------------------------
 
 
-@kernel
+@bare_kernel
 def nearest_base(row, bases, n_bases, good_enough):
     """Which base differs from ``row`` in the fewest bits: 0 is the empty row, ``b`` is ``bases[b - 1]``.
 
@@ -1350,7 +1350,7 @@ def nearest_base(row, bases, n_bases, good_enough):
     return best, fewest
 
 
-@kernel
+@bare_kernel
 def flip_gaps(row, gaps, long_gap):
     """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``: ``uint16`` gaps, see `encode_gaps`."""
     position = 0
@@ -1361,7 +1361,7 @@ def flip_gaps(row, gaps, long_gap):
             row[position >> 5] ^= np.uint32(1) << np.uint32(position & 31)
 
 
-@kernel
+@bare_kernel
 def flip_ids(row, ids):
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):
@@ -1393,7 +1393,7 @@ def _popcount(word):
     return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF
 
 
-@kernel
+@bare_kernel
 def hash_row(row):
     """A hash of ``uint32[words]``, four words side by side (after FNV-1a, with the multiplications of splitmix64)."""
     a = np.uint64(0x9E3779B97F4A7C15)
@@ -1508,24 +1508,29 @@ REFUSED, SHORT, FULL = -1, -2, -3
 _MOST_STEPS = 1000000
 
 
-@inlined
-def _slot(slots, pairs, a, b):
-    """The slot of a pair of numbers, which is free where the pair is new."""
+@spliced
+def _slot(slots, pairs, a, b, bits):
+    """The slot of a pair of numbers, which is free where the pair is new.
+
+    It lies near those of pairs with neighbouring ``a``, which come at the same time, if it can: a cell has few others above
+    it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D).
+    """
     mask = len(slots) - 1
-    mixed = np.uint32(a + 1) * np.uint32(2654435761) + np.uint32(b + 1) * np.uint32(2246822519)
-    slot = np.int64(mixed ^ mixed >> np.uint32(15)) & mask
+    mixed = np.uint64(b + 1) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (np.int64(a + 1) << bits) + np.int64(mixed >> np.uint64(64 - bits)) & mask
+    step = np.int64((mixed ^ np.uint64(a + 1) * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)) | 1
     while slots[slot]:
         pair = slots[slot] - 1
         if pairs[pair, 0] == a and pairs[pair, 1] == b:
             break
-        slot = (slot + 1) & mask
+        slot = (slot + step) & mask
     return slot
 
 
-@inlined
+@spliced
 def _cell(cells, cell_slots, counts, state, below):
     """The cell of a state on top of another cell, or `FULL`."""
-    slot = _slot(cell_slots, cells, state, below)
+    slot = _slot(cell_slots, cells, below, state, 1)
     if cell_slots[slot]:
         return cell_slots[slot] - 1
     c = counts[_N_CELLS]
@@ -1533,23 +1538,23 @@ def _cell(cells, cell_slots, counts, state, below):
         return FULL
     counts[_N_CELLS] = c + 1
     cell_slots[slot] = c + 1
-    cells[c, 0] = state
-    cells[c, 1] = below
+    cells[c, 0] = below
+    cells[c, 1] = state
     cells[c, 2] = cells[below, 2] + 1 if below >= 0 else 0
     cells[c, 3] = 0
     return c
 
 
-@inlined
+@spliced
 def _reduced(goto, cells, cell_slots, counts, cell, length, nonterminal):
     """The cell after a reduction, and the depth of the state that was uncovered."""
     for _ in range(length):
         if cell < 0:
             return SHORT, 0
-        cell = cells[cell, 1]
+        cell = cells[cell, 0]
     if cell < 0:
         return SHORT, 0
-    state = goto[cells[cell, 0], nonterminal]
+    state = goto[cells[cell, 1], nonterminal]
     if state < 0:
         return SHORT, 0
     return _cell(cells, cell_slots, counts, state, cell), cells[cell, 2]
@@ -1558,19 +1563,18 @@ def _reduced(goto, cells, cell_slots, counts, cell, length, nonterminal):
 @inlined
 def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
              terminal):  # fmt: skip
-    """The cell after a terminal, the lowest depth looked at, and the state that shifted it."""
-    slot = _slot(shift_slots, shifts, cell, terminal)
+    """The number in ``shifts`` of what a terminal leads to, or `SHORT` or `FULL`; a row with `REFUSED` where it can't come."""
+    slot = _slot(shift_slots, shifts, cell, terminal, 2)
     if shift_slots[slot]:
-        known = shift_slots[slot] - 1
-        return shifts[known, 2], shifts[known, 3], shifts[known, 4]
+        return shift_slots[slot] - 1
     here = cell
     looked = cells[here, 2]
     word = terminal >> 5
     bit = np.uint32(1) << np.uint32(terminal & 31)
     steps = 0
     state = np.int32(0)
-    while shift[cells[here, 0], terminal] < 0:
-        s = cells[here, 0]
+    while shift[cells[here, 1], terminal] < 0:
+        s = cells[here, 1]
         r = reductions[s]
         while r < reductions[s + 1] and not before[r, word] & bit:
             r += 1
@@ -1579,26 +1583,26 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
             break
         steps += 1
         if steps > _MOST_STEPS:
-            return SHORT, looked, state
+            return SHORT
         here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
         if here < 0:
-            return here, looked, state
+            return here
         looked = min(looked, depth)
     if here >= 0:
-        state = shift[cells[here, 0], terminal]
+        state = shift[cells[here, 1], terminal]
         here = _cell(cells, cell_slots, counts, state, here)
-        while here >= 0 and certain[cells[here, 0]]:
-            r = reductions[cells[here, 0]]
+        while here >= 0 and certain[cells[here, 1]]:
+            r = reductions[cells[here, 1]]
             steps += 1
             if steps > _MOST_STEPS:
-                return SHORT, looked, state
+                return SHORT
             here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
             looked = min(looked, depth)
         if here < 0:
-            return here, looked, state
+            return here
     known = counts[_N_SHIFTS]
     if known == len(shifts):
-        return FULL, looked, state
+        return FULL
     counts[_N_SHIFTS] = known + 1
     shift_slots[slot] = known + 1
     shifts[known, 0] = cell
@@ -1606,29 +1610,35 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
     shifts[known, 2] = here
     shifts[known, 3] = looked
     shifts[known, 4] = state
-    return here, looked, state
+    return known
 
 
 @inlined
 def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
                 move, newline, indent, dedent):  # fmt: skip
-    """As `_shifted`, for a line end with indents or dedents: -2 for an indent, else 1 plus the number of dedents."""
-    cell, looked, state = _shifted(
-        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell, newline
-    )
-    following = indent if move == -2 else dedent
-    for _ in range(1 if move == -2 else move - 1):
+    """What a line end leads to, with indents or dedents: -2 for an indent, else 1 plus the number of dedents.
+
+    Returns the cell, or what stands for it, the lowest depth looked at, and the state that shifted the last terminal.
+    """
+    looked = cells[cell, 2]
+    state = np.int32(0)
+    for k in range(2 if move == -2 else move):
+        terminal = newline if k == 0 else indent if move == -2 else dedent
+        known = _shifted(
+            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+            terminal,
+        )  # fmt: skip
+        if known < 0:
+            return known, looked, state
+        cell = shifts[known, 2]
+        looked = min(looked, shifts[known, 3])
+        state = shifts[known, 4]
         if cell < 0:
             break
-        cell, there, state = _shifted(
-            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
-            following,
-        )  # fmt: skip
-        looked = min(looked, there)
     return cell, looked, state
 
 
-@inlined
+@spliced
 def _same_words(rows, a, b):
     for w in range(rows.shape[1]):
         if rows[a, w] != rows[b, w]:
@@ -1648,7 +1658,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
         if cells[here, 3]:
             n -= 1
             continue
-        s = cells[here, 0]
+        s = cells[here, 1]
         new = counts[_N_ACCEPTS]
         if new == len(accepted):
             return FULL
@@ -1690,10 +1700,10 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
     return 0
 
 
-@inlined
+@spliced
 def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, level):
     """The number of what is accepted at a level, or `FULL`."""
-    slot = _slot(offer_slots, offers, number, level)
+    slot = _slot(offer_slots, offers, number, level, 1)
     if offer_slots[slot]:
         return offer_slots[slot] - 1
     new = counts[_N_OFFERS]
@@ -1763,10 +1773,59 @@ def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets
     return -1 if answer == 1 else answer, min(looked, depth)
 
 
-@kernel
+#: Of the groups of a record (see `walk_stack_masks`): those with at most so many ids have them in it. Others have the
+#: number of a row, or where in a list their ids lie.
+MOST_IDS, IS_ROW, IS_LONG = 29, 30, 31
+
+
+@bare_kernel
+def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list, records, at):
+    """Write the records of places one after another.
+
+    Parameters
+    ----------
+    group_start, groups, end_start, ends:
+        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``, ``int32[*, 2]`` set and row, and likewise ends,
+        ``int32[*, 2]`` terminal and way.
+    ids_start, ids, is_list:
+        The ids of row ``r`` are ``ids[ids_start[r]:ids_start[r + 1]]``, where it is a list of them.
+    records, at:
+        ``int32[*]``, out: the records, and where that of each place begins.
+    """
+    n = 0
+    for p in range(len(at)):
+        at[p] = n
+        records[n] = end_start[p + 1] - end_start[p]
+        records[n + 1] = group_start[p + 1] - group_start[p]
+        n += 2
+        for e in range(end_start[p], end_start[p + 1]):
+            records[n] = ends[e, 0]
+            records[n + 1] = ends[e, 1]
+            n += 2
+        for g in range(group_start[p], group_start[p + 1]):
+            r = groups[g, 1]
+            first = ids_start[r]
+            count = ids_start[r + 1] - first
+            if not is_list[r]:
+                records[n] = groups[g, 0] << 5 | IS_ROW
+                records[n + 1] = r
+                n += 2
+            elif count > MOST_IDS:
+                records[n] = groups[g, 0] << 5 | IS_LONG
+                records[n + 1] = first
+                records[n + 2] = count
+                n += 3
+            else:
+                records[n] = groups[g, 0] << 5 | count
+                n += 1
+                for k in range(count):
+                    records[n] = ids[first + k]
+                    n += 1
+
+
+@bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
-                     keep, given, moves, levels, group_start, groups, sets, tight, ids_start, ids, end_start, ends,
-                     target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     keep, given, moves, levels, records, sets, tight, ids, target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
                      accept_slots, offers, offer_slots, offered, hits, counts, waiting, todo, row, dense, missing,
                      open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
@@ -1790,17 +1849,19 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level:
         -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
         where it is not known yet.
-    group_start, groups, sets, tight, ids_start, ids:
-        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``; ``int32[*, 2]`` set and list, where -2 - r
-        is row ``r`` of the pool; ``uint32[*, words]``, two for each set: terminals that are enough, and terminals
-        that are if something can follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among
-        the two; list ``l`` is ``ids[ids_start[l]:ids_start[l + 1]]``.
-    end_start, ends, target:
-        Likewise; ``int32[*, 2]`` terminal and continuation; ``int32[continuations, contexts]`` its place, or -1.
+    records:
+        ``int32[*]``. A place is where its record begins: the number of its ends and of its groups; for each end its
+        terminal and way; for each group 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind
+        that its ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
+    sets, tight, ids:
+        ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
+        follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two; ``int32[*]``.
+    target:
+        ``int32[ways, contexts]``: the place that goes on from a way in a context, or -1.
     stack, place, within, level:
         ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
     cells, cell_slots:
-        ``int32[*, 5]``: state, cell below, depth, and, as soon as it is known, 1 plus the number of what is
+        ``int32[*, 5]``: cell below, state, depth, and, as soon as it is known, 1 plus the number of what is
         accepted, and the lowest depth looked at for that. The slots of this table and of the next ones are ``int32[*]``.
     shifts, shift_slots:
         ``int32[*, 5]``: cell, terminal, cell after it, lowest depth looked at, and the state that shifted it.
@@ -1817,9 +1878,9 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     row:
         ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
     dense, missing, open_questions:
-        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; continuations and contexts without a
-        place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and group
-        that are left open.
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; ways and contexts without a
+        place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and
+        the place of a group in ``records`` that are left open.
 
     Returns
     -------
@@ -1867,46 +1928,9 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         )
         if offer < 0:
             return offer, 0, 0, 0
-        for g in range(group_start[p], group_start[p + 1]):
-            number = groups[g, 0]
-            if hits[offer, number] == 0:
-                hits[offer, number] = 1
-                for w in range(sets.shape[1]):
-                    if sets[2 * number, w] & offered[offer, w]:
-                        hits[offer, number] = 2
-                        break
-            if hits[offer, number] == 1:
-                if not tight[number]:
-                    continue
-                answer, depth = _allows(
-                    shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells,
-                    cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
-                )  # fmt: skip
-                looked = min(looked, depth)
-                if answer == 0:
-                    continue
-                if answer < -1:
-                    return answer, 0, 0, 0
-                if answer == -1:
-                    if n_open == len(open_questions):
-                        return SHORT, 0, 0, 0
-                    open_questions[n_open, 0] = c
-                    open_questions[n_open, 1] = p_context
-                    open_questions[n_open, 2] = p_level
-                    open_questions[n_open, 3] = g
-                    n_open += 1
-                    continue
-            listed = groups[g, 1]
-            if listed < 0:
-                if n_dense == len(dense):
-                    return SHORT, 0, 0, 0
-                dense[n_dense] = -2 - listed
-                n_dense += 1
-                continue
-            for k in range(ids_start[listed], ids_start[listed + 1]):
-                row[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
-        for e in range(end_start[p], end_start[p + 1]):
-            t = ends[e, 0]
+        e_end = p + 2 + 2 * records[p]
+        for e in range(p + 2, e_end, 2):
+            t = records[e]
             here = c
             where = p_context
             after_level = p_level
@@ -1940,18 +1964,24 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                         continue
                     where = context[state]
             elif t != newline and not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
-                here, depth, state = _shifted(
-                    shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
-                    c, t,
-                )  # fmt: skip
-                looked = min(looked, depth)
-                where = context[state]
+                slot = _slot(shift_slots, shifts, c, t, 2)
+                known = shift_slots[slot] - 1
+                if known < 0:
+                    known = _shifted(
+                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                        c, t,
+                    )  # fmt: skip
+                    if known < 0:
+                        return known, 0, 0, 0
+                here = shifts[known, 2]
+                looked = min(looked, shifts[known, 3])
+                where = context[shifts[known, 4]]
             if here < 0:
                 return min(here, SHORT), 0, 0, 0
-            following = target[ends[e, 1], where]
+            following = target[records[e + 1], where]
             if following < 0:
                 if n_missing < len(missing):
-                    missing[n_missing, 0] = ends[e, 1]
+                    missing[n_missing, 0] = records[e + 1]
                     missing[n_missing, 1] = where
                     n_missing += 1
                 continue
@@ -1962,4 +1992,51 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             todo[n_todo, 2] = where
             todo[n_todo, 3] = after_level
             n_todo += 1
+        g = e_end
+        for _ in range(records[p + 1]):
+            number = records[g] >> 5
+            count = records[g] & 31
+            group = g
+            g += 2 if count == IS_ROW else 3 if count == IS_LONG else 1 + count
+            if hits[offer, number] == 0:
+                hits[offer, number] = 1
+                for w in range(sets.shape[1]):
+                    if sets[2 * number, w] & offered[offer, w]:
+                        hits[offer, number] = 2
+                        break
+            if hits[offer, number] == 1:
+                if not tight[number]:
+                    continue
+                answer, depth = _allows(
+                    shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells,
+                    cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
+                )  # fmt: skip
+                looked = min(looked, depth)
+                if answer == 0:
+                    continue
+                if answer < -1:
+                    return answer, 0, 0, 0
+                if answer == -1:
+                    if n_open == len(open_questions):
+                        return SHORT, 0, 0, 0
+                    open_questions[n_open, 0] = c
+                    open_questions[n_open, 1] = p_context
+                    open_questions[n_open, 2] = p_level
+                    open_questions[n_open, 3] = group
+                    n_open += 1
+                    continue
+            if count == IS_ROW:
+                if n_dense == len(dense):
+                    return SHORT, 0, 0, 0
+                dense[n_dense] = records[group + 1]
+                n_dense += 1
+            elif count == IS_LONG:
+                first = records[group + 1]
+                for k in range(first, first + records[group + 2]):
+                    i = ids[k]
+                    row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
+            else:
+                for k in range(group + 1, g):
+                    i = records[k]
+                    row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
     return n_dense, n_missing, n_open, looked

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched
 from .place_table import PlaceTable
@@ -42,10 +43,10 @@ class Growing:
 
 
 class PlaceGraph:
-    """The places of one index, their groups and ends, by number.
+    """The places of one index, with their groups and ends: each is a record, and what lies together is read together.
 
-    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`, lists
-    those of the pool's rows. Others come behind them as they are needed.
+    It begins with those that were stored: ways and sets have the numbers of the `PlaceTable`. Others come behind them as
+    they are needed.
     """
 
     def __init__(self, places: LexerPlaces) -> None:
@@ -56,36 +57,40 @@ class PlaceGraph:
         self._new_ways: list[tuple[int, Watched]] = []
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
+        self._first_of: dict[int, int] = {}  # by row: where its ids begin, of those that were added
         self.sets, self.tight = _sets(stored.sets, places)
-        ids_start, ids, is_list = places.pool.lists()
-        self._list_of: dict[int, int] = {}  # by row, of those that the pool did not hold then
-        self._rows: NDArray[np.int32] = np.where(is_list, np.arange(len(is_list)), -2 - np.arange(len(is_list)))
-        self.ids_start, self.ids = Growing(ids_start), Growing(ids)
-        self.group_start, self.end_start = Growing(stored.group_start), Growing(stored.end_start)
-        self.groups = Growing(np.stack([stored.groups[:, 0], self._rows[stored.groups[:, 1]]], axis=1))
-        self.ends = Growing(stored.ends)
+        self.records, self.ids, at = _records(stored, places)
+        self._at = at.tolist()
         self._context_of = np.full(stored.states, -1, np.int32)
         self._context_of[places.tables.starts] = np.arange(len(places.tables.starts))
         self.target = np.full((len(stored.ways) + 64, len(places.tables.starts)), -1, np.int32)
         way, context = stored.places[:, 0], self._context_of[stored.places[:, 1]]
         begins = np.flatnonzero(context >= 0)
-        self.target[way[begins], context[begins]] = begins
+        self.target[way[begins], context[begins]] = at[begins]
 
     def number(self, resume: int, state: int, watched: Watched) -> int:
-        """The number of a place, which is settled if it was not."""
+        """Where the record of a place begins; it is settled if it was not."""
         key = resume, state, watched
         known = self._number.get(key)
         if known is None:
-            known = self._stored.find(*key)
-            if known < 0:
-                known = self._add(*key)
+            stored = self._stored.find(*key)
+            known = self._at[stored] if stored >= 0 else self._add(*key)
             self._number[key] = known
         return known
 
-    def group(self, number: int) -> tuple[int, int]:
-        """The set of a group, as places have it, and its list, as in `groups`."""
-        set_of, listed = self.groups.data[number].tolist()
-        return self._all_sets()[set_of], listed
+    def group(self, at: int) -> tuple[int, int, NDArray[np.int32]]:
+        """Of the group at a place in `records`: its set, as places have it; its row, or -1; and else its ids."""
+        from .. import kernels
+
+        records = self.records.data
+        number, count = divmod(int(records[at]), 32)
+        wanted = self._all_sets()[number]
+        if count == kernels.IS_ROW:
+            return wanted, int(records[at + 1]), records[:0]
+        if count == kernels.IS_LONG:
+            first, count = records[at + 1 : at + 3].tolist()
+            return wanted, -1, self.ids.data[first : first + count]
+        return wanted, -1, records[at + 1 : at + 1 + count]
 
     def follow(self, way: int, context: int) -> None:
         """Have the place at hand that goes on from a way in a context."""
@@ -96,15 +101,31 @@ class PlaceGraph:
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
-        number = len(self.group_start) - 1
-        self.groups.extend([(self._set(terminals), self._list(row)) for terminals, row in settled.groups])
-        self.group_start.extend([len(self.groups)])
-        self.ends.extend([(end.terminal, self._way(end.resume, end.watched)) for end in settled.ends])
-        self.end_start.extend([len(self.ends)])
+        record = [len(settled.ends), len(settled.groups)]
+        for end in settled.ends:
+            record += end.terminal, self._way(end.resume, end.watched)
+        for terminals, row in settled.groups:
+            record += self._group(self._set(terminals), row)
+        at = len(self.records)
+        self.records.extend(record)
         context = int(self._context_of[state])
         if context >= 0:
-            self.target[self._way(resume, watched), context] = number
-        return number
+            self.target[self._way(resume, watched), context] = at
+        return at
+
+    def _group(self, number: int, row: int) -> list[int]:
+        from .. import kernels
+
+        ids = self._places.pool.listed(row)
+        if ids is None:
+            return [number << 5 | kernels.IS_ROW, row]
+        if len(ids) <= kernels.MOST_IDS:
+            return [number << 5 | len(ids), *ids.tolist()]
+        first = self._first_of.get(row)
+        if first is None:
+            first = self._first_of[row] = len(self.ids)
+            self.ids.extend(ids)
+        return [number << 5 | kernels.IS_LONG, first, len(ids)]
 
     def _all_sets(self) -> list[int]:
         if self._sets is None:
@@ -123,22 +144,6 @@ class PlaceGraph:
             self.sets, self.tight = _sets(words_of(sets, self._places.members), self._places)
         return self._set_of[terminals]
 
-    def _list(self, row: int) -> int:
-        """The number of the list of a row's ids; ``-2 - row`` for a row that is no list."""
-        if row < len(self._rows):
-            return int(self._rows[row])
-        known = self._list_of.get(row)
-        if known is None:
-            ids = self._places.pool.listed(row)
-            if ids is None:
-                known = -2 - row
-            else:
-                known = len(self.ids_start) - 1
-                self.ids.extend(ids)
-                self.ids_start.extend([len(self.ids)])
-            self._list_of[row] = known
-        return known
-
     def _way(self, resume: int, watched: Watched) -> int:
         key = resume, watched
         known = self._way_of.get(key)
@@ -153,6 +158,24 @@ class PlaceGraph:
                     self.target = wider
             self._way_of[key] = known
         return known
+
+
+def _records(stored: PlaceTable, places: LexerPlaces) -> tuple[Growing, Growing, NDArray[np.int32]]:
+    """The records of what is stored, the ids of long lists, and where the record of each place begins."""
+    from .. import kernels
+
+    ids_start, ids, is_list = places.pool.lists()
+    at = np.zeros(len(stored), np.int32)
+    row = stored.groups[:, 1]
+    count = np.where(is_list, np.diff(ids_start), 1)[row]
+    size = 2 * len(at) + 2 * len(stored.ends) + len(row) + int(np.where(count > kernels.MOST_IDS, 2, count).sum())
+    if size >= 1 << 31:
+        raise FormatError("the settled places have too many groups")
+    records = np.zeros(size, np.int32)
+    kernels.lay_out_places(
+        stored.group_start, stored.groups, stored.end_start, stored.ends, ids_start, ids, is_list, records, at
+    )
+    return Growing(records), Growing(ids), at
 
 
 def _sets(words: NDArray[np.uint32], places: LexerPlaces) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:

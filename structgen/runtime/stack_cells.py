@@ -105,11 +105,11 @@ class StackCells:
         depth_of, here = {}, int(self._counts[4])
         while here >= 0:
             depth_of[here] = int(self.cells[here, 2])
-            here = int(self.cells[here, 1])
+            here = int(self.cells[here, 0])
         states: list[int] = []
         while cell not in depth_of:
             if cell < 0:
                 return states[::-1], 0
-            states.append(int(self.cells[cell, 0]))
-            cell = int(self.cells[cell, 1])
+            states.append(int(self.cells[cell, 1]))
+            cell = int(self.cells[cell, 0])
         return states[::-1], depth_of[cell] + 1

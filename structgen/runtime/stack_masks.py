@@ -110,9 +110,8 @@ class StackMasks:
         while True:
             row, known = np.zeros(pool.words, np.uint32), len(cells)
             n, missing, questions, looked = kernels.walk_stack_masks(
-                *parser.arrays(), graph.group_start.data, graph.groups.data, graph.sets, graph.tight,
-                graph.ids_start.data, graph.ids.data, graph.end_start.data, graph.ends.data, graph.target, states, place,
-                parse.context, level, *cells.arrays(), row, cells.dense, cells.missing, cells.questions,
+                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.ids.data, graph.target, states,
+                place, parse.context, level, *cells.arrays(), row, cells.dense, cells.missing, cells.questions,
             )  # fmt: skip
             if n == kernels.SHORT and len(states) <= parse.stack.depth:
                 states = _states(parse, 64 * len(states))
@@ -156,14 +155,12 @@ class StackMasks:
                 after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
                 answers[key], looked = self._open_to(after)
                 lowest = min(lowest, looked)
-            wanted, listed = graph.group(number)
+            wanted, row, ids = graph.group(number)
             if not wanted & answers[key]:
                 continue
-            if listed < 0:
-                rows.add(-2 - listed)
+            if row >= 0:
+                rows.add(row)
             else:
-                start, end = graph.ids_start.data[listed : listed + 2].tolist()
-                ids = graph.ids.data[start:end]
                 np.bitwise_or.at(found.view(np.uint32), ids >> 5, np.uint32(1) << (ids & 31).astype(np.uint32))
         return parse.stack.depth + 1 - lowest
 
