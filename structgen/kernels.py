@@ -1393,26 +1393,6 @@ def _popcount(word):
     return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF
 
 
-@bare_kernel
-def hash_row(row):
-    """A hash of ``uint32[words]``, four words side by side (after FNV-1a, with the multiplications of splitmix64)."""
-    a = np.uint64(0x9E3779B97F4A7C15)
-    b = np.uint64(0xBF58476D1CE4E5B9)
-    c = np.uint64(0x94D049BB133111EB)
-    d = np.uint64(0xD6E8FEB86659FD93)
-    n = len(row) & -4
-    for k in range(0, n, 4):
-        a = (a ^ row[k]) * np.uint64(0xBF58476D1CE4E5B9)
-        b = (b ^ row[k + 1]) * np.uint64(0xBF58476D1CE4E5B9)
-        c = (c ^ row[k + 2]) * np.uint64(0xBF58476D1CE4E5B9)
-        d = (d ^ row[k + 3]) * np.uint64(0xBF58476D1CE4E5B9)
-    for k in range(n, len(row)):
-        a = (a ^ row[k]) * np.uint64(0xBF58476D1CE4E5B9)
-    for lane in (b, c, d):
-        a = (a ^ a >> np.uint64(29) ^ lane) * np.uint64(0x94D049BB133111EB)
-    return np.int64(a ^ a >> np.uint64(32))
-
-
 # -- token walks with a lexer ----------------------------------------------------------------------------
 
 
@@ -1546,18 +1526,26 @@ def _cell(cells, cell_slots, counts, state, below):
 
 
 @spliced
-def _reduced(goto, cells, cell_slots, counts, cell, length, nonterminal):
-    """The cell after a reduction, and the depth of the state that was uncovered."""
-    for _ in range(length):
-        if cell < 0:
-            return SHORT, 0
-        cell = cells[cell, 0]
-    if cell < 0:
-        return SHORT, 0
-    state = goto[cells[cell, 1], nonterminal]
-    if state < 0:
-        return SHORT, 0
-    return _cell(cells, cell_slots, counts, state, cell), cells[cell, 2]
+def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal):
+    """The state and the cell below it after a reduction of a stack given likewise; `SHORT` or `FULL` in place of the cell.
+
+    So the stacks on the way to a shift, of which there are many in a row of operators of growing precedence, need no cells.
+    """
+    if length == 0:
+        below = _cell(cells, cell_slots, counts, state, below)
+    else:
+        for _ in range(length - 1):
+            if below < 0:
+                break
+            below = cells[below, 0]
+        if below < 0:
+            below = SHORT
+    state = -1
+    if below >= 0:
+        state = goto[cells[below, 1], nonterminal]
+        if state < 0:
+            below = SHORT
+    return state, below
 
 
 @inlined
@@ -1567,42 +1555,45 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
     slot = _slot(shift_slots, shifts, cell, terminal, 2)
     if shift_slots[slot]:
         return shift_slots[slot] - 1
-    here = cell
-    looked = cells[here, 2]
+    known = counts[_N_SHIFTS]
+    if known == len(shifts):
+        return FULL
+    s = np.int64(cells[cell, 1])
+    below = np.int64(cells[cell, 0])
+    looked = cells[cell, 2]
     word = terminal >> 5
     bit = np.uint32(1) << np.uint32(terminal & 31)
     steps = 0
-    state = np.int32(0)
-    while shift[cells[here, 1], terminal] < 0:
-        s = cells[here, 1]
+    state = np.int64(0)
+    here = np.int64(REFUSED)
+    while shift[s, terminal] < 0:
         r = reductions[s]
         while r < reductions[s + 1] and not before[r, word] & bit:
             r += 1
         if r == reductions[s + 1]:
-            here = REFUSED
             break
         steps += 1
         if steps > _MOST_STEPS:
             return SHORT
-        here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
-        if here < 0:
-            return here
-        looked = min(looked, depth)
-    if here >= 0:
-        state = shift[cells[here, 1], terminal]
-        here = _cell(cells, cell_slots, counts, state, here)
-        while here >= 0 and certain[cells[here, 1]]:
-            r = reductions[cells[here, 1]]
+        s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+        if below < 0:
+            return below
+        looked = min(looked, cells[below, 2])
+    if shift[s, terminal] >= 0:
+        state = np.int64(shift[s, terminal])
+        below = _cell(cells, cell_slots, counts, s, below)
+        s = state
+        while below >= 0 and certain[s]:
+            r = reductions[s]
             steps += 1
             if steps > _MOST_STEPS:
                 return SHORT
-            here, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
-            looked = min(looked, depth)
+            s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+            if below >= 0:
+                looked = min(looked, cells[below, 2])
+        here = _cell(cells, cell_slots, counts, s, below) if below >= 0 else below
         if here < 0:
             return here
-    known = counts[_N_SHIFTS]
-    if known == len(shifts):
-        return FULL
     counts[_N_SHIFTS] = known + 1
     shift_slots[slot] = known + 1
     shifts[known, 0] = cell
@@ -1648,55 +1639,79 @@ def _same_words(rows, a, b):
 
 @inlined
 def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-                   waiting, cell):  # fmt: skip
-    """Have what a stack accepts, and all that it can be reduced to, in its cells; 0, or `SHORT` or `FULL`."""
+                   waiting, masks, cell):  # fmt: skip
+    """Note in a cell what its stack accepts, all terminals followed at once through their reductions; 0, `SHORT` or `FULL`."""
     words = len(ignored)
-    waiting[0] = cell
+    new = counts[_N_ACCEPTS]
+    if new == len(accepted):
+        return FULL
+    for w in range(words):
+        accepted[new, w] = ignored[w]
+        masks[0, w] = np.uint32(0xFFFFFFFF)
+    looked = cells[cell, 2]
+    waiting[0, 0] = cells[cell, 1]
+    waiting[0, 1] = cells[cell, 0]
     n = 1
+    steps = 0
     while n:
-        here = waiting[n - 1]
-        if cells[here, 3]:
-            n -= 1
-            continue
-        s = cells[here, 1]
-        new = counts[_N_ACCEPTS]
-        if new == len(accepted):
-            return FULL
-        for w in range(words):
-            accepted[new, w] = shifted[s, w] | ignored[w]
-        looked = cells[here, 2]
-        missing = 0
-        for r in range(reductions[s], reductions[s + 1]):
-            after, depth = _reduced(goto, cells, cell_slots, counts, here, reduce[r, 0], reduce[r, 1])
-            if after < 0:
-                return after
-            if cells[after, 3]:
-                looked = min(looked, depth, cells[after, 4])
-                known = cells[after, 3] - 1
-                for w in range(words):
-                    accepted[new, w] |= before[r, w] & accepted[known, w]
-            else:
-                if n + missing == len(waiting):
-                    return SHORT
-                waiting[n + missing] = after
-                missing += 1
-        if missing:
-            n += missing
-            continue
-        mixed = np.uint32(0)
-        for w in range(words):
-            mixed = (mixed ^ accepted[new, w]) * np.uint32(2654435761)
-            mixed ^= mixed >> np.uint32(15)
-        mask = len(accept_slots) - 1
-        slot = np.int64(mixed) & mask
-        while accept_slots[slot] and not _same_words(accepted, accept_slots[slot] - 1, new):
-            slot = (slot + 1) & mask
-        if not accept_slots[slot]:
-            accept_slots[slot] = new + 1
-            counts[_N_ACCEPTS] = new + 1
-        cells[here, 3] = accept_slots[slot]
-        cells[here, 4] = looked
         n -= 1
+        s = np.int64(waiting[n, 0])
+        below = np.int64(waiting[n, 1])
+        steps += 1
+        if steps > _MOST_STEPS or n + 1 + reductions[s + 1] - reductions[s] >= len(waiting):
+            return SHORT
+        for w in range(words):
+            accepted[new, w] |= shifted[s, w] & masks[n, w]
+        # What is read is overwritten by the first of them, so that one comes last.
+        first = n
+        n += 1
+        for r in range(reductions[s] + 1, reductions[s + 1]):
+            any_left = False
+            for w in range(words):
+                masks[n, w] = masks[first, w] & before[r, w]
+                if masks[n, w]:
+                    any_left = True
+            if any_left:
+                after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+                if under < 0:
+                    return under
+                looked = min(looked, cells[under, 2])
+                waiting[n, 0] = after
+                waiting[n, 1] = under
+                n += 1
+        any_left = False
+        if reductions[s] < reductions[s + 1]:
+            r = reductions[s]
+            for w in range(words):
+                masks[first, w] &= before[r, w]
+                if masks[first, w]:
+                    any_left = True
+        if any_left:
+            after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+            if under < 0:
+                return under
+            looked = min(looked, cells[under, 2])
+            waiting[first, 0] = after
+            waiting[first, 1] = under
+        else:
+            n -= 1
+            waiting[first, 0] = waiting[n, 0]
+            waiting[first, 1] = waiting[n, 1]
+            for w in range(words):
+                masks[first, w] = masks[n, w]
+    mixed = np.uint64(0)
+    for w in range(words):
+        mixed = (mixed ^ accepted[new, w]) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    mask = len(accept_slots) - 1
+    slot = np.int64(mixed) & mask
+    while accept_slots[slot] and not _same_words(accepted, accept_slots[slot] - 1, new):
+        slot = (slot + 1) & mask
+    if not accept_slots[slot]:
+        accept_slots[slot] = new + 1
+        counts[_N_ACCEPTS] = new + 1
+    cells[cell, 3] = accept_slots[slot]
+    cells[cell, 4] = looked
     return 0
 
 
@@ -1824,9 +1839,47 @@ def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list
 
 
 @bare_kernel
+def add_groups(records, ids, groups, row, pool_rows):
+    """Set the bits of groups' ids in a row.
+
+    Parameters
+    ----------
+    records, ids:
+        ``int32[*]``. A group is 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind that its
+        ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
+    groups:
+        ``int32[*]``: where groups begin in ``records``.
+    row:
+        ``uint32[words]``, out.
+    pool_rows:
+        ``int32[*]``, out, as long as ``groups``: the rows of the pool, which are not added.
+
+    Returns
+    -------
+    The number of these.
+    """
+    n = 0
+    for at in groups:
+        count = records[at] & 31
+        if count == IS_ROW:
+            pool_rows[n] = records[at + 1]
+            n += 1
+        elif count == IS_LONG:
+            first = records[at + 1]
+            for k in range(first, first + records[at + 2]):
+                i = ids[k]
+                row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
+        else:
+            for k in range(at + 1, at + 1 + count):
+                i = records[k]
+                row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
+    return n
+
+
+@bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
-                     keep, given, moves, levels, records, sets, tight, ids, target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
-                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, todo, row, dense, missing,
+                     keep, given, moves, levels, records, sets, tight, target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
                      open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
 
@@ -1850,12 +1903,11 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
         where it is not known yet.
     records:
-        ``int32[*]``. A place is where its record begins: the number of its ends and of its groups; for each end its
-        terminal and way; for each group 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind
-        that its ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
-    sets, tight, ids:
+        ``int32[*]`` (see `add_groups`). A place is where its record begins: the number of its ends and of its groups; for each end its
+        terminal and way; and its groups.
+    sets, tight:
         ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
-        follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two; ``int32[*]``.
+        follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two.
     target:
         ``int32[ways, contexts]``: the place that goes on from a way in a context, or -1.
     stack, place, within, level:
@@ -1873,18 +1925,16 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     counts:
         ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out, the
         cell of ``stack``.
-    waiting, todo:
-        Scratch: ``int32[*]``, ``int32[*, 4]``.
-    row:
-        ``uint32[words of the vocabulary]``, out: gets the bits of all lists.
-    dense, missing, open_questions:
-        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: rows of the pool; ways and contexts without a
-        place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and
+    waiting, masks, todo:
+        Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
+    allowed, missing, open_questions:
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``; ways
+        and contexts without a place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and
         the place of a group in ``records`` that are left open.
 
     Returns
     -------
-    (number of rows, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of the
+    (number of groups, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of the
     stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
     """
     below = -1
@@ -1894,7 +1944,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             return below, 0, 0, 0
     counts[_STACK] = below
     looked = cells[below, 2]
-    n_dense = 0
+    n_allowed = 0
     n_missing = 0
     n_open = 0
     newline = lines[0]
@@ -1918,7 +1968,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         if cells[c, 3] == 0:
             failed = _find_accepted(
                 goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-                waiting, c,
+                waiting, masks, c,
             )  # fmt: skip
             if failed:
                 return failed, 0, 0, 0
@@ -2025,18 +2075,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     open_questions[n_open, 3] = group
                     n_open += 1
                     continue
-            if count == IS_ROW:
-                if n_dense == len(dense):
-                    return SHORT, 0, 0, 0
-                dense[n_dense] = records[group + 1]
-                n_dense += 1
-            elif count == IS_LONG:
-                first = records[group + 1]
-                for k in range(first, first + records[group + 2]):
-                    i = ids[k]
-                    row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
-            else:
-                for k in range(group + 1, g):
-                    i = records[k]
-                    row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
-    return n_dense, n_missing, n_open, looked
+            if n_allowed == len(allowed):
+                return SHORT, 0, 0, 0
+            allowed[n_allowed] = group
+            n_allowed += 1
+    return n_allowed, n_missing, n_open, looked

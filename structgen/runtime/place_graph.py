@@ -78,19 +78,9 @@ class PlaceGraph:
             self._number[key] = known
         return known
 
-    def group(self, at: int) -> tuple[int, int, NDArray[np.int32]]:
-        """Of the group at a place in `records`: its set, as places have it; its row, or -1; and else its ids."""
-        from .. import kernels
-
-        records = self.records.data
-        number, count = divmod(int(records[at]), 32)
-        wanted = self._all_sets()[number]
-        if count == kernels.IS_ROW:
-            return wanted, int(records[at + 1]), records[:0]
-        if count == kernels.IS_LONG:
-            first, count = records[at + 1 : at + 3].tolist()
-            return wanted, -1, self.ids.data[first : first + count]
-        return wanted, -1, records[at + 1 : at + 1 + count]
+    def wanted(self, group: int) -> int:
+        """The set of a group, given by where it lies in `records`, as places have it."""
+        return self._all_sets()[int(self.records.data[group]) >> 5]
 
     def follow(self, way: int, context: int) -> None:
         """Have the place at hand that goes on from a way in a context."""

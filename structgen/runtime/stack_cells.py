@@ -78,9 +78,10 @@ class StackCells:
         self._offered = np.zeros((offers, words), np.uint32)
         self._hits = np.zeros((offers, self.width), np.uint8)
         self._counts = np.zeros(5, np.int64)
-        self._waiting = np.zeros(cells, np.int32)
+        self._waiting = np.zeros((1 << 12, 2), np.int32)
+        self._masks = np.zeros((1 << 12, words), np.uint32)
         self._todo = np.zeros((1 << 14, 4), np.int32)
-        self.dense = np.zeros(1 << 14, np.int32)
+        self.allowed = np.zeros(1 << 16, np.int32)
         self.missing = np.zeros((1 << 10, 2), np.int32)
         self.questions = np.zeros((1 << 14, 4), np.int32)
 
@@ -97,7 +98,8 @@ class StackCells:
         """The kernel's arguments, from ``cells`` to ``todo``."""
         return (
             self.cells, self._cell_slots, self._shifts, self._shift_slots, self._accepted, self._accept_slots,
-            self._offers, self._offer_slots, self._offered, self._hits, self._counts, self._waiting, self._todo,
+            self._offers, self._offer_slots, self._offered, self._hits, self._counts, self._waiting, self._masks,
+            self._todo,
         )  # fmt: skip
 
     def above(self, cell: int) -> tuple[list[int], int]:

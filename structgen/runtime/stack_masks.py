@@ -7,6 +7,7 @@ the same statement at another depth, in another function, in another text.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeAlias
@@ -59,11 +60,12 @@ class StackMasks:
         self._places = places
         self._parses = parses
         self._open_to = open_to
-        self._find = find or self._walk
+        self._find = self._walk if find is None else lambda *thread: self._interned(*find(*thread))
         self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
-        self._rows: dict[int, list[NDArray[np.int32]]] = {}  # by hash
+        #: By the groups that they have, or, of rows that were found otherwise, by their content's digest.
+        self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
         #: How often everything was forgotten.
         self.generation = 0
@@ -95,7 +97,6 @@ class StackMasks:
                 if row is not None:
                     return row
         row, length = self._find(parse, lexer, watched)
-        row = self._interned(row)
         self.note(400 + 8 * length)
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
@@ -104,14 +105,14 @@ class StackMasks:
         """A row, and how many states decided it."""
         from .. import kernels
 
-        graph, pool, parser = self._graph, self._places.pool, self._parser
+        graph, parser = self._graph, self._parser
         place, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         states, cells = _states(parse, _SHALLOW), self._cells(0)
         while True:
-            row, known = np.zeros(pool.words, np.uint32), len(cells)
+            known = len(cells)
             n, missing, questions, looked = kernels.walk_stack_masks(
-                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.ids.data, graph.target, states,
-                place, parse.context, level, *cells.arrays(), row, cells.dense, cells.missing, cells.questions,
+                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, place,
+                parse.context, level, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
             )  # fmt: skip
             if n == kernels.SHORT and len(states) <= parse.stack.depth:
                 states = _states(parse, 64 * len(states))
@@ -125,57 +126,66 @@ class StackMasks:
                     remedy="See that no rule of the grammar derives itself.",
                 )
             elif missing:
-                for continuation, to in cells.missing[:missing].tolist():
-                    if continuation < 0:
-                        parser.levels.follow(-1 - continuation, to)
+                for way, to in cells.missing[:missing].tolist():
+                    if way < 0:
+                        parser.levels.follow(-1 - way, to)
                     else:
-                        graph.follow(continuation, to)
-                cells = self._cells(cells.size)  # there may be new sets
+                        graph.follow(way, to)
+                cells = self._cells(0)  # there may be new sets
             else:
                 break
-        found: NDArray[np.int32] = row.view(np.int32)
-        rows = set(cells.dense[:n].tolist())
-        length = len(states) - looked
+        groups, length = cells.allowed[:n], len(states) - looked
         if questions:
-            length = max(length, self._answer(parse, len(states), cells, questions, found, rows))
-        for number in rows:
-            pool.add_to(found, number)
-        return found, length
+            more, deepest = self._answer(parse, len(states), cells, questions)
+            groups, length = np.append(groups, more), max(length, deepest)
+        return self._row_of(groups), length
 
     def _answer(
-        self, parse: Parse, given: int, cells: StackCells, questions: int, found: NDArray[np.int32], rows: set[int]
-    ) -> int:
-        """Add the groups that the kernel left open; returns how many states decided it."""
-        graph, lowest = self._graph, parse.stack.depth
+        self, parse: Parse, given: int, cells: StackCells, questions: int
+    ) -> tuple[NDArray[np.int32], int]:
+        """Those groups that the kernel left open and that are allowed, and how many states decided it."""
+        lowest = parse.stack.depth
         answers: dict[tuple[int, int, int], int] = {}
-        for cell, context, level, number in cells.questions[:questions].tolist():
+        found = []
+        for cell, context, level, group in cells.questions[:questions].tolist():
             key = cell, context, level
             if key not in answers:
                 states, left = cells.above(cell)
                 after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
                 answers[key], looked = self._open_to(after)
                 lowest = min(lowest, looked)
-            wanted, row, ids = graph.group(number)
-            if not wanted & answers[key]:
-                continue
-            if row >= 0:
-                rows.add(row)
-            else:
-                np.bitwise_or.at(found.view(np.uint32), ids >> 5, np.uint32(1) << (ids & 31).astype(np.uint32))
-        return parse.stack.depth + 1 - lowest
+            if self._graph.wanted(group) & answers[key]:
+                found.append(group)
+        return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
-    def _interned(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The one array of this content: different stacks often allow the same."""
+    def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The row of groups, the same array for the same ones: different stacks often allow the same."""
         from .. import kernels
 
-        key = kernels.hash_row(row.view(np.uint32))
-        for known in self._rows.get(key, ()):
-            if np.array_equal(known, row):
-                return known
-        row.flags.writeable = False
-        self.note(row.nbytes)
-        self._rows.setdefault(key, []).append(row)
+        key = groups.tobytes()
+        row = self._rows.get(key)
+        if row is None:
+            graph, pool = self._graph, self._places.pool
+            bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
+            n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
+            row = bits.view(np.int32)
+            for number in set(rows[:n].tolist()):
+                pool.add_to(row, number)
+            self._keep(key, row)
         return row
+
+    def _interned(self, row: NDArray[np.int32], length: int) -> tuple[NDArray[np.int32], int]:
+        """The one array of a content."""
+        key = hashlib.blake2b(row.data, digest_size=16).digest()
+        known = self._rows.get(key)
+        if known is None:
+            self._keep(key, row)
+        return row if known is None else known, length
+
+    def _keep(self, key: bytes, row: NDArray[np.int32]) -> None:
+        row.flags.writeable = False
+        self.note(row.nbytes + len(key))
+        self._rows[key] = row
 
     def note(self, size: int) -> None:
         """Count bytes that are kept; when there are too many, everything is forgotten."""
