@@ -132,11 +132,8 @@ class GrammarMachine:
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        threads = config.threads if data else self._reader.take(config.threads, token_id)
-        for byte in data:
-            threads = self._reader.step(threads, byte)
-            if not threads:
-                break
+        reader = self._reader
+        threads = reader.read(config.threads, data) if data else reader.take(config.threads, token_id)
         threads = tuple(filter(self._reader.is_alive, threads))
         target = self._config(threads) if threads else None
         config.targets[token_id] = target

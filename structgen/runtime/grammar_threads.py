@@ -19,6 +19,7 @@ from ..errors import BudgetExceededError
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched, watching
+from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, Postlex
 from .pushdown import PushdownMachine
@@ -108,6 +109,42 @@ class Reader:
         if self.parses.is_full():
             self._open.clear()
             self.parses.forget()
+
+    @cached_property
+    def _within(self) -> OnDemand[list[int]]:
+        """By lexer state and class: the state after it, -1 for none; -2 where a lexeme can end before it."""
+
+        def of(state: int) -> list[int]:
+            goes_on = self._tables.goes_on[state].tolist()
+            return [-2 if ends else target for target, ends in zip(self._table[state], goes_on, strict=True)]
+
+        return OnDemand(of)
+
+    def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        """All threads over bytes."""
+        within, class_of, plain = self._within, self._class_of, not self.embedded.definitions
+        at, end = 0, len(data)
+        while at < end and threads:
+            if plain and len(threads) == 1 and not threads[0][2]:
+                # Most bytes belong to the lexeme before them, and there is no question about it.
+                parse, lexer, watched = threads[0]
+                assert not isinstance(lexer, tuple)
+                begin = at
+                while at < end:
+                    following = within[lexer][class_of[data[at]]]
+                    if following < 0:
+                        break
+                    lexer = following
+                    at += 1
+                if begin < at:
+                    threads = ((parse, lexer, watched),)
+                if at == end:
+                    break
+                if following == -1:
+                    return ()
+            threads = self.step(threads, data[at])
+            at += 1
+        return threads
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
