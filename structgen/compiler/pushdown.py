@@ -33,7 +33,7 @@ from ..runtime.tables import INC, SET
 
 State: TypeAlias = int
 
-__all__ = ["INC", "MOST_MEMBERS", "REFUSED", "SET", "Counted", "Edge", "Marked", "Program", "State", "Condition"]
+__all__ = ["INC", "MOST_MEMBERS", "REFUSED", "SET", "Condition", "Counted", "Edge", "Marked", "Program", "State"]
 
 
 #: In place of a sequence: these bytes are dead, although the state is like another one that takes them.

@@ -109,7 +109,7 @@ class GrammarMachine:
         return self._start
 
     def is_empty(self) -> bool:
-        """Whether no text can even begin: as far as is looked ahead, the lexer can read none that the parser accepts."""
+        """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts."""
         return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
 
     @property
@@ -240,10 +240,11 @@ class GrammarMachine:
         """Whether there is nothing left for `fill` to do."""
         return self._filled
 
-    def fill(
-        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
-    ) -> None:
-        """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Settle what a guide can come to, up to a bound.
+
+        (One thread; ``threads`` is for machines that walk more.)
+        """
         for _, machine in self.embedded.definitions:
             machine.fill(meter=meter, progress=progress)
         following = self._following()

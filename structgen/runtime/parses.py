@@ -1,8 +1,8 @@
-"""`Parse`: how far the parser has come, and with it the context in which the lexer reads on, and the level of indentation.
+"""`Parse`: how far the parser has come, with the context in which the lexer reads on and the level of indentation.
 
-This is what the lexer's terminals are handed to. The parser itself sees neither what is ignored nor columns: an ignored terminal
-leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the terminals that it stands for
-at the level of indentation (`structgen.runtime.layout`).
+This is what the lexer's terminals are handed to. The parser itself sees neither what is ignored nor columns: an
+ignored terminal leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the
+terminals that it stands for at the level of indentation (`structgen.runtime.layout`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Parse:
 
 
 class Parses(NamedTuple):
-    """What a terminal leads to: none where it can't come, several where conflicts were kept; and the lowest depth that was looked at."""
+    """What a terminal leads to, and the lowest depth that was looked at.
+
+    None where it can't come, several where conflicts were kept.
+    """
 
     parses: tuple[Parse, ...]
     looked: int
@@ -99,7 +102,9 @@ class Postlex:
     def _laid_out(self, parse: Parse, layout: Layout, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
         terminals, looked = self.parser.accepted(parse.stack)
-        terminals &= ~sum(1 << t for t in ({self._end, layout.newline} | (set() if level.brackets else layout.closing)))
+        terminals &= ~sum(
+            1 << t for t in ({self._end, layout.newline} | (set() if level.brackets else layout.closing))
+        )
         if level.brackets:
             terminals |= 1 << layout.newline  # one without a line end in it
         first = self._end + 1
@@ -122,7 +127,10 @@ class Postlex:
         return Accepted(terminals, looked)
 
     def like(self, parse: Parse, terminal: int) -> int:
-        """A terminal after which all is as after this one, but for how wide lines are: one column stands for those further right."""
+        """A terminal after which all is as after this one, but for how wide lines are.
+
+        One column stands for those further right.
+        """
         level, first = parse.level, self._end + 1
         if terminal < first or self._layout is None or level is None:
             return terminal

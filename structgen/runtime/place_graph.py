@@ -1,4 +1,4 @@
-"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as places are settled."""
+"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more settle."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Growing:
 class PlaceGraph:
     """The places of one index, their groups and ends, by number.
 
-    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`, lists
-    those of the pool's rows. Others come behind them as they are needed.
+    It begins with those that were stored, as they are: places, ways and sets have the numbers of the `PlaceTable`,
+    lists those of the pool's rows. Others come behind them as they are needed.
     """
 
     def __init__(self, places: LexerPlaces) -> None:
@@ -92,7 +92,9 @@ class PlaceGraph:
         known = len(self._stored.ways)
         resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
         number = self.number(resume, int(self._places.tables.starts[context]), watched)
-        self.target[way, context] = number  # in a damaged file two ways can be the same; the kernel asked for this one
+        self.target[way, context] = (
+            number  # in a damaged file two ways can be the same; the kernel asked for this one
+        )
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
@@ -156,7 +158,7 @@ class PlaceGraph:
 
 
 def _sets(words: NDArray[np.uint32], places: LexerPlaces) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of the others.
+    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of others.
 
     The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
     """

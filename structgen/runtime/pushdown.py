@@ -211,7 +211,7 @@ class PushdownMachine:
             if type(move) is int and not returns[state]:
                 state = move
                 continue
-            if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
+            if (returns[state] and frame is not None) or (type(move) is not int and len(move) > 1):
                 return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
@@ -418,10 +418,11 @@ class PushdownMachine:
         """How many places have been settled so far."""
         return len(self.rows)
 
-    def fill(
-        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
-    ) -> None:
-        """Work out the missing rows, but for a few that would take too long. (One thread; ``threads`` is for machines that walk more.)"""
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out the missing rows, but for a few that would take too long.
+
+        (One thread; ``threads`` is for machines that walk more.)
+        """
         from .reachable import settle_everything
 
         self._complete = settle_everything(self.tables, self.rows, meter, progress)
@@ -446,7 +447,12 @@ class PushdownMachine:
         """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
         states, start = meta.get("states"), meta.get("start")
         filled, complete = meta.get("filled"), meta.get("complete")
-        if type(states) is not int or type(start) is not int or type(complete) is not bool or type(filled) is not bool:
+        if (
+            type(states) is not int
+            or type(start) is not int
+            or type(complete) is not bool
+            or type(filled) is not bool
+        ):
             raise FormatError("the number of states is missing", where=where)
         tables = PushdownTables.from_sections(states, start, sections, where)
         rows = from_sections(tables, vocabulary, sections, where)

@@ -1,8 +1,8 @@
 """Masks of a lexeme in progress on a parser's stack, composed of settled places and remembered by what decided them.
 
-What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through the
-terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them on top: for
-the same statement at another depth, in another function, in another text.
+What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through
+the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them
+on top: for the same statement at another depth, in another function, in another text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
 from .grammar_tables import GrammarTables
-from .lexer_places import ROOT, LexerPlaces, Watched
 from .layout import Level, LevelTable
+from .lexer_places import ROOT, LexerPlaces, Watched
 from .parser_stack import Accepted
 from .parses import Parse, Postlex
 from .place_graph import PlaceGraph
@@ -131,7 +131,13 @@ class StackMasks:
         return found, length
 
     def _answer(
-        self, parse: Parse, given: int, tables: _ParserTables, questions: int, found: NDArray[np.int32], rows: set[int]
+        self,
+        parse: Parse,
+        given: int,
+        tables: _ParserTables,
+        questions: int,
+        found: NDArray[np.int32],
+        rows: set[int],
     ) -> int:
         """Add the groups that the kernel left open; returns how many states decided it."""
         graph, lowest = self._graph, parse.stack.depth

@@ -100,9 +100,14 @@ class WalkedRows:
         return found
 
     def _visit_inner(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, numbers: dict[tuple[int, int], None],
+        self,
+        resume: int,
+        parse: Parse,
+        at: tuple[int, Inner],
+        watched: Watched,
+        numbers: dict[tuple[int, int], None],
         ids: set[int],
-    ) -> list[_Place]:  # fmt: skip
+    ) -> list[_Place]:
         """The same inside a definition."""
         if watched:
             return self._byte_by_byte(resume, parse, at, watched, ids)
