@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
-from .automaton import AutomatonMachine, Match
+from .automaton import AutomatonMachine
 from .container import Buffer, pack, unpack
 from .grammar import GrammarMachine
+from .machine import Match
 from .pushdown import PushdownMachine
 
 #: The machines behind indexes; what guides need of them is `structgen.runtime.machine.Machine`.
