@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
+from lark_judge import allowed
 
 import structgen as sg
 
@@ -63,10 +63,6 @@ def follow(index: sg.Index, *parts: bytes | int) -> sg.Guide | None:
 def accepts(index: sg.Index, *parts: bytes | int) -> bool:
     guide = follow(index, *parts)
     return guide is not None and guide.is_accepting()
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    return np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])

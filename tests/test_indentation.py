@@ -7,11 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
+from lark_judge import allowed
 
 import structgen as sg
 
@@ -110,10 +110,6 @@ def vocabulary(name: str) -> sg.Vocabulary:
 def compiled(name: str, lexer: str) -> sg.Index:
     text, indenter, _ = GRAMMARS[name]
     return sg.compile(sg.Grammar(text, lexer=lexer, postlex=indenter()), vocabulary(name), eager=False)
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    return np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
 
 
 @each_grammar
