@@ -1393,13 +1393,6 @@ def _popcount(word):
     return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF
 
 
-@kernel
-def or_ids(row, ids):
-    """Set the bits of token ids, ``int32[*]``, in ``uint32[words]``."""
-    for k in range(len(ids)):
-        row[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
-
-
 # -- token walks with a lexer ----------------------------------------------------------------------------
 
 

@@ -51,9 +51,6 @@ class Embedded:
                 found |= 1 << terminal
         return found
 
-    def __bool__(self) -> bool:
-        return bool(self.definitions or self.tokens)
-
     def step(self, number: int, inner: Inner, byte: int) -> tuple[Inner, ...]:
         """A definition's thread over one byte."""
         return self.definitions[number][1].step((inner,), byte)
