@@ -20,7 +20,7 @@ from .embedded import Embedded
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched, watching
 from .parser_stack import Accepted
-from .parses import Parse, Postlex
+from .parses import Parse, ParserDriver
 from .pushdown import PushdownMachine
 from .pushdown import Thread as Inner
 
@@ -44,7 +44,7 @@ class Reader:
     """Moves threads."""
 
     def __init__(self, tables: GrammarTables, places: LexerPlaces, embedded: Embedded) -> None:
-        self.parses = Postlex(tables)
+        self.parses = ParserDriver(tables)
         self.embedded = embedded
         self._tables = tables
         self._places = places

@@ -1,6 +1,6 @@
 """`Parse`: how far the parser has come, with the context in which the lexer reads on and the level of indentation.
 
-This is what the lexer's terminals are handed to. The parser itself sees neither what is ignored nor columns: an
+The lexer's terminals are handed to a `ParserDriver`. The parser itself sees neither what is ignored nor columns: an
 ignored terminal leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the
 terminals that it stands for at the level of indentation (`structgen.runtime.layout`).
 """
@@ -50,8 +50,12 @@ class Parses(NamedTuple):
     looked: int
 
 
-class Postlex:
-    """Hands terminals of the lexer to the parser."""
+class ParserDriver:
+    """Drives the parser by the lexer's terminals.
+
+    It leaves out what is ignored and lays lines out, as Lark does behind its lexer (its ``postlex``); it tells which
+    terminals may come next, and in which context the lexer reads on.
+    """
 
     def __init__(self, tables: GrammarTables) -> None:
         self.parser = Parser(tables)

@@ -19,7 +19,7 @@ from .grammar_tables import GrammarTables
 from .layout import Level, LevelTable
 from .lexer_places import ROOT, LexerPlaces, Watched
 from .parser_stack import Accepted
-from .parses import Parse, Postlex
+from .parses import Parse, ParserDriver
 from .place_graph import PlaceGraph
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
@@ -48,7 +48,7 @@ class StackMasks:
     def __init__(
         self,
         places: LexerPlaces,
-        parses: Postlex,
+        parses: ParserDriver,
         open_to: Callable[[Parse], Accepted],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]] | None = None,
     ) -> None:
