@@ -136,11 +136,12 @@ def _embedded(
     """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
     marked = read_marks(definition.text)
     number = {name: t for t, name in enumerate(tables.terminals)}
-    inner = {**{name: JsonSchema(text) for name, text in marked.schemas.items()}, **dict(definition.definitions)}
-    machines, relaxed = [], []
-    for name, each in inner.items():
-        if name not in number:
+    for name, _ in definition.definitions:
+        if name not in number or name in marked.schemas or name in marked.tokens:
             raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
+    inner = {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
+    machines, relaxed = [], []
+    for name, each in (inner | dict(definition.definitions)).items():
         machine, relaxations = _pushdown_machine(each, vocabulary, meter)
         if machine.is_accepting(machine.start):
             raise DefinitionError(

@@ -16,7 +16,7 @@ from .vocabulary.vocabulary import Vocabulary
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
-    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*)"""
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/[imslux]*)"""
     r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
 )
 

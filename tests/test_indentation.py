@@ -210,10 +210,17 @@ class Own(PythonIndenter):
         return super().handle_NL(token)
 
 
+class Choosy(PythonIndenter):
+    @property
+    def always_accept(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ()
+
+
 @pytest.mark.parametrize(
     ("postlex", "error", "match"),
     [
         (Own(), sg.errors.UnsupportedError, "handle_NL of its own"),
+        (Choosy(), sg.errors.UnsupportedError, "always_accept of its own"),
         (object(), sg.errors.DefinitionError, "postlex is a object"),
         ("python", sg.errors.DefinitionError, "postlex is a str"),
     ],

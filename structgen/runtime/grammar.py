@@ -101,7 +101,7 @@ class GrammarMachine(StackMachine[Thread]):
         return tuple(filter(self._reader.is_alive, threads))
 
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
-        return tuple(filter(self._reader.is_alive, self._reader.take(threads, token_id)))
+        return self._reader.take(threads, token_id)
 
     def _may_end(self, threads: tuple[Thread, ...]) -> bool:
         return self._reader.may_end(threads)
