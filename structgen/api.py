@@ -12,6 +12,7 @@ from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .garbage import paused
+from .grammar_marks import read_marks
 from .progress import Progress, silent
 from .runtime.index import Index
 from .runtime.pushdown import PushdownMachine
@@ -72,7 +73,7 @@ def compile(
     key = index_store.cache_key(definition, vocabulary)
     index = index_store.fetch(cache, key, vocabulary) if cache is not None else None
     if index is None or (eager and not index.machine.is_filled()):
-        _ready_kernels(report, for_grammars=isinstance(definition, Grammar))
+        _ready_kernels(definition, report)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
         with paused():
@@ -100,7 +101,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     have it behind them.
     """
     began = time.perf_counter()
-    _exercise([*_KERNEL_SAMPLES, *_GRAMMAR_SAMPLES], progress or silent)
+    _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
     return time.perf_counter() - began
 
 
@@ -148,23 +149,28 @@ def _base_samples() -> list[Definition]:
     return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]
 
 
-#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks.
-_KERNEL_SAMPLES: tuple[Definition, ...] = (
-    *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-    JsonSchema('{"type": "string", "maxLength": 40}'),
-)
+#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks; and those
+#: of grammars, which are their own: loading Lark takes a fifth of a second.
+_KERNEL_SAMPLES: dict[str, tuple[Definition, ...]] = {
+    "automata": (
+        *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
+        JsonSchema('{"type": "string", "maxLength": 40}'),
+    ),
+    "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
+}
 
-#: The same for grammars, whose kernels are their own: loading Lark takes a fifth of a second.
-_GRAMMAR_SAMPLES: tuple[Definition, ...] = (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),)
-
-_kernels_ready: set[bool] = set()  # for grammars, for others
+_kernels_ready: set[str] = set()  # keys of the samples
 _kernels_lock = threading.Lock()
 
 
-def _ready_kernels(report: Progress, *, for_grammars: bool) -> None:
-    """Have the kernels compiled before the clock of a budget starts."""
-    if for_grammars not in _kernels_ready:
+def _ready_kernels(definition: Definition, report: Progress) -> None:
+    """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
+    needed = {"automata"}
+    if isinstance(definition, Grammar):
+        holds_others = definition.definitions or read_marks(definition.text).schemas
+        needed = {"grammars", "automata"} if holds_others else {"grammars"}
+    if not needed <= _kernels_ready:
         with _kernels_lock:
-            if for_grammars not in _kernels_ready:
-                _exercise(_GRAMMAR_SAMPLES if for_grammars else _KERNEL_SAMPLES, report)
-                _kernels_ready.add(for_grammars)
+            for each in sorted(needed - _kernels_ready):
+                _exercise(_KERNEL_SAMPLES[each], report)
+                _kernels_ready.add(each)
