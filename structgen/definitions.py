@@ -328,6 +328,8 @@ class Grammar:
     ------
     DefinitionError
         For a file that cannot be read, or an option without meaning. The grammar itself is read when it is compiled.
+    UnsupportedError
+        For an `Indenter` that does something of its own.
     """
 
     source: InitVar[Any]

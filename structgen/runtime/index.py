@@ -50,6 +50,8 @@ class Index:
         ``"compiled"``, ``"cache"`` or ``"file"``.
     compile_seconds:
         What compiling took, when it was compiled.
+    relaxations:
+        What a lenient compile approximated, a line for each thing; none for a regex.
     """
 
     def __init__(
@@ -67,7 +69,6 @@ class Index:
         self.machine = machine
         self.origin = origin
         self.compile_seconds = compile_seconds
-        #: What a lenient compile approximated, a line for each thing; always empty for a regex.
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
 

@@ -26,7 +26,10 @@ class Machine(Protocol):
         ...
 
     def advance(self, config: Config, token_id: int) -> Config | None:
-        """Where a token that has bytes leads, or ``None`` where it is not allowed. EOS ids are not passed."""
+        """Where a token leads, ``None`` where it is not allowed.
+
+        That is where its bytes die, or it has none, as EOS ids, and the definition does not name it.
+        """
         ...
 
     def row(self, config: Config) -> NDArray[np.int32]:

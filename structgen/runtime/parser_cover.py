@@ -102,8 +102,7 @@ class Cover:
         return kept, lowest
 
     def covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
-        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told; the lowest depth that
-        was looked at.
+        """Whether every text that can follow ``b`` can follow ``a``, if that can be told; the lowest depth looked at.
 
         What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the
         states above.

@@ -27,7 +27,10 @@ _B = TypeVar("_B")
 
 
 class Parse:
-    """A stack, a context and a level; equal ones are the same object."""
+    """A stack, a context and a level; equal ones are the same object.
+
+    It remembers what may come next and what each terminal leads to; a `ParserDriver` fills that in.
+    """
 
     __slots__ = ("accepted", "after", "context", "level", "stack")
 
@@ -74,7 +77,10 @@ class ParserDriver:
         return found
 
     def on(self, parse: Parse, popped: int, states: list[int], context: int, level: Level | None) -> Parse:
-        """The parse that has other states in place of the uppermost of a stack."""
+        """The parse that has other states in place of the uppermost ``popped`` of a stack.
+
+        Raises `FormatError` where there are not so many, which tables that contradict themselves bring about.
+        """
         stack: Stack | None = parse.stack
         for _ in range(popped):
             stack = stack and stack.below
@@ -97,31 +103,30 @@ class ParserDriver:
         """The terminals of the lexer that may come next; the end of the text is one of them."""
         found = parse.accepted
         if found is None:
-            terminals, looked = self.parser.accepted(parse.stack)
+            found = self.parser.accepted(parse.stack)
             if self._layout is not None and parse.level is not None:
-                terminals, looked = self._laid_out(parse, self._layout, parse.level)
-            found = parse.accepted = Accepted(terminals | self._ignored, looked)
+                found = self._laid_out(parse, found, self._layout, parse.level)
+            found = parse.accepted = Accepted(found.terminals | self._ignored, found.looked)
         return found
 
-    def _laid_out(self, parse: Parse, layout: Layout, level: Level) -> Accepted:
+    def _laid_out(self, parse: Parse, accepted: Accepted, layout: Layout, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
-        terminals, looked = self.parser.accepted(parse.stack)
-        terminals &= ~sum(
-            1 << t for t in ({self._end, layout.newline} | (set() if level.brackets else layout.closing))
-        )
-        if level.brackets:
-            terminals |= 1 << layout.newline  # one without a line end in it
+        terminals, looked = accepted
+        terminals &= ~(1 << self._end | 1 << layout.newline)
         first = self._end + 1
-        wider = level.columns[-1] + 1
-        if level.brackets:
+        if level.brackets:  # all line ends are left out, whatever the column, and one without a line end in it
+            terminals |= 1 << layout.newline
             terminals |= (1 << first + layout.columns + 2) - (1 << first)
-        for column in () if level.brackets else (*level.columns, wider):
-            after = self.after(parse, first + column)
-            looked = min(looked, after.looked)
-            if after.parses:
-                terminals |= 1 << first + column
-        if not level.brackets and wider <= layout.columns and terminals >> first + wider & 1:
-            terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
+        else:
+            terminals &= ~sum(1 << t for t in layout.closing)
+            wider = level.columns[-1] + 1
+            for column in (*level.columns, wider):
+                after = self.after(parse, first + column)
+                looked = min(looked, after.looked)
+                if after.parses:
+                    terminals |= 1 << first + column
+            if wider <= layout.columns and terminals >> first + wider & 1:
+                terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
         ended, there = self._sequence(parse, (layout.dedent,) * (len(level.columns) - 1))
         looked = min(looked, there)
         for stack, _ in ended:
@@ -144,7 +149,7 @@ class ParserDriver:
         return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
 
     def after(self, parse: Parse, terminal: int) -> Parses:
-        """What a terminal of the lexer leads to."""
+        """What a terminal of the lexer leads to. Raises `BudgetExceededError` if the parser reduces without end."""
         known = parse.after.get(terminal)
         if known is None:
             known = parse.after[terminal] = self._find(parse, terminal)

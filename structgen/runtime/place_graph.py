@@ -92,9 +92,8 @@ class PlaceGraph:
         known = len(self._stored.ways)
         resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
         number = self.number(resume, int(self._places.tables.starts[context]), watched)
-        self.target[way, context] = (
-            number  # in a damaged file two ways can be the same; the kernel asked for this one
-        )
+        # In a damaged file two ways can be the same; the kernel asked for this one.
+        self.target[way, context] = number
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)

@@ -1,9 +1,8 @@
-"""Rows of any grammar's threads, put together place by place: for what `structgen.runtime.stack_masks` does not
-cover.
+"""Rows of any grammar's threads, put together place by place.
 
-That is grammars whose conflicts are kept, and grammars with definitions in them. A definition settles places as a
-schema does (`structgen.runtime.stack_rows`): what it leaves open is a resume list, at which whatever follows it in
-the grammar goes on.
+They are for what `structgen.runtime.stack_masks` does not cover: grammars whose conflicts are kept, and grammars
+with definitions in them. A definition settles places as a schema does (`structgen.runtime.stack_rows`): what it
+leaves open is a resume list, at which whatever follows it in the grammar goes on.
 """
 
 from __future__ import annotations

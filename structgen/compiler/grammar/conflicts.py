@@ -19,6 +19,9 @@ from .symbols import Symbol, Symbols
 #: So many conflicts are spelled out in one message.
 _MOST_SHOWN = 5
 
+#: Words longer than this are of no help to anybody.
+_LONGEST = 10_000
+
 
 def check(table: Lalr, *, strict: bool) -> None:
     """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all."""
@@ -101,10 +104,6 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
             found[origin] = word
             known(origin)
     return found
-
-
-#: Words longer than this are of no help to anybody.
-_LONGEST = 10_000
 
 
 def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
