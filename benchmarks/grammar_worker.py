@@ -9,49 +9,36 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import structgen as sg
 
-from . import grammar_engines, peers, trial, vocabularies
-
-Nanoseconds = NDArray[np.int64]
+from . import grammar_engines, peers, vocabularies, worker
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What a process needs to know.
+@dataclass(frozen=True, kw_only=True)
+class Setup(worker.Setup):
+    """What a process needs to know; ``engine`` is a key of `grammar_engines.ENGINES`.
 
     Parameters
     ----------
-    engine:
-        A key of `grammar_engines.ENGINES`.
-    vocabulary:
-        The file that `vocabularies.load` wrote.
     tokenizer_json:
         The tokenizer's own file, or None.
     grammar:
         What to compile.
     texts:
         The texts, in token ids.
-    cpu_time:
-        Whether a step's time is what its thread spent on a processor, instead of what passed.
     """
 
-    engine: str
-    vocabulary: Path
     tokenizer_json: Path | None
     grammar: sg.Grammar
     texts: Sequence[Sequence[int]]
-    cpu_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +54,7 @@ class Replay:
     """
 
     trouble: str
-    times: Nanoseconds
+    times: worker.Nanoseconds
 
 
 class Worker:
@@ -143,10 +130,8 @@ def serve(connection: Connection, setup: Setup) -> None:
 def _bench(setup: Setup) -> Bench:
     vocabulary = vocabularies.read(setup.vocabulary)
     engine = grammar_engines.ENGINES[setup.engine][1](vocabulary, setup.tokenizer_json, setup.grammar)
-    clock = time.thread_time_ns if setup.cpu_time else time.perf_counter_ns
-    overhead = round(trial.clock_overhead(clock))
-    bitmask = np.zeros(vocabulary.words, np.int32)
-    return Bench(engine, bitmask, vocabulary.eos_ids, setup.texts, clock, overhead)
+    stopwatch = worker.Stopwatch(vocabulary.eos_ids, cpu_time=setup.cpu_time)
+    return Bench(engine, np.zeros(vocabulary.words, np.int32), setup.texts, stopwatch)
 
 
 class Bench:
@@ -156,13 +141,10 @@ class Bench:
         self,
         engine: grammar_engines.GrammarEngine,
         bitmask: peers.Bitmask,
-        eos_ids: Sequence[int],
         texts: Sequence[Sequence[int]],
-        clock: Callable[[], int],
-        overhead: int,
+        stopwatch: worker.Stopwatch,
     ) -> None:
-        self._engine, self._bitmask, self._eos_ids, self._texts = engine, bitmask, eos_ids, texts
-        self._clock, self._overhead = clock, overhead
+        self._engine, self._bitmask, self._texts, self._stopwatch = engine, bitmask, texts, stopwatch
         self._compiled: Any = None
 
     def prepare(self, how: str, warm: Sequence[int]) -> None:
@@ -174,18 +156,8 @@ class Bench:
 
     def replay(self, number: int) -> Replay:
         """Mask and advance for each token, until one is not in the mask or not taken."""
-        stepper, tokens = self._engine.stepper(self._compiled, self._bitmask), self._texts[number]
-        bits, clock, overhead = self._bitmask.view(np.uint8), self._clock, self._overhead
-        fill, fill_arguments = stepper.fill, stepper.fill_arguments
-        advance, advance_arguments = stepper.advance, stepper.advance_arguments
-        times = np.zeros(len(tokens), np.int64)
-        for position, token in enumerate(tokens):
-            begin = clock()
-            fill(*fill_arguments)
-            taken = advance(token, *advance_arguments)
-            times[position] = clock() - begin - overhead
-            if taken is False or not bits[token >> 3] >> (token & 7) & 1:
-                return Replay(f"token {position}: {self._engine.trouble(stepper)}", times[: position + 1])
-        fill(*fill_arguments)
-        ends = any(bits[token >> 3] >> (token & 7) & 1 for token in self._eos_ids)
+        stepper = self._engine.stepper(self._compiled, self._bitmask)
+        taken, ends, times = self._stopwatch.replay(stepper, self._bitmask, self._texts[number])
+        if not taken:
+            return Replay(f"token {len(times) - 1}: {self._engine.trouble(stepper)}", times)
         return Replay("" if ends else "may not end here", times)

@@ -259,9 +259,13 @@ def _replay(
 ) -> dict[str, Any]:
     """Check what every engine reads, then replay that in every mode."""
     setup = grammar_worker.Setup(
-        OURS, corpus.vocabulary.path, corpus.vocabulary.tokenizer_json, corpus.grammar, corpus.tokens,
-        options.cpu_time,
-    )  # fmt: skip
+        engine=OURS,
+        vocabulary=corpus.vocabulary.path,
+        tokenizer_json=corpus.vocabulary.tokenizer_json,
+        grammar=corpus.grammar,
+        texts=corpus.tokens,
+        cpu_time=options.cpu_time,
+    )
     everything = list(range(len(corpus.texts)))
     chosen = {engine: everything if engine == OURS else _sample(options, corpus) for engine in options.engines}
     replays: dict[str, dict[str, dict[int, grammar_worker.Replay]]] = {}

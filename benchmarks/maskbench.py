@@ -74,7 +74,13 @@ def _measure(
     with contextlib.ExitStack() as stack, console.status("") as status:
         workers = {}
         for engine in options.engines:
-            setup = maskbench_worker.Setup(engine, vocabulary, setting, options.memory << 30, options.cpu_time)
+            setup = maskbench_worker.Setup(
+                engine=engine,
+                vocabulary=vocabulary,
+                setting=setting,
+                memory=options.memory << 30,
+                cpu_time=options.cpu_time,
+            )
             workers[engine] = stack.enter_context(maskbench_worker.Worker(setup))
         for number, case in enumerate(cases):
             for engine, worker in workers.items():

@@ -11,16 +11,15 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import instances, peers, schema_engines, trial, vocabularies
+from . import instances, peers, schema_engines, vocabularies, worker
 
 #: Seconds until a process has its engine ready; the first on a machine compiles structgen's kernels.
 _START = 600.0
@@ -28,32 +27,21 @@ _START = 600.0
 #: How much longer replaying the instances of a schema may take than compiling it.
 _REPLAY = 10
 
-Nanoseconds = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Setup:
-    """What a process needs to know.
+@dataclass(frozen=True, kw_only=True)
+class Setup(worker.Setup):
+    """What a process needs to know; ``engine`` is a key of `schema_engines.ENGINES`.
 
     Parameters
     ----------
-    engine:
-        A key of `schema_engines.ENGINES`.
-    vocabulary:
-        The file that `vocabularies.load` wrote.
     setting:
         What else the engine is made of.
     memory:
         Bytes of address space.
-    cpu_time:
-        Whether a step's time is what its thread spent on a processor, instead of what passed.
     """
 
-    engine: str
-    vocabulary: Path
     setting: schema_engines.Setting
     memory: int
-    cpu_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,8 +71,8 @@ class Outcome:
     ready: int = -1
     nbytes: int = -1
     accepted: list[bool] = field(default_factory=list)
-    first: list[Nanoseconds] = field(default_factory=list)
-    again: list[Nanoseconds] = field(default_factory=list)
+    first: list[worker.Nanoseconds] = field(default_factory=list)
+    again: list[worker.Nanoseconds] = field(default_factory=list)
 
 
 class Worker:
@@ -168,9 +156,8 @@ def serve(connection: Connection, setup: Setup, log: str) -> None:
     _limit_memory(setup.memory)
     vocabulary = vocabularies.read(setup.vocabulary)
     engine = schema_engines.ENGINES[setup.engine][1](vocabulary, setup.setting)
-    clock = time.thread_time_ns if setup.cpu_time else time.perf_counter_ns
-    overhead = round(trial.clock_overhead(clock))
-    bench = _Bench(engine, np.zeros(vocabulary.words, np.int32), vocabulary.eos_ids, clock, overhead)
+    stopwatch = worker.Stopwatch(vocabulary.eos_ids, cpu_time=setup.cpu_time)
+    bench = _Bench(engine, np.zeros(vocabulary.words, np.int32), stopwatch)
     gc.disable()  # a collection in the middle of a step would be charged to whoever is measured
     gc.freeze()
     connection.send(Outcome())
@@ -210,9 +197,7 @@ class _Bench:
 
     engine: schema_engines.SchemaEngine
     bitmask: peers.Bitmask
-    eos_ids: tuple[int, ...]
-    clock: Callable[[], int]
-    overhead: int
+    stopwatch: worker.Stopwatch
 
     def measure(self, case: instances.Case) -> Iterator[Outcome]:
         """What is known at the first mask, then all. Raises `peers.RefusedError` and whatever the engine raises."""
@@ -230,25 +215,10 @@ class _Bench:
             first=[steps for _, steps in first], again=[steps for _, steps in again],
         )  # fmt: skip
 
-    def _replay(self, compiled: Any, tokens: list[int]) -> tuple[bool, Nanoseconds]:
+    def _replay(self, compiled: Any, tokens: list[int]) -> tuple[bool, worker.Nanoseconds]:
         """Whether the engine lets a text through to its end, and the time of each step until it doesn't."""
-        stepper = self.engine.stepper(compiled, self.bitmask)
-        bits, clock = self.bitmask.view(np.uint8), self.clock
-        fill, fill_arguments = stepper.fill, stepper.fill_arguments
-        advance, advance_arguments = stepper.advance, stepper.advance_arguments
-        times = np.zeros(len(tokens), np.int64)
-        for position, token in enumerate(tokens):
-            begin = clock()
-            fill(*fill_arguments)
-            try:
-                taken = advance(token, *advance_arguments)
-            except ValueError:  # outlines-core raises where others return False
-                taken = False
-            times[position] = clock() - begin - self.overhead
-            if taken is False or not bits[token >> 3] >> (token & 7) & 1:
-                return False, times[: position + 1]
-        fill(*fill_arguments)
-        return any(bits[token >> 3] >> (token & 7) & 1 for token in self.eos_ids), times
+        _, ends, times = self.stopwatch.replay(self.engine.stepper(compiled, self.bitmask), self.bitmask, tokens)
+        return ends, times
 
     def _kept(self, schema: Any, compiled: Any) -> int:
         """The size of an eagerly compiled structgen index, which goes to the cache as well; -1 for anything else."""

@@ -97,7 +97,7 @@ class Structgen:
 
     def keep(self, schema: Schema, compiled: sg.Index) -> int:
         """Put an index into the cache, as `structgen.compile` does, and tell the bytes that it takes there."""
-        from structgen.api import cache_key
+        from structgen.index_store import cache_key
 
         data = compiled.to_bytes(with_vocabulary=False)
         with sg.Cache(self._setting.cache) as cache:

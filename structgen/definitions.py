@@ -286,6 +286,8 @@ class Indentation:
             )
         methods = ("handle_NL", "_process", "process")
         own = [name for name in methods if getattr(type(value), name) is not getattr(Indenter, name)]
+        if tuple(value.always_accept) != (value.NL_type,):
+            own.append("always_accept")
         if own:
             raise UnsupportedError(f"the postlex has a {own[0]} of its own", remedy="Use lark.indenter.Indenter's.")
         return cls(
@@ -326,6 +328,8 @@ class Grammar:
     ------
     DefinitionError
         For a file that cannot be read, or an option without meaning. The grammar itself is read when it is compiled.
+    UnsupportedError
+        For an `Indenter` that does something of its own.
     """
 
     source: InitVar[Any]

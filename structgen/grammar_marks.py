@@ -16,7 +16,7 @@ from .vocabulary.vocabulary import Vocabulary
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
-    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*)"""
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/[imslux]*)"""
     r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
 )
 
@@ -97,7 +97,7 @@ def special_token(mark: str, vocabulary: Vocabulary) -> int:
     """The id of a special token as a grammar has it. Raises `VocabularyError` where there is none such."""
     by_id = re.fullmatch(r"<\[(\d{1,9})\]>", mark)
     if by_id is None:
-        found = vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))
+        found = _named(mark, vocabulary)
         if found is None:
             raise VocabularyError(
                 f"the vocabulary has no special token {mark}",
@@ -117,4 +117,9 @@ def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | No
     if _TOKEN.search(text) is None:
         return []
     marks = sorted(set(read_marks(text).tokens.values()))
-    return [(mark, vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))) for mark in marks]
+    return [(mark, _named(mark, vocabulary)) for mark in marks]
+
+
+def _named(mark: str, vocabulary: Vocabulary) -> int | None:
+    """The id of a special token by its name, which may have the brackets or do without."""
+    return vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))

@@ -13,10 +13,10 @@ from .errors import DefinitionError
 from .grammars import FOLDER
 
 #: What Lark skips inside a line.
-_GAP = r"(?:[ \t]|\\[ ]*\n)*"
+GAP = r"(?:[ \t]|\\[ ]*\n)*"
 
 #: An import, as far as it names a file: a dot or none, and names with dots between them.
-_IMPORT = re.compile(rf"%import{_GAP}(\.?){_GAP}(\w+(?:{_GAP}\.{_GAP}\w+)*)")
+_IMPORT = re.compile(rf"%import{GAP}(\.?){GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
 
 
 def read_grammar(source: Any) -> tuple[str, str]:

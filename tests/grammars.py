@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import structgen as sg
+
 ARITHMETIC = r"""
 ?start: sum
 ?sum: product | sum "+" product -> add | sum "-" product
@@ -116,6 +118,16 @@ DIGITS: /[0-9]+é?/
 %ignore " "
 """
 
+#: Statements within statements by how wide they are indented; for the `indentation` below.
+BLOCKS = r"""
+start: (_NEWLINE | statement)*
+statement: NAME _NEWLINE | "if" NAME ":" _NEWLINE _INDENT statement+ _DEDENT
+NAME: /[a-z]+/
+_NEWLINE: /\r?\n[\t ]*/
+%declare _INDENT _DEDENT
+%ignore " "
+"""
+
 GRAMMARS = {
     "arithmetic": (ARITHMETIC, "0123 .e+-*/()"),
     "json": (JSON, '[]{}",:1e- .truefalsn\\ab'),
@@ -129,3 +141,8 @@ GRAMMARS = {
     "strict lookahead": (STRICT_LOOKAHEAD, "ab.!?c"),
     "characters": (CHARACTERS, "k1éàß "),
 }
+
+
+def indentation(columns: int) -> sg.Indentation:
+    """The postlex of `BLOCKS`."""
+    return sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=columns)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -19,6 +21,7 @@ from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.loading import load
 from structgen.runtime import grammar_threads
 from structgen.runtime.grammar import GrammarMachine
+from structgen.runtime.parser_cover import Cover
 from structgen.runtime.parser_stack import Parser, Stack
 
 #: By name: a grammar with conflicts, and the letters of its texts.
@@ -351,3 +354,36 @@ def test_a_stack_that_covers_another_takes_all_that_it_takes(name: str) -> None:
                     assert others, (a, b)
                     if left and len(after) < 50:
                         todo.append((others, after, left - 1))
+
+
+def test_what_one_thread_assumes_is_nothing_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a pair of stacks is looked at it is assumed to hold; whoever asks then waits for the answer."""
+    meter = Meter(Budget())
+    text = AMBIGUOUS["no precedence"][0]
+    tables = compile_rules(load(text, "start", meter), meter, lexer="basic", ambiguity="all")
+    parser = Parser(tables)
+    assert parser.cover is not None
+    stacks = [parser.start]
+    for stack in stacks:  # grows as it goes
+        if len(stacks) < 60:
+            for terminal in range(tables.end):
+                stacks += [after for after, _ in parser.every(stack, terminal)[0] if after not in stacks]
+    a, b = next(
+        (a, b)
+        for a, b in itertools.permutations(stacks, 2)
+        if not parser.accepted(b).terminals & ~parser.accepted(a).terminals and not parser.cover.covers(a, b)[0]
+    )
+    cover, begun, reduced = Cover(parser, tables), threading.Event(), parser.reduced
+
+    def slow(stack: Stack) -> list[Stack]:
+        if not begun.is_set():
+            begun.set()
+            time.sleep(0.3)
+        return reduced(stack)
+
+    monkeypatch.setattr(parser, "reduced", slow)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(cover.covers, a, b)
+        assert begun.wait(10)
+        assert not cover.covers(a, b)[0]
+        assert not first.result()[0]

@@ -16,7 +16,7 @@ import pytest
 from naive import small_vocabulary
 
 import structgen as sg
-from structgen.api import cache_key
+from structgen.index_store import cache_key
 from structgen.runtime.automaton import AutomatonMachine
 
 VOCABULARY = small_vocabulary()

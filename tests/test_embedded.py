@@ -8,10 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
+from lark_judge import allowed
 
 import structgen as sg
+from structgen import api
 
 PERSON = {
     "type": "object",
@@ -63,10 +64,6 @@ def follow(index: sg.Index, *parts: bytes | int) -> sg.Guide | None:
 def accepts(index: sg.Index, *parts: bytes | int) -> bool:
     guide = follow(index, *parts)
     return guide is not None and guide.is_accepting()
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    return np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])
@@ -197,3 +194,65 @@ def test_bad_marks(text: str, options: dict[str, Any], error: type[Exception], m
 def test_marks_are_not_looked_for_in_strings_regexes_and_comments() -> None:
     index = sg.compile(sg.Grammar('start: "<|eom|>" /<b>/ // <|no|>\n  # <no>\n'), vocabulary(), eager=False)
     assert index.match(b"<|eom|><b>").accepted
+
+
+def test_marks_are_not_looked_for_in_regexes_over_several_lines() -> None:
+    index = sg.compile(sg.Grammar("start: A\nA: /(?P<name>a) # <no>\n b/x"), vocabulary(), eager=False)
+    assert index.match(b"ab").accepted
+
+
+@pytest.mark.parametrize("special", [257, 256])
+@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+@pytest.mark.parametrize("text", ["", '"b"', '%json {"const": 12}', "/[a-z]+/"])
+def test_a_special_token_ends_the_text(text: str, lexer: str, special: int) -> None:
+    """With nothing ignored, nothing can come behind it. An EOS token that the grammar names is one like others."""
+    index = sg.compile(sg.Grammar(f"start: {text} <[{special}]>", lexer=lexer), vocabulary(), eager=False)
+    guide = follow(index, {"": b"", '"b"': b"b", "/[a-z]+/": b"ok"}.get(text, b"12"))
+    assert guide is not None
+    assert special in allowed(guide)
+    assert not guide.is_accepting()
+    assert guide.advance(special)
+    assert guide.is_accepting()
+    assert allowed(guide) == [256]
+
+
+def test_a_special_token_that_nothing_can_follow_is_not_allowed() -> None:
+    text = 'start: "b" | <|eom|> A | <|python|>\nA: /a(?=b)/'
+    index = sg.compile(sg.Grammar(text), vocabulary(), eager=False)
+    assert allowed(sg.Guide(index)) == [98, 258]
+    assert [t for t in range(index.vocabulary.size) if sg.Guide(index).allows(t)] == [98, 258]
+
+
+def test_what_an_unused_rule_holds_does_not_matter() -> None:
+    text = 'start: "a"\nunused: %json {"type": "null"} <|eom|>'
+    assert sg.compile(sg.Grammar(text), vocabulary(), eager=False).match(b"a").accepted
+
+
+@pytest.mark.parametrize(("mark", "name"), [('%json {"type": "integer"}', "JSON"), ("<|eom|>", "TOKEN_EOM")])
+def test_a_definition_does_not_take_the_place_of_a_mark(mark: str, name: str) -> None:
+    """Marks become terminals with names; a definition that happens to have such a name is not that terminal."""
+    with pytest.raises(sg.errors.DefinitionError, match=f"no rule has the terminal {name}"):
+        sg.compile(sg.Grammar(f"start: {mark}", definitions={name: {"type": "null"}}), vocabulary())
+    both = sg.Grammar(f'start: {mark} | "a" {name}', definitions={name: {"type": "null"}})
+    assert sg.compile(both, vocabulary(), eager=False).match(b"anull").accepted
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ('start: "a" <|eom|>', {"grammars"}),
+        ('start: %json {"type": "null"}', {"grammars", "automata"}),
+        ("start: PERSON", {"grammars", "automata"}),
+    ],
+)
+def test_kernels_are_ready_before_the_clock_starts(
+    text: str, needed: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a grammar holds has kernels of its own; to compile them, on a fresh machine, is not for its budget."""
+    exercised: list[object] = []
+    monkeypatch.setattr(api, "_kernels_ready", set())
+    monkeypatch.setattr(api, "_exercise", lambda samples, report: exercised.append(samples))
+    definitions = {"PERSON": PERSON} if "PERSON" in text else {}
+    for _ in range(2):
+        sg.compile(sg.Grammar(text, definitions=definitions), vocabulary(), eager=False)
+    assert sorted(map(id, exercised)) == sorted(id(api._KERNEL_SAMPLES[each]) for each in needed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from grammars import GRAMMARS
+from grammars import BLOCKS, GRAMMARS, indentation
 
 import structgen as sg
 from structgen import grammars
@@ -16,21 +16,11 @@ from structgen.runtime.grammar_tables import GrammarTables
 Ending = tuple[int, int, bool, bool]
 Named = tuple[list[set[Ending]], list[set[Ending]]]
 
-LINES = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=5)
-BLOCKS = r"""
-start: (_NEWLINE | statement)*
-statement: NAME _NEWLINE | "if" NAME ":" _NEWLINE _INDENT statement+ _DEDENT
-NAME: /[a-z]+/
-_NEWLINE: /\r?\n[\t ]*/
-%declare _INDENT _DEDENT
-%ignore " "
-"""
-
 DEFINITIONS = {
     **{name: sg.Grammar(text) for name, (text, _) in GRAMMARS.items()},
     **{f"{name}, basic": sg.Grammar(text, lexer="basic") for name, (text, _) in GRAMMARS.items()},
     "words": sg.Grammar('start: (A | B | C)*\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
-    "blocks": sg.Grammar(BLOCKS, postlex=LINES),
+    "blocks": sg.Grammar(BLOCKS, postlex=indentation(5)),
     "markdown": sg.Grammar(grammars.path("markdown")),
     "C": sg.Grammar(grammars.path("c"), lexer="basic"),
 }

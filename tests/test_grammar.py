@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from grammars import GRAMMARS, JSON, STATEMENTS
 from lark import Lark
 from lark.exceptions import LarkError
+from lark_judge import allowed
 
 import structgen as sg
 from structgen.runtime import lexer_places
@@ -44,11 +44,6 @@ def small_vocabulary(name: str, seed: int) -> sg.Vocabulary:
 
 def compiled(name: str, lexer: str, vocabulary: sg.Vocabulary, eager: bool = False) -> sg.Index:
     return sg.compile(sg.Grammar(GRAMMARS[name][0], lexer=lexer), vocabulary, eager=eager)
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    row = guide.bitmask()
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
 
 
 def walk(index: sg.Index, random: Random, steps: int) -> list[tuple[sg.Guide, bytes]]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from grammars import GRAMMARS
+from grammars import BLOCKS, GRAMMARS, indentation
+from lark_judge import allowed
 from numpy.typing import NDArray
 
 import structgen as sg
@@ -20,23 +21,12 @@ from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.lexer_places import LexerPlaces
 from structgen.runtime.rows import RowPool
 
-BLOCKS = r"""
-start: (_NEWLINE | statement)*
-statement: NAME _NEWLINE | "if" NAME ":" _NEWLINE _INDENT statement+ _DEDENT
-NAME: /[a-z]+/
-_NEWLINE: /\r?\n[\t ]*/
-%declare _INDENT _DEDENT
-%ignore " "
-"""
-
-LINES = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=12)
-
 #: What is watched; something, or nothing, that is ignored everywhere; columns; conflicts that are kept.
 DEFINITIONS = {
     "undecided": sg.Grammar(GRAMMARS["undecided"][0], lexer="basic"),
     "contextual": sg.Grammar(GRAMMARS["statements"][0]),
     "tight": sg.Grammar('start: "b" | "b" w w | "c" w d\nw: /a+/\nd: w | "b"'),
-    "blocks": sg.Grammar(BLOCKS, lexer="basic", postlex=LINES),
+    "blocks": sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(12)),
     "ambiguous": sg.Grammar('start: a+\na: "a" | "a" "a" | "(" a ")"\n%ignore " "', ambiguity="all"),
 }
 
@@ -60,11 +50,6 @@ def forgetful() -> Iterator[None]:
     grammar_store.forget()
     yield
     grammar_store.forget()
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    bits = np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")
-    return np.flatnonzero(bits).tolist()  # type: ignore[no-any-return]
 
 
 def walk(first: sg.Index, second: sg.Index, seed: int, steps: int = 12) -> None:

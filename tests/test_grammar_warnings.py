@@ -54,7 +54,7 @@ QUIET = {
     "keywords": 'start: ("if" | "in" | "int" | NAME | "=" | "==" | "=>")+\nNAME: /[a-z_]\\w*/\n%ignore " "',
     "keywords in any case": 'start: ("select"i | NAME)+\nNAME: /[a-z_]\\w*/i\n%ignore " "',
     "comments": 'start: (NAME | "/" | COMMENT | LINE)+\nNAME: /\\w+/\n'
-    'COMMENT: /\\/\\*(.|\\n)*?\\*\\//\nLINE: /\\/\\/[^\\n]*/',
+    "COMMENT: /\\/\\*(.|\\n)*?\\*\\//\nLINE: /\\/\\/[^\\n]*/",
     "strings": 'start: (S | T | /"""(?!")[^"]*"""/)+\nS: /"(?!"")(\\\\\\\\.|[^"\\\\\\\\])*"/\nT: /\'.*?\'/',
     "numbers": 'start: (NUMBER | SIGNED_FLOAT | "-" | ".")+\n%import common (NUMBER, SIGNED_FLOAT, WS)\n%ignore WS',
     "look-around": 'start: (IF | NAME)+\nIF.2: /if\\b/\nNAME: /[a-z]+/\n%ignore " "',

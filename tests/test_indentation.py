@@ -7,11 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
+from lark_judge import allowed
 
 import structgen as sg
 
@@ -112,10 +112,6 @@ def compiled(name: str, lexer: str) -> sg.Index:
     return sg.compile(sg.Grammar(text, lexer=lexer, postlex=indenter()), vocabulary(name), eager=False)
 
 
-def allowed(guide: sg.Guide) -> list[int]:
-    return np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
-
-
 @each_grammar
 @each_lexer
 @pytest.mark.parametrize("seed", range(3))
@@ -214,10 +210,17 @@ class Own(PythonIndenter):
         return super().handle_NL(token)
 
 
+class Choosy(PythonIndenter):
+    @property
+    def always_accept(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ()
+
+
 @pytest.mark.parametrize(
     ("postlex", "error", "match"),
     [
         (Own(), sg.errors.UnsupportedError, "handle_NL of its own"),
+        (Choosy(), sg.errors.UnsupportedError, "always_accept of its own"),
         (object(), sg.errors.DefinitionError, "postlex is a object"),
         ("python", sg.errors.DefinitionError, "postlex is a str"),
     ],

@@ -26,8 +26,9 @@ import structgen as sg
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
-from structgen.runtime import pushdown, stack_rows, stack_walks
-from structgen.runtime.pushdown import Configuration, PushdownMachine
+from structgen.runtime import pushdown, stack_machine, stack_rows, stack_walks
+from structgen.runtime.pushdown import PushdownMachine
+from structgen.runtime.stack_machine import Configuration
 
 SMALL = small_vocabulary()
 EOS = SMALL.eos_ids[0]
@@ -522,7 +523,8 @@ class TestGuides:
             texts = spellings(case, SMALL)
             expected = [masks(compiled(case), tokens) for tokens in texts]
             with monkeypatch.context() as patch:
-                for memo in ("MEMO_CONFIGS", "MEMO_ROWS", "MEMO_MOVES"):
+                patch.setattr(stack_machine, "MEMO_CONFIGS", limit)
+                for memo in ("MEMO_ROWS", "MEMO_MOVES"):
                     patch.setattr(pushdown, memo, limit)
                 index = compiled(case)
                 kept = [list(map(sg.Guide.fork, guides_along(index, tokens))) for tokens in texts]
@@ -536,7 +538,7 @@ class TestGuides:
 
     def test_a_document_of_100_000_tokens(self) -> None:
         """A long array costs nothing for its length; a count makes each place in it another one, and they can go."""
-        for schema, most in ((COUNTING | {"maxItems": 10**9}, pushdown.MEMO_CONFIGS), ({"type": "array"}, 100)):
+        for schema, most in ((COUNTING | {"maxItems": 10**9}, stack_machine.MEMO_CONFIGS), ({"type": "array"}, 100)):
             index = sg.compile(sg.JsonSchema(schema), SMALL, eager=False)
             (opening,), (item,), (end,) = map(speller(SMALL).spell, (b"[", b"0,0,0,0,0,0,0", b"]"))
             (comma,) = speller(SMALL).spell(b",")
@@ -556,7 +558,7 @@ class TestGuides:
 
     def test_forgotten_configurations_are_freed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What guides no longer stand on does not stay because some other configuration leads there."""
-        monkeypatch.setattr(pushdown, "MEMO_CONFIGS", 50)
+        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 50)
         index = sg.compile(sg.JsonSchema(COUNTING), SMALL, eager=False)
         before = alive()
         tokens = speller(SMALL).spell(b"[" + b"0," * 5_000)
@@ -568,7 +570,7 @@ class TestGuides:
     @pytest.mark.parametrize("limit", [5, 1 << 15])
     def test_threads(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Several guides of one lazy index at once, each row asked for first by whichever comes first."""
-        monkeypatch.setattr(pushdown, "MEMO_CONFIGS", limit)
+        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", limit)
         for case in CASES[::4]:
             index, alone = compiled(case), compiled(case)
             texts = spellings(case, SMALL)

@@ -48,9 +48,7 @@ def compare(text: str, start: str = "start") -> lalr.Lalr:
                 number[target] = there
                 pairs.append((target, there))
             assert number[target] == there
-        reductions = {
-            names[t]: rule for rule, terminals in ours.reductions[state].items() for t in bits(terminals)
-        }
+        reductions = {names[t]: rule for rule, terminals in ours.reductions[state].items() for t in bits(terminals)}
         assert {name: _shown(rule) for name, (_, rule) in actions.items()} == {
             name: ours.symbols.shown(rule) for name, rule in reductions.items()
         }

@@ -51,9 +51,7 @@ def write(path: Path, entries: Sequence[Entry], load: Callable[[str], memoryview
     fields = [{"key": e.key, "kind": e.kind, "label": e.label, "nbytes": e.nbytes} for e in entries]
     manifest = json.dumps({"entries": fields, "format": _FORMAT, "version": _VERSION}).encode()
     if len(manifest) > _LARGEST_MANIFEST:
-        raise CacheError(
-            f"{len(entries)} entries are too many for one archive", remedy="Export them in parts."
-        )
+        raise CacheError(f"{len(entries)} entries are too many for one archive", remedy="Export them in parts.")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with tarfile.open(part, "x", format=tarfile.USTAR_FORMAT) as archive:
@@ -83,9 +81,7 @@ def read(path: Path, limit: int) -> Iterator[tuple[Item, bytes]]:
         for number, item in enumerate(_items(manifest, str(path))):
             value = _take(file, _member(number), limit, str(path))
             if len(value) != item.nbytes:
-                raise _foreign(
-                    f"{item.key} has {len(value)} bytes, the manifest says {item.nbytes}", str(path)
-                )
+                raise _foreign(f"{item.key} has {len(value)} bytes, the manifest says {item.nbytes}", str(path))
             yield item, value
 
 
@@ -126,9 +122,7 @@ def _items(manifest: bytes, where: str) -> list[Item]:
 
 
 def _item(fields: dict[str, Any]) -> Item:
-    return Item(
-        check_key(fields["key"]), clean(fields["label"]), clean(fields["kind"]), int(fields["nbytes"])
-    )
+    return Item(check_key(fields["key"]), clean(fields["label"]), clean(fields["kind"]), int(fields["nbytes"]))
 
 
 def _foreign(what: str, where: str) -> FormatError:

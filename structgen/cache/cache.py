@@ -228,9 +228,7 @@ class Cache:
                 check_value(self._load(key), key)
             except (FormatError, *_FAILURES) as error:
                 if keys is not None:
-                    raise CacheError(
-                        f"{key!r} cannot be exported: {error}", where=str(self.directory)
-                    ) from error
+                    raise CacheError(f"{key!r} cannot be exported: {error}", where=str(self.directory)) from error
                 continue
             chosen.append(by_key[key])
         archive.write(Path(path), chosen, self._load)
@@ -322,9 +320,7 @@ class Cache:
             self._store = None
             count = folder.wipe(self.directory)
         if self._has_database():
-            raise CacheError(
-                "the damaged database cannot be removed", where=str(self.directory), remedy=_START_OVER
-            )
+            raise CacheError("the damaged database cannot be removed", where=str(self.directory), remedy=_START_OVER)
         return count
 
     def _warn(self, reason: Exception) -> None:

@@ -112,9 +112,7 @@ def clean(text: object) -> str:
 def check_place(directory: Path, mode: object, name: object, size: object) -> tuple[Path, int]:
     """Path and size in bytes of the value file that a row names. Raises `CacheError` for a foreign row."""
     if mode != MODE_BINARY:
-        raise CacheError(
-            f"a row has mode {reprlib.repr(mode)}, structgen stores mode 2 only", where=str(directory)
-        )
+        raise CacheError(f"a row has mode {reprlib.repr(mode)}, structgen stores mode 2 only", where=str(directory))
     if not isinstance(size, int) or size < 0:
         raise CacheError(f"a row has size {reprlib.repr(size)}", where=str(directory))
     return folder.value_path(directory, name), size

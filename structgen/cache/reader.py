@@ -107,9 +107,7 @@ class Reader:
 
 
 def _connect(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     connection.text_factory = _decode
     try:
         connection.execute("PRAGMA trusted_schema = OFF")

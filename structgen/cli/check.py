@@ -12,7 +12,7 @@ from . import options
 from .byteranges import describe
 
 if TYPE_CHECKING:
-    from ..runtime.automaton import Match
+    from ..runtime.machine import Match
 
 
 def check(

@@ -198,7 +198,8 @@ def _warm_one(
     eager: bool,
     jobs: int,
 ) -> Warmed | Failed:
-    from ..api import cache_key, compile
+    from ..api import compile
+    from ..index_store import cache_key
 
     start = time.perf_counter()
     try:

@@ -33,7 +33,7 @@ from ..runtime.tables import INC, SET
 
 State: TypeAlias = int
 
-__all__ = ["INC", "MOST_MEMBERS", "REFUSED", "SET", "Counted", "Edge", "Marked", "Program", "State", "Condition"]
+__all__ = ["INC", "MOST_MEMBERS", "REFUSED", "SET", "Condition", "Counted", "Edge", "Marked", "Program", "State"]
 
 
 #: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
@@ -98,15 +98,6 @@ class Edge(NamedTuple):
     sequence: tuple[State, ...]
     counted: Counted | Marked | None = None  # its state comes before the sequence's
 
-    def successors(self) -> tuple[State, ...]:
-        """Every state that the edge may enter or push."""
-        if self.counted is None:
-            return () if self.sequence == REFUSED else self.sequence
-        if isinstance(self.counted, Marked):
-            return (self.counted.state, *self.sequence)
-        zones = (self.counted.low, self.counted.mid, self.counted.high)
-        return (*(s for s in dict.fromkeys(zones) if s >= 0), *self.sequence)
-
 
 @dataclass
 class Program:
@@ -136,10 +127,6 @@ class Program:
     def edge(self, state: State, low: int, high: int, *sequence: State) -> None:
         """An edge that does not count."""
         self.edges[state].append(Edge(low, high, sequence))
-
-    def refuse(self, state: State, low: int, high: int) -> None:
-        """Let bytes be dead that the state it is like would take."""
-        self.edges[state].append(Edge(low, high, REFUSED))
 
     def loop(self, minimum: int, maximum: int) -> int:
         """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..runtime.container import smallest
 from ..runtime.pushdown_tables import PushdownTables
 from ..runtime.tables import DEAD, MARK
-from .pushdown import REFUSED, Counted, Edge, Marked, Program, State, Condition
+from .pushdown import REFUSED, Condition, Counted, Edge, Marked, Program, State
 
 #: A move: the record's number plus one (0: none), and its sequence.
 _Move: TypeAlias = tuple[int, tuple[int, ...]]

@@ -185,10 +185,15 @@ def check_lexer_never_stuck(machine: GrammarMachine) -> None:
         possible, left = tables.futures[state], future[state]
         if possible != left:
             lost = possible & ~left
-            byte = int(np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(initial=255))
+            byte = int(
+                np.flatnonzero(~spelled[tables.class_of] & (tables.table[state, tables.class_of] >= 0)).min(
+                    initial=255
+                )
+            )
             raise VocabularyError(
                 "the vocabulary cannot complete every text of this grammar",
-                where=f"terminal {tables.name((lost & -lost).bit_length() - 1)}; no token is just the byte 0x{byte:02x}",
+                where=f"terminal {tables.name((lost & -lost).bit_length() - 1)}; "
+                f"no token is just the byte 0x{byte:02x}",
                 remedy="Use a grammar that the vocabulary can spell, or a vocabulary with all single bytes.",
             )
 

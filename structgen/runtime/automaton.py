@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
 from .container import smallest
-from .machine import Config
+from .machine import Config, Match, ranges_of
 from .rows import RowPool, Segments
 from .tables import DEAD, SET, Tables
 
@@ -32,28 +31,6 @@ if TYPE_CHECKING:
 MEMO_ENTRIES = 1 << 16
 
 _MISSING = -1
-
-
-@dataclass(frozen=True)
-class Match:
-    """How far a text goes along with a definition.
-
-    Parameters
-    ----------
-    consumed:
-        Bytes of the longest prefix that some complete text continues.
-    accepted:
-        Whether the whole text is complete.
-    can_end:
-        Whether the text could end after ``consumed`` bytes.
-    expected:
-        Inclusive ranges of bytes that can follow there.
-    """
-
-    consumed: int
-    accepted: bool
-    can_end: bool
-    expected: tuple[tuple[int, int], ...]
 
 
 class AutomatonMachine:
@@ -189,15 +166,8 @@ class AutomatonMachine:
         return Match(len(data), can_end, can_end, self._expected(state, count))
 
     def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
-        ranges: list[tuple[int, int]] = []
-        for byte in sorted(self._next.get(state) or self._edges(state)):
-            if self._step(state, count, byte)[0] < 0:
-                continue
-            if ranges and ranges[-1][1] == byte - 1:
-                ranges[-1] = (ranges[-1][0], byte)
-            else:
-                ranges.append((byte, byte))
-        return tuple(ranges)
+        bytes_here = sorted(self._next.get(state) or self._edges(state))
+        return ranges_of(byte for byte in bytes_here if self._step(state, count, byte)[0] >= 0)
 
     # -- rows ------------------------------------------------------------------------------------------
 

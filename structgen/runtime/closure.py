@@ -1,6 +1,7 @@
 """Sets as integers, and least solutions over relations: sets that take in the sets they are related to.
 
-The Digraph algorithm of DeRemer & Pennello (1982), which is Tarjan's of strongly connected components with a union on the way.
+The Digraph algorithm of DeRemer & Pennello (1982), which is Tarjan's of strongly connected components with a union on
+the way.
 """
 
 from __future__ import annotations

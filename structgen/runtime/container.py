@@ -38,7 +38,12 @@ ALIGNMENT = 16
 
 _HEADER = struct.Struct("<8sIIQII")
 _ENTRY = struct.Struct("<16s4sIII")
-_DTYPES: dict[bytes, np.dtype[Any]] = {b"u1": np.dtype("<u1"), b"u2": np.dtype("<u2"), b"u4": np.dtype("<u4"), b"i4": np.dtype("<i4")}
+_DTYPES: dict[bytes, np.dtype[Any]] = {
+    b"u1": np.dtype("<u1"),
+    b"u2": np.dtype("<u2"),
+    b"u4": np.dtype("<u4"),
+    b"i4": np.dtype("<i4"),
+}
 _META = "meta"
 _REBUILD = "Delete the file and compile it again."
 
@@ -56,9 +61,7 @@ def pack(meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> bytes
         if code not in _DTYPES or array.ndim not in (1, 2) or len(name) > 16:
             raise ValueError(f"section {name!r} cannot be stored: dtype {array.dtype}, {array.ndim} dimensions")
         columns = array.shape[1] if array.ndim == 2 else 0
-        table += _ENTRY.pack(
-            name.encode("ascii"), code, columns, (offset + len(chunks)) // ALIGNMENT, array.nbytes
-        )
+        table += _ENTRY.pack(name.encode("ascii"), code, columns, (offset + len(chunks)) // ALIGNMENT, array.nbytes)
         chunks += array.astype(_DTYPES[code], copy=False).tobytes()
         chunks += bytes(-len(chunks) % ALIGNMENT)
     body = bytes(table) + bytes(offset - _HEADER.size - len(table)) + bytes(chunks)
@@ -78,7 +81,9 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[s
         raise FormatError("not a structgen file: the magic number is missing", where=where)
     _, version, order, length, count, checksum = _HEADER.unpack_from(view)
     if order != BYTE_ORDER:
-        raise FormatError(f"byte order word is {order:#010x}, expected {BYTE_ORDER:#010x}", where=where, remedy=_REBUILD)
+        raise FormatError(
+            f"byte order word is {order:#010x}, expected {BYTE_ORDER:#010x}", where=where, remedy=_REBUILD
+        )
     if version != FORMAT_VERSION:
         raise FormatError(
             f"format version is {version}, this structgen reads {FORMAT_VERSION}", where=where, remedy=_REBUILD
@@ -115,10 +120,14 @@ def _section(
     dtype = _DTYPES.get(raw_dtype.rstrip(b"\0"))
     start = offset * ALIGNMENT
     if dtype is None or start < end_of_table or start + nbytes > len(view):
-        raise FormatError(f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD)
+        raise FormatError(
+            f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD
+        )
     row = dtype.itemsize * (columns or 1)
     if nbytes % row:
-        raise FormatError(f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD)
+        raise FormatError(
+            f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
+        )
     array: NDArray[Any] = np.frombuffer(view[start : start + nbytes], dtype)
     return name, array.reshape(-1, columns) if columns else array
 

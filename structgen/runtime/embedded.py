@@ -51,11 +51,8 @@ class Embedded:
                 found |= 1 << terminal
         return found
 
-    def __bool__(self) -> bool:
-        return bool(self.definitions or self.tokens)
-
     def step(self, number: int, inner: Inner, byte: int) -> tuple[Inner, ...]:
-        """A definition's thread over one byte."""
+        """The threads that one of a definition, by its number, comes to with a byte."""
         return self.definitions[number][1].step((inner,), byte)
 
     def begin(self, accepted: int) -> Iterator[tuple[int, Inner]]:
@@ -116,7 +113,7 @@ def _packed(machine: PushdownMachine) -> bytes:
 
 
 def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
-    """Terminals by the id of their special token."""
+    """Terminals by the id of their special token, of pairs of an id and a terminal."""
     found: dict[int, tuple[int, ...]] = {}
     for token_id, terminal in pairs:
         found[token_id] = (*found.get(token_id, ()), terminal)
@@ -128,7 +125,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def row_of(ids: list[int], words: int) -> NDArray[np.int32]:
-    """Token ids as a row."""
+    """Token ids as a row, ``int32[words]``."""
     row = np.zeros(words, np.uint32)
     for i in ids:
         row[i >> 5] |= np.uint32(1 << (i & 31))

@@ -1,10 +1,11 @@
 """How lexemes can end: whether something can follow them at all, without making them longer.
 
-Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a`` can be read: it would be part of the lexeme. So it is
-not enough that the parser accepts a terminal; something must be able to come next. An *ending* is a terminal with the classes
-of bytes before which its lexeme ends. Where it can be followed by something that is ignored, such as a space, that is no
-question; such endings are *loose*, and in most grammars all are. Otherwise a lexeme counts as what the parser accepts
-only if some terminal that the parser accepts next, or the end of the text, can follow.
+Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a`` can be read: it would be part of the
+lexeme. So it is not enough that the parser accepts a terminal; something must be able to come next. An *ending* is a
+terminal with the classes of bytes before which its lexeme ends. Where it can be followed by something that is
+ignored, such as a space, that is no question; such endings are *loose*, and in most grammars all are. Otherwise a
+lexeme counts as what the parser accepts only if some terminal that the parser accepts next, or the end of the text,
+can follow.
 
 Every index that is opened needs to know whether all its endings are loose, so that is worked out of the arrays as a
 whole; the rest waits until it is needed.
@@ -97,7 +98,7 @@ class Endings:
 
 
 def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By end: whether something that is ignored can follow, and everything can follow that, in each context that may come.
+    """By end: whether something ignored can follow, and everything can follow that, in each context that may come.
 
     A comment up to the end of the line is followed by a line end, and that by anything.
     """

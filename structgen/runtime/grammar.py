@@ -1,13 +1,11 @@
 """`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
 
-A configuration is a set of threads; nearly always there is one. What threads are, and how they move, is in
-`structgen.runtime.grammar_threads`. Configurations are interned and remember where each token led, as in
-`structgen.runtime.pushdown`.
+What threads are, and how they move, is in `structgen.runtime.grammar_threads`; how configurations, which are sets of
+them, are remembered, in `structgen.runtime.stack_machine`.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,6 @@ from ..budget import Meter
 from ..errors import FormatError
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
-from .automaton import Match
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
@@ -26,33 +23,16 @@ from .lexer_places import ROOT, LexerPlaces, Watched
 from .parses import Parse
 from .place_table import from_sections, to_sections
 from .rows import RowPool
+from .stack_machine import Configuration, StackMachine
 from .stack_masks import StackMasks
 from .walked_rows import WalkedRows
 from .words import set_at
-
-#: Configurations that are remembered; past that a memo starts afresh.
-MEMO_CONFIGS = 1 << 15
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
 
 
-class Configuration:
-    """A set of threads, with what was found out about it. Interned by its machine."""
-
-    __slots__ = ("accepting", "dense", "targets", "threads")
-
-    def __init__(self, threads: tuple[Thread, ...]) -> None:
-        self.threads = threads
-        self.targets: dict[int, Configuration | None] = {}
-        self.accepting: bool | None = None
-        self.dense: NDArray[np.int32] | None = None
-
-    def __repr__(self) -> str:
-        return " | ".join(f"{at} on {parse!r}"[:60] for parse, at, _ in self.threads)
-
-
-class GrammarMachine:
+class GrammarMachine(StackMachine[Thread]):
     """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads.
@@ -79,37 +59,25 @@ class GrammarMachine:
         filled: bool = False,
     ) -> None:
         self.tables = tables
-        self.vocabulary = vocabulary
         self.places = places if places is not None else LexerPlaces(tables, vocabulary)
         self.embedded = embedded if embedded is not None else Embedded()
-        self._filled = filled
-        self.on_new_row: Callable[[], None] | None = None
         self._reader = Reader(tables, self.places, self.embedded)
-        self._bytes = vocabulary.bytes
-        self._bounds = vocabulary.offsets.data
-        self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
             self.places, self._reader.parses, self._reader.open_to, None if tables.is_deterministic else self._walk
         )
         self._walked = WalkedRows(self.places, self._reader, self.masks.note)
-        self._lock = threading.RLock()
         self._row_of_thread: Callable[..., NDArray[np.int32]] = (
             self._walked.row if self.embedded.definitions else self.masks.row
         )
-        self._start = self._config((self._reader.start,))
+        super().__init__(vocabulary, (self._reader.start,), filled=filled)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
 
-    @property
-    def start(self) -> Configuration:
-        """The initial configuration."""
-        return self._start
-
     def is_empty(self) -> bool:
-        """Whether no text can even begin: as far as is looked ahead, the lexer can read none that the parser accepts."""
+        """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts."""
         return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
 
     @property
@@ -125,88 +93,35 @@ class GrammarMachine:
 
     # -- following bytes -------------------------------------------------------------------------------
 
-    def advance(self, config: Any, token_id: int) -> Configuration | None:
-        """Follow a token's bytes, or a special token; ``None`` where they die, or the grammar has no such token."""
-        try:
-            return config.targets[token_id]  # type: ignore[no-any-return]
-        except KeyError:
-            pass
-        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        reader = self._reader
-        threads = reader.read(config.threads, data) if data else reader.take(config.threads, token_id)
-        threads = tuple(filter(self._reader.is_alive, threads))
-        target = self._config(threads) if threads else None
-        config.targets[token_id] = target
-        return target
+    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
 
-    def _config(self, threads: tuple[Thread, ...]) -> Configuration:
-        config = self._configs.get(threads)
-        if config is None:
-            if len(self._configs) >= MEMO_CONFIGS or self._reader.parses.is_full():
-                self._forget()
-            config = self._configs[threads] = Configuration(threads)
-        return config
+    def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        return self._reader.take(threads, token_id)
+
+    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
+        return self._reader.may_end(threads)
+
+    def _is_full(self) -> bool:
+        return super()._is_full() or self._reader.parses.is_full()
 
     def _forget(self) -> None:
-        """Let go of all configurations, and of stacks that nobody holds. Guides keep those that they are at."""
-        forgotten, self._configs = self._configs, {}
-        for known in list(forgotten.values()):
-            known.targets = {}
-        self._configs[self._start.threads] = self._start
-        self._reader.trim()
-
-    def is_accepting(self, config: Any) -> bool:
-        """Whether the text so far is complete."""
-        if config.accepting is None:
-            config.accepting = self._reader.may_end(config.threads)
-        return bool(config.accepting)
-
-    def match(self, data: bytes) -> Match:
-        """Follow a text byte by byte, as far as it goes. (Special tokens are no part of a text.)"""
-        threads = self._start.threads
-        for i, byte in enumerate(data):
-            following = tuple(filter(self._reader.is_alive, self._reader.step(threads, byte)))
-            if not following:
-                return self._match(i, len(data), threads)
-            threads = following
-        return self._match(len(data), len(data), threads)
-
-    def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = self._reader.may_end(threads)
-        ranges: list[tuple[int, int]] = []
-        for byte in range(256):
-            if not any(map(self._reader.is_alive, self._reader.step(threads, byte))):
-                continue
-            if ranges and ranges[-1][1] == byte - 1:
-                ranges[-1] = (ranges[-1][0], byte)
-            else:
-                ranges.append((byte, byte))
-        return Match(consumed, can_end and consumed == length, can_end, tuple(ranges))
+        super()._forget()
+        self._reader.trim()  # stacks that nobody holds can go, too
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def row(self, config: Any) -> NDArray[np.int32]:
-        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
-        row: NDArray[np.int32] | None = config.dense
-        return row if row is not None else self._find_row(config)
-
-    def _find_row(self, config: Configuration) -> NDArray[np.int32]:
-        with self._lock:
-            known = self.known_rows
-            accepting = self.is_accepting(config)
-            rows = [self._row_of_thread(*thread) for thread in config.threads]
-            tokens = self._reader.tokens(config.threads)
-            row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
-            if self._generation != self.masks.generation:
-                self._generation = self.masks.generation
-                self._unions.clear()
-                self._walked.clear()
-                for other in list(self._configs.values()):
-                    other.dense = None
-            config.dense = row
-            fresh = self.known_rows > known
-        if fresh and self.on_new_row:
-            self.on_new_row()
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        accepting = self.is_accepting(config)
+        rows = [self._row_of_thread(*thread) for thread in config.threads]
+        tokens = self._reader.tokens(config.threads)
+        row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
+        if self._generation != self.masks.generation:
+            self._generation = self.masks.generation
+            self._unions.clear()
+            self._walked.clear()
+            self._forget_rows()
+        config.dense = row
         return row
 
     def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:
@@ -233,14 +148,11 @@ class GrammarMachine:
         """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
         return False
 
-    def is_filled(self) -> bool:
-        """Whether there is nothing left for `fill` to do."""
-        return self._filled
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Settle what a guide can come to, up to a bound.
 
-    def fill(
-        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
-    ) -> None:
-        """Settle what a guide can come to, up to a bound. (One thread; ``threads`` is for machines that walk more.)"""
+        (One thread; ``threads`` is for machines that walk more.)
+        """
         for _, machine in self.embedded.definitions:
             machine.fill(meter=meter, progress=progress)
         following = self._following()

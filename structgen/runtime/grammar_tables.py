@@ -35,8 +35,9 @@ class GrammarTables:
     table:
         ``int32[lexer states, classes]``: the next lexer state, -1 where the lexeme cannot go on.
     ends:
-        ``int32[*, 3]``: lexer state, the terminal that the lexeme can be if it ends here, and the state that watches from then on
-        or -1; ascending by state. Where the watching state comes to one that beats, the lexeme was something else.
+        ``int32[*, 3]``: lexer state, the terminal that the lexeme can be if it ends here, and the state that watches
+        from then on or -1; ascending by state. Where the watching state comes to one that beats, the lexeme was
+        something else.
     beats:
         ``uint8[lexer states]``: 1 where a lexeme is certain, so that none that is watched from here counts.
     lapses:
@@ -61,10 +62,10 @@ class GrammarTables:
         ``uint8[parser states]``: 1 where the state does nothing but make its one reduction, and no conflict took a
         terminal from it.
     same:
-        ``int32[*, 2 + SYMBOLS + longest]``: stacks that accept the same as simpler ones. The states on top of the stack, the uppermost
-        first, -1 behind the last, come after: 1 where the uppermost is taken away and its symbol read again in the end, else 0;
-        how many states are taken away (besides that one); and the symbols that are read in their place, -1 behind the last.
-        The other states only have to be there.
+        ``int32[*, 2 + SYMBOLS + longest]``: stacks that accept the same as simpler ones. The states on top of the
+        stack, the uppermost first, -1 behind the last, come after: 1 where the uppermost is taken away and its symbol
+        read again in the end, else 0; how many states are taken away (besides that one); and the symbols that are
+        read in their place, -1 behind the last. The other states only have to be there.
     terminals:
         Names, for people.
     layout:
@@ -126,7 +127,7 @@ class GrammarTables:
 
     @cached_property
     def goes_on(self) -> NDArray[np.uint8]:
-        """``uint8[lexer states, classes]``: 1 where a lexeme that ends in the state may be followed by a byte of the class."""
+        """``uint8[lexer states, classes]``: 1 where a byte of the class may follow a lexeme that ends there."""
         state, watch = self.ends[:, 0], self.ends[:, 2]
         after = self.table[watch]
         found = np.zeros(self.table.shape, np.uint8)
@@ -171,7 +172,10 @@ class GrammarTables:
 
     @property
     def members(self) -> int:
-        """Number of terminals that sets may hold: those of the grammar, the end, and one for each column of a line's beginning."""
+        """Number of terminals that sets may hold.
+
+        Those of the grammar, the end, and one for each column of a line's beginning.
+        """
         return self.end + 1 + (self.layout.columns + 2 if self.layout else 0)
 
     # -- keeping ---------------------------------------------------------------------------------------
@@ -283,14 +287,16 @@ class GrammarTables:
         kept, popped, symbols = self.same[:, 0], self.same[:, 1], (self.same[:, 2 : 2 + SYMBOLS] >= 0).sum(axis=1)
         return bool(
             _within(states + 1, len(self.context) + 1) and (there[:, 1:] <= there[:, :-1]).all()
-            and _within(kept, 2) and (popped >= symbols).all() and (kept + popped <= there.sum(axis=1)).all() and (popped > 0).all()
+            and _within(kept, 2) and (popped > 0).all() and (popped >= symbols).all()
+            and (kept + popped <= there.sum(axis=1)).all()
         )  # fmt: skip
 
 
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
-    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_endings": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1,
-    "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
+    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_endings": 2,
+    "lex_start": 1, "lr_context": 1, "lr_ignored": 1, "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2,
+    "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched, watching
 from .on_demand import OnDemand
 from .parser_stack import Accepted
-from .parses import Parse, Postlex
+from .parses import Parse, ParserDriver
 from .pushdown import PushdownMachine
 from .pushdown import Thread as Inner
 
@@ -45,7 +45,7 @@ class Reader:
     """Moves threads."""
 
     def __init__(self, tables: GrammarTables, places: LexerPlaces, embedded: Embedded) -> None:
-        self.parses = Postlex(tables)
+        self.parses = ParserDriver(tables)
         self.embedded = embedded
         self._tables = tables
         self._places = places
@@ -57,9 +57,11 @@ class Reader:
         self._future = places.futures
         self._open: dict[tuple[Parse, int], Accepted] = {}
         self._end = 1 << tables.end
+        special = {terminal for terminals in (embedded.tokens or {}).values() for terminal in terminals}
         #: What can come where no byte does: the end of the text, special tokens.
-        self._silent = self._end | sum(1 << t for ts in (embedded.tokens or {}).values() for t in ts)
-        self._others = self._silent & ~self._end | sum(1 << t for t, _ in embedded.definitions)
+        self._silent = self._end | sum(1 << t for t in special)
+        #: What can come without a lexeme.
+        self._not_lexed = self._end | embedded.terminals
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
         self._is_loose = tables.endings.is_loose
@@ -235,14 +237,14 @@ class Reader:
         return any(self.parses.accepted(parse).terminals & self._end for parse in self._complete(threads))
 
     def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
-        """All threads over a special token."""
+        """All threads over a special token, if they can go on from there, or end."""
         found: dict[Thread, None] = {}
         terminals = (self.embedded.tokens or {}).get(token_id, ())
         for parse in self._complete(threads) if terminals else ():
             for terminal in terminals:
                 for after in self.parses.after(parse, terminal).parses:
                     found[after, self.starts[after.context], ()] = None
-        return tuple(found)
+        return tuple(filter(self.is_alive, found))
 
     def tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
         """The ids of the special tokens that may come next, ascending."""
@@ -251,17 +253,18 @@ class Reader:
         accepted = 0
         for parse in self._complete(threads):
             accepted |= self.parses.accepted(parse).terminals
-        return tuple(sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts)))
+        named = sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts))
+        return tuple(token_id for token_id in named if self.take(threads, token_id))
 
     def is_alive(self, thread: Thread) -> bool:
-        """Whether the lexeme can become something that the parser accepts."""
+        """Whether the lexeme can become what the parser accepts, or something else can come where none has begun."""
         parse, at, watched = thread
         if isinstance(at, tuple):
             return True
         future = self._places.future(at, watched) if watched else self._future[at]
         if future & self.open_to(parse).terminals:
             return True
-        return at in self.fresh and bool(self.parses.accepted(parse).terminals & self._others)
+        return at in self.fresh and bool(self.parses.accepted(parse).terminals & self._not_lexed)
 
     def open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
         """What a lexeme may become: terminals in a loose grammar, endings in others.

@@ -44,7 +44,8 @@ class Guide:
     index:
         What to move over.
     max_rollback:
-        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 56 bytes each.
+        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 56
+        bytes each.
     """
 
     __slots__ = ("_config", "_index", "_machine", "_most", "_past", "_room", "_size", "_words")
@@ -171,9 +172,10 @@ class Guide:
         past, config = self._past, self._config
         for taken in range(as_int(n)):
             if past is None:
-                raise RollbackError(f"cannot roll back {n} tokens, only {taken} were accepted" + (
-                    "" if self._most is None else " or are remembered"
-                ))
+                raise RollbackError(
+                    f"cannot roll back {n} tokens, only {taken} were accepted"
+                    + ("" if self._most is None else " or are remembered")
+                )
             past, config = past
         if n < 0:
             raise RollbackError(f"cannot roll back {n} tokens")

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
-from .automaton import AutomatonMachine, Match
+from .automaton import AutomatonMachine
 from .container import Buffer, pack, unpack
 from .grammar import GrammarMachine
+from .machine import Match
 from .pushdown import PushdownMachine
 
 #: The machines behind indexes; what guides need of them is `structgen.runtime.machine.Machine`.
@@ -49,6 +50,8 @@ class Index:
         ``"compiled"``, ``"cache"`` or ``"file"``.
     compile_seconds:
         What compiling took, when it was compiled.
+    relaxations:
+        What a lenient compile approximated, a line for each thing; none for a regex.
     """
 
     def __init__(
@@ -66,7 +69,6 @@ class Index:
         self.machine = machine
         self.origin = origin
         self.compile_seconds = compile_seconds
-        #: What a lenient compile approximated, a line for each thing; always empty for a regex.
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
 

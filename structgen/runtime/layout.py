@@ -40,9 +40,8 @@ class Layout:
         Brackets.
     columns:
         The widest column that lines can begin at. The terminal ``first + column`` stands for a line end with that
-        column, where
-        ``first`` is the first number after the end of the text, and the one after these for wider ones, which are
-        only right within brackets.
+        column, where ``first`` is the first number after the end of the text; the one after these for wider ones,
+        which are only right within brackets.
     """
 
     newline: int
@@ -97,10 +96,9 @@ class Layout:
 
 
 class LevelTable:
-    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met. Level 0 is the
-    text's.
+    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met.
 
-    Without a layout there is one level, at which nothing happens.
+    Level 0 is the text's. Without a layout it is the only one, and nothing happens at it.
     """
 
     def __init__(self, layout: Layout | None, end: int, words: int) -> None:
@@ -140,7 +138,7 @@ class LevelTable:
         return known
 
     def follow(self, number: int, operation: int) -> None:
-        """Have the level at hand that a column or a bracket leads to."""
+        """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""
         level, layout = self._levels[number], self._layout
         if level is None or layout is None:
             return

@@ -1,9 +1,9 @@
 """What a lexeme in progress settles, whatever the parser's stack is: the tokens, by what the lexeme can become.
 
-A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state. A
-token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
-become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the rest of
-the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
+A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state.
+A token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
+become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the
+rest of the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
 
     settle(R, q) = groups: a set of terminals and a row each
                    ends:   a terminal T and a resume list R' each
@@ -11,9 +11,9 @@ the token is up to the lexer after ``T``: the trie node goes on the *resume list
     mask(S, q) = the rows of the groups that the stack S accepts some terminal of,
                  and for each end whose T is accepted: mask(S after T, lexer start there) from R' on
 
-Neither depends on the stack, and both are finite tables. Where a lexeme is complete it may also go on; if it comes to be
-complete again, it has been the longer one all the time. So what begins after it *watches* the old lexeme, and
-ends where that one is complete once more.
+Neither depends on the stack, and both are finite tables. Where a lexeme is complete it may also go on; if it comes to
+be complete again, it has been the longer one all the time. So what begins after it *watches* the old lexeme, and ends
+where that one is complete once more.
 """
 
 from __future__ import annotations
@@ -150,7 +150,10 @@ class LexerPlaces:
         return Settled(tuple(groups), tuple(ends))
 
     def future(self, state: int, watched: Watched) -> int:
-        """What a lexeme can become without being beaten by what is watched: terminals in a loose grammar, endings in others."""
+        """What a lexeme can become without being beaten by what is watched.
+
+        Terminals in a loose grammar, endings in others.
+        """
         if not watched:
             return self.futures[state]
         key = state, watched
@@ -256,7 +259,7 @@ class LexerPlaces:
         return ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1]
 
     def _walk_apart(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
-        """The same whatever is watched: byte by byte as long as it is several states, which is rarely more than one."""
+        """The same whatever is watched: byte by byte as long as it is several states, rarely more than one."""
         watches: dict[Watched, int] = {(): 0}
         parts: list[tuple[NDArray[Any], ...]] = []
         todo = [(nodes, state, watched)]
@@ -272,7 +275,9 @@ class LexerPlaces:
             parts.append(part)
             todo += ((np.array(there, np.int32), *key) for key, there in after.items())
         self._watches = list(watches)
-        ids, ends, numbers, below, below_state, below_numbers = (np.concatenate(column) for column in zip(*parts, strict=True))
+        ids, ends, numbers, below, below_state, below_numbers = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
         return ids, ends, numbers, below, below_state, below_numbers
 
     def _goes_on(self, state: int, node: int) -> bool:

@@ -1,13 +1,14 @@
 """The interface between a `Guide` and the kind of automaton behind its index.
 
 A machine is shared and immutable to its users; a configuration is one sequence's place in it. For a regex a
-configuration is an integer; tables with a stack will use a tuple with a persistent stack. The guide only keeps
+configuration is an integer, for what has a stack an object (`structgen.runtime.stack_machine`). The guide only keeps
 configurations and hands them back, so that rollback and fork cost nothing whatever the machine is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -25,7 +26,10 @@ class Machine(Protocol):
         ...
 
     def advance(self, config: Config, token_id: int) -> Config | None:
-        """Where a token that has bytes leads, or ``None`` where it is not allowed. EOS ids are not passed."""
+        """Where a token leads, ``None`` where it is not allowed.
+
+        That is where its bytes die, or it has none, as EOS ids, and the definition does not name it.
+        """
         ...
 
     def row(self, config: Config) -> NDArray[np.int32]:
@@ -35,3 +39,36 @@ class Machine(Protocol):
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete."""
         ...
+
+
+@dataclass(frozen=True)
+class Match:
+    """How far a text goes along with a definition.
+
+    Parameters
+    ----------
+    consumed:
+        Bytes of the longest prefix that some complete text continues.
+    accepted:
+        Whether the whole text is complete.
+    can_end:
+        Whether the text could end after ``consumed`` bytes.
+    expected:
+        Inclusive ranges of bytes that can follow there.
+    """
+
+    consumed: int
+    accepted: bool
+    can_end: bool
+    expected: tuple[tuple[int, int], ...]
+
+
+def ranges_of(members: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Numbers, ascending, as inclusive ranges."""
+    ranges: list[tuple[int, int]] = []
+    for member in members:
+        if ranges and ranges[-1][1] == member - 1:
+            ranges[-1] = ranges[-1][0], member
+        else:
+            ranges.append((member, member))
+    return tuple(ranges)

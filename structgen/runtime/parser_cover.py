@@ -19,6 +19,7 @@ inclusion of context-free languages); where the rules don't find it, both are ke
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -52,7 +53,7 @@ _FAR = 1 << 60
 
 
 class Cover:
-    """Compares stacks of a parser with conflicts."""
+    """Compares stacks of a parser with conflicts. One question at a time: what is assumed for one is no answer."""
 
     def __init__(self, parser: Parser, tables: GrammarTables) -> None:
         self._parser = parser
@@ -63,6 +64,7 @@ class Cover:
         self._looked = 0
         self._assumed: dict[tuple[Stack, Stack], None] = {}
         self._left = self._left_in_set = _MOST_IN_SET
+        self._lock = threading.Lock()
 
     def forget(self) -> None:
         """Forget what was found."""
@@ -74,6 +76,10 @@ class Cover:
 
         Of two that cover each other the lower one stays.
         """
+        with self._lock:
+            return self._thinned(stacks)
+
+    def _thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
         lowest = _FAR
         kept: list[tuple[Stack, _Key]] = []
         self._left_in_set = _MOST_IN_SET
@@ -81,14 +87,14 @@ class Cover:
             alike = [by for by, other in kept if other == key]
             is_covered = False
             for by in alike:
-                is_covered, looked = self.covers(by, stack)
+                is_covered, looked = self._covers(by, stack)
                 lowest = min(lowest, looked)
                 if is_covered:
                     break
             if is_covered:
                 continue
             for by in alike:
-                is_covered, looked = self.covers(stack, by)
+                is_covered, looked = self._covers(stack, by)
                 lowest = min(lowest, looked)
                 if is_covered:
                     kept.remove((by, key))
@@ -96,12 +102,15 @@ class Cover:
         return kept, lowest
 
     def covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
-        """Whether every text that can follow ``b`` can follow ``a``, as far as can be told; the lowest depth that
-        was looked at.
+        """Whether every text that can follow ``b`` can follow ``a``, if that can be told; the lowest depth looked at.
 
         What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the
         states above.
         """
+        with self._lock:
+            return self._covers(a, b)
+
+    def _covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
         known = self._known.setdefault((a.state, b.state), {})
         for (length_a, length_b), answers in known.items():
             base = a.under(length_a)
@@ -113,8 +122,10 @@ class Cover:
             return False, 0
         self._left = before = min(_MOST_PAIRS, self._left_in_set)
         self._looked = min(a.depth, b.depth)
-        answer = self._holds(a, b, _MOST_SHIFTS)
-        self._assumed.clear()
+        try:
+            answer = self._holds(a, b, _MOST_SHIFTS)
+        finally:
+            self._assumed.clear()
         self._left_in_set -= before - self._left
         base = self._base(a, b)
         if base is None:
@@ -125,7 +136,7 @@ class Cover:
         self._count += 1
         if self._count > _MOST_KNOWN:
             self.forget()
-            known = {}
+            known = self._known.setdefault((a.state, b.state), {})
         known.setdefault(lengths, {})[a.top(lengths[0]), b.top(lengths[1])] = answer
         return answer, base.depth + 1
 

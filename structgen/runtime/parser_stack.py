@@ -1,18 +1,18 @@
 """The parser's stack: LALR(1) moves over stacks that are shared, and remember what was asked of them.
 
-A stack is a chain of parser states. Equal stacks are the same object, so what a stack accepts is worked out once, and a step
-that was made before is a look-up. In programs the same few stacks come again and again: a list of statements
+A stack is a chain of parser states. Equal stacks are the same object, so what a stack accepts is worked out once, and
+a step that was made before is a look-up. In programs the same few stacks come again and again: a list of statements
 is one state, however long the list.
 
-Some states can only reduce one rule, whatever comes next; what follows is up to the state that then is on top. So such a
-reduction is made at once, and texts that differ no more come to the same stack: after ``x``, ``f(x)`` or ``(1)`` the same
-may follow.
+Some states can only reduce one rule, whatever comes next; what follows is up to the state that then is on top. So
+such a reduction is made at once, and texts that differ no more come to the same stack: after ``x``, ``f(x)`` or
+``(1)`` the same may follow.
 
-For the same reason states are taken out of the stack where what is left accepts the same (`GrammarTables.same`, found by
-`structgen.compiler.grammar.equivalent`): after ``a, b``, in a list, the same may follow as after ``b``.
+For the same reason states are taken out of the stack where what is left accepts the same (`GrammarTables.same`, found
+by `structgen.compiler.grammar.equivalent`): after ``a, b``, in a list, the same may follow as after ``b``.
 
-Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack with
-the same states on top.
+Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack
+with the same states on top.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ class Parser:
         self._shifts = OnDemand(_moves(tables, tables.shift))
         self._gotos = OnDemand(_moves(tables, tables.goto))
         self._reductions = OnDemand(_reductions(tables))
-        self._certain = OnDemand(
-            lambda state: self._reductions[state][0] if tables.certain[state] else None
-        )
+        self._certain = OnDemand(lambda state: self._reductions[state][0] if tables.certain[state] else None)
         self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
         self._same = OnDemand(_same(tables))

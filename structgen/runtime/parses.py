@@ -1,8 +1,8 @@
-"""`Parse`: how far the parser has come, and with it the context in which the lexer reads on, and the level of indentation.
+"""`Parse`: how far the parser has come, with the context in which the lexer reads on and the level of indentation.
 
-This is what the lexer's terminals are handed to. The parser itself sees neither what is ignored nor columns: an ignored terminal
-leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the terminals that it stands for
-at the level of indentation (`structgen.runtime.layout`).
+The lexer's terminals are handed to a `ParserDriver`. The parser itself sees neither what is ignored nor columns: an
+ignored terminal leaves everything as it is, and the end of a line, which the lexer tells apart by column, becomes the
+terminals that it stands for at the level of indentation (`structgen.runtime.layout`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _B = TypeVar("_B")
 
 
 class Parse:
-    """A stack, a context and a level; equal ones are the same object."""
+    """A stack, a context and a level; equal ones are the same object.
+
+    It remembers what may come next and what each terminal leads to; a `ParserDriver` fills that in.
+    """
 
     __slots__ = ("accepted", "after", "context", "level", "stack")
 
@@ -41,14 +44,21 @@ class Parse:
 
 
 class Parses(NamedTuple):
-    """What a terminal leads to: none where it can't come, several where conflicts were kept; and the lowest depth that was looked at."""
+    """What a terminal leads to, and the lowest depth that was looked at.
+
+    None where it can't come, several where conflicts were kept.
+    """
 
     parses: tuple[Parse, ...]
     looked: int
 
 
-class Postlex:
-    """Hands terminals of the lexer to the parser."""
+class ParserDriver:
+    """Drives the parser by the lexer's terminals.
+
+    It leaves out what is ignored and lays lines out, as Lark does behind its lexer (its ``postlex``); it tells which
+    terminals may come next, and in which context the lexer reads on.
+    """
 
     def __init__(self, tables: GrammarTables) -> None:
         self.parser = Parser(tables)
@@ -67,7 +77,10 @@ class Postlex:
         return found
 
     def on(self, parse: Parse, popped: int, states: list[int], context: int, level: Level | None) -> Parse:
-        """The parse that has other states in place of the uppermost of a stack."""
+        """The parse that has other states in place of the uppermost ``popped`` of a stack.
+
+        Raises `FormatError` where there are not so many, which tables that contradict themselves bring about.
+        """
         stack: Stack | None = parse.stack
         for _ in range(popped):
             stack = stack and stack.below
@@ -90,29 +103,30 @@ class Postlex:
         """The terminals of the lexer that may come next; the end of the text is one of them."""
         found = parse.accepted
         if found is None:
-            terminals, looked = self.parser.accepted(parse.stack)
+            found = self.parser.accepted(parse.stack)
             if self._layout is not None and parse.level is not None:
-                terminals, looked = self._laid_out(parse, self._layout, parse.level)
-            found = parse.accepted = Accepted(terminals | self._ignored, looked)
+                found = self._laid_out(parse, found, self._layout, parse.level)
+            found = parse.accepted = Accepted(found.terminals | self._ignored, found.looked)
         return found
 
-    def _laid_out(self, parse: Parse, layout: Layout, level: Level) -> Accepted:
+    def _laid_out(self, parse: Parse, accepted: Accepted, layout: Layout, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
-        terminals, looked = self.parser.accepted(parse.stack)
-        terminals &= ~sum(1 << t for t in ({self._end, layout.newline} | (set() if level.brackets else layout.closing)))
-        if level.brackets:
-            terminals |= 1 << layout.newline  # one without a line end in it
+        terminals, looked = accepted
+        terminals &= ~(1 << self._end | 1 << layout.newline)
         first = self._end + 1
-        wider = level.columns[-1] + 1
-        if level.brackets:
+        if level.brackets:  # all line ends are left out, whatever the column, and one without a line end in it
+            terminals |= 1 << layout.newline
             terminals |= (1 << first + layout.columns + 2) - (1 << first)
-        for column in () if level.brackets else (*level.columns, wider):
-            after = self.after(parse, first + column)
-            looked = min(looked, after.looked)
-            if after.parses:
-                terminals |= 1 << first + column
-        if not level.brackets and wider <= layout.columns and terminals >> first + wider & 1:
-            terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
+        else:
+            terminals &= ~sum(1 << t for t in layout.closing)
+            wider = level.columns[-1] + 1
+            for column in (*level.columns, wider):
+                after = self.after(parse, first + column)
+                looked = min(looked, after.looked)
+                if after.parses:
+                    terminals |= 1 << first + column
+            if wider <= layout.columns and terminals >> first + wider & 1:
+                terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
         ended, there = self._sequence(parse, (layout.dedent,) * (len(level.columns) - 1))
         looked = min(looked, there)
         for stack, _ in ended:
@@ -122,7 +136,10 @@ class Postlex:
         return Accepted(terminals, looked)
 
     def like(self, parse: Parse, terminal: int) -> int:
-        """A terminal after which all is as after this one, but for how wide lines are: one column stands for those further right."""
+        """A terminal after which all is as after this one, but for how wide lines are.
+
+        One column stands for those further right.
+        """
         level, first = parse.level, self._end + 1
         if terminal < first or self._layout is None or level is None:
             return terminal
@@ -132,7 +149,7 @@ class Postlex:
         return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
 
     def after(self, parse: Parse, terminal: int) -> Parses:
-        """What a terminal of the lexer leads to."""
+        """What a terminal of the lexer leads to. Raises `BudgetExceededError` if the parser reduces without end."""
         known = parse.after.get(terminal)
         if known is None:
             known = parse.after[terminal] = self._find(parse, terminal)

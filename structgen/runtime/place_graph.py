@@ -1,4 +1,4 @@
-"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as places are settled."""
+"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more settle."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class PlaceGraph:
         known = len(self._stored.ways)
         resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
         number = self.number(resume, int(self._places.tables.starts[context]), watched)
-        self.target[way, context] = number  # in a damaged file two ways can be the same; the kernel asked for this one
+        # In a damaged file two ways can be the same; the kernel asked for this one.
+        self.target[way, context] = number
 
     def _add(self, resume: int, state: int, watched: Watched) -> int:
         settled = self._places.settle(resume, state, watched)
@@ -169,7 +170,7 @@ def _records(stored: PlaceTable, places: LexerPlaces) -> tuple[Growing, Growing,
 
 
 def _sets(words: NDArray[np.uint32], places: LexerPlaces) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of the others.
+    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of others.
 
     The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
     """

@@ -1,18 +1,14 @@
 """`PushdownMachine`: an automaton with a stack and its rows, as a `Machine` that guides move over.
 
-A configuration is a set of threads, each a state with a count and a stack; nearly always there is one. Stacks are
-linked lists of frames that share their tails. Frames and configurations are interned, so that equal ones are the
-same object, and a configuration remembers where its tokens lead: a step that was made before, by any sequence, is
-one look-up in a dictionary. (It is the cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
+Threads are a state with a count and a stack. Stacks are linked lists of frames that share their tails. Frames are
+interned, so that equal ones are the same object (see `structgen.runtime.stack_machine`).
 
 As in `structgen.runtime.automaton`, a step runs no compiled code unless a row is missing.
 """
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,17 +18,16 @@ from ..budget import Meter
 from ..errors import FormatError
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
-from .automaton import Match
-from .machine import Config
 from .pushdown_tables import PushdownTables
 from .rows import RowPool
+from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
 from .stack_walks import too_ambiguous
 from .tables import MARK, SET
 
-#: Configurations, rows, and moves by byte that are remembered; past that a memo starts afresh.
-MEMO_CONFIGS, MEMO_ROWS, MEMO_MOVES = 1 << 15, 1 << 12, 1 << 17
+#: Rows, and moves by byte, that are remembered; past that a memo starts afresh.
+MEMO_ROWS, MEMO_MOVES = 1 << 12, 1 << 17
 
 _UNKNOWN = object()
 
@@ -52,37 +47,20 @@ class Frame:
         self.state, self.count, self.below = state, count, below
         self.above: dict[tuple[int, int], Frame] = {}
 
+    def __repr__(self) -> str:
+        shown: list[str] = []
+        frame: Frame | None = self
+        while frame is not None and len(shown) < 12:
+            shown.append(f"{frame.state}#{frame.count}" if frame.count else str(frame.state))
+            frame = frame.below
+        return f"<{' '.join(shown)}>"
+
 
 #: State, count, and the stack.
 Thread = tuple[int, int, Frame | None]
 
 
-class Configuration:
-    """A set of threads, with what was found out about it. Interned by its machine."""
-
-    __slots__ = ("accepting", "dense", "row", "targets", "threads")
-
-    def __init__(self, threads: tuple[Thread, ...]) -> None:
-        self.threads = threads
-        self.targets: dict[int, Configuration | None] = {}
-        self.row: Any = None  # the key of its row
-        self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
-        self.accepting: bool | None = None
-
-    def __repr__(self) -> str:
-        return " | ".join(_shown(thread) for thread in self.threads)
-
-
-def _shown(thread: Thread) -> str:
-    state, count, frame = thread
-    names = [f"{state}#{count}" if count else str(state)]
-    while frame is not None and len(names) < 12:
-        names.append(f"{frame.state}#{frame.count}" if frame.count else str(frame.state))
-        frame = frame.below
-    return " ".join(names)
-
-
-class PushdownMachine:
+class PushdownMachine(StackMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads.
@@ -109,12 +87,8 @@ class PushdownMachine:
         complete: bool = False,
     ) -> None:
         self.tables = tables
-        self.vocabulary = vocabulary
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
-        self.on_new_row: Callable[[], None] | None = None
-        self._filled, self._complete = filled, complete
-        self._bytes = vocabulary.bytes
-        self._bounds = vocabulary.offsets.data
+        self._complete = complete
         self._returns = tables.returns.tobytes()
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
@@ -122,16 +96,9 @@ class PushdownMachine:
         self._tests = tables.passes
         self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
         self._flat: tuple[list[int], ...] | None = None
-        self._configs: dict[tuple[Thread, ...], Configuration] = {}
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self._floor: dict[tuple[int, int], Frame] = {}
-        self._lock = threading.RLock()
-        self._start = self._config(((tables.start, 0, None),))
-
-    @property
-    def start(self) -> Config:
-        """The initial configuration."""
-        return self._start
+        super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:
@@ -150,33 +117,9 @@ class PushdownMachine:
 
     # -- following bytes -------------------------------------------------------------------------------
 
-    def advance(self, config: Any, token_id: int) -> Configuration | None:
-        """Follow a token's bytes; ``None`` where they die or the token has none."""
-        try:
-            return config.targets[token_id]  # type: ignore[no-any-return]
-        except KeyError:
-            pass
-        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        target: Configuration | None = None
-        if data:
-            threads = self._follow(config.threads, data)
-            if threads:
-                target = self._config(threads)
-        config.targets[token_id] = target
-        return target
-
-    def _config(self, threads: tuple[Thread, ...]) -> Configuration:
-        config = self._configs.get(threads)
-        if config is None:
-            if len(self._configs) >= MEMO_CONFIGS:
-                # Guides keep the configurations they are at; all others, and frames nobody stands on, can go, so
-                # nothing that stays (the start, too) may lead to them.
-                forgotten, self._configs, self._floor = self._configs, {}, {}
-                for config in list(forgotten.values()):
-                    config.targets = {}
-                self._configs[self._start.threads] = self._start
-            config = self._configs[threads] = Configuration(threads)
-        return config
+    def _forget(self) -> None:
+        super()._forget()
+        self._floor = {}  # frames that nobody stands on can go, too
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         i, end = 0, len(data)
@@ -211,7 +154,7 @@ class PushdownMachine:
             if type(move) is int and not returns[state]:
                 state = move
                 continue
-            if (returns[state] and frame is not None) or type(move) is not int and len(move) > 1:
+            if (returns[state] and frame is not None) or (type(move) is not int and len(move) > 1):
                 return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
@@ -312,11 +255,8 @@ class PushdownMachine:
         self._moves[key] = move
         return move
 
-    def is_accepting(self, config: Any) -> bool:
-        """Whether the text so far is complete."""
-        if config.accepting is None:
-            config.accepting = any(map(self.may_end, config.threads))
-        return bool(config.accepting)
+    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
+        return any(map(self.may_end, threads))
 
     def may_end(self, thread: Thread) -> bool:
         """Whether the text is complete where a thread is."""
@@ -327,55 +267,22 @@ class PushdownMachine:
             state, frame = frame.state, frame.below
         return state == END
 
-    def match(self, data: bytes) -> Match:
-        """Follow a text byte by byte, as far as it goes."""
-        threads = self._start.threads
-        for i, byte in enumerate(data):
-            following = self.step(threads, byte)
-            if not following:
-                return self._match(i, len(data), threads)
-            threads = following
-        return self._match(len(data), len(data), threads)
-
-    def _match(self, consumed: int, length: int, threads: tuple[Thread, ...]) -> Match:
-        can_end = any(map(self.may_end, threads))
-        ranges: list[tuple[int, int]] = []
-        for byte in range(256):
-            if not self.step(threads, byte):
-                continue
-            if ranges and ranges[-1][1] == byte - 1:
-                ranges[-1] = (ranges[-1][0], byte)
-            else:
-                ranges.append((byte, byte))
-        return Match(consumed, can_end and consumed == length, can_end, tuple(ranges))
-
     # -- rows ------------------------------------------------------------------------------------------
 
-    def row(self, config: Any) -> NDArray[np.int32]:
-        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
-        row: NDArray[np.int32] | None = config.dense
-        return row if row is not None else self._find_row(config)
-
-    def _find_row(self, config: Configuration) -> NDArray[np.int32]:
-        with self._lock:
-            known = len(self.rows)
-            if config.row is None:
-                numbers: dict[int, None] = {}
-                for thread in config.threads:
-                    numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
-                config.row = (self.is_accepting(config), *sorted(numbers))
-            row = self._dense.get(config.row)
-            if row is None:
-                row = self._union(config.row)
-                if len(self._dense) >= MEMO_ROWS:
-                    self._dense.clear()
-                    for known_config in list(self._configs.values()):
-                        known_config.dense = None
-                self._dense[config.row] = row
-            config.dense = row
-            fresh = len(self.rows) > known
-        if fresh and self.on_new_row:
-            self.on_new_row()
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        if config.row is None:
+            numbers: dict[int, None] = {}
+            for thread in config.threads:
+                numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
+            config.row = (self.is_accepting(config), *sorted(numbers))
+        row = self._dense.get(config.row)
+        if row is None:
+            row = self._union(config.row)
+            if len(self._dense) >= MEMO_ROWS:
+                self._dense.clear()
+                self._forget_rows()
+            self._dense[config.row] = row
+        config.dense = row
         return row
 
     def settle(self, thread: Thread, resume: int) -> tuple[list[int], int]:
@@ -409,19 +316,16 @@ class PushdownMachine:
         """Whether every row that a guide can need has been worked out."""
         return self._complete
 
-    def is_filled(self) -> bool:
-        """Whether there is nothing left for `fill` to do."""
-        return self._filled
-
     @property
     def known_rows(self) -> int:
         """How many places have been settled so far."""
         return len(self.rows)
 
-    def fill(
-        self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent
-    ) -> None:
-        """Work out the missing rows, but for a few that would take too long. (One thread; ``threads`` is for machines that walk more.)"""
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out the missing rows, but for a few that would take too long.
+
+        (One thread; ``threads`` is for machines that walk more.)
+        """
         from .reachable import settle_everything
 
         self._complete = settle_everything(self.tables, self.rows, meter, progress)
@@ -446,7 +350,12 @@ class PushdownMachine:
         """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
         states, start = meta.get("states"), meta.get("start")
         filled, complete = meta.get("filled"), meta.get("complete")
-        if type(states) is not int or type(start) is not int or type(complete) is not bool or type(filled) is not bool:
+        if (
+            type(states) is not int
+            or type(start) is not int
+            or type(complete) is not bool
+            or type(filled) is not bool
+        ):
             raise FormatError("the number of states is missing", where=where)
         tables = PushdownTables.from_sections(states, start, sections, where)
         rows = from_sections(tables, vocabulary, sections, where)

@@ -139,7 +139,9 @@ class PushdownTables:
         from .. import kernels
 
         classes = byte_classes(self.edge_low, self.edge_high)
-        table = dense_table(self.edge_start, self.edge_low, self.edge_high, self.edge_target.astype(np.int64), classes)
+        table = dense_table(
+            self.edge_start, self.edge_low, self.edge_high, self.edge_target.astype(np.int64), classes
+        )
         alike = np.flatnonzero(self.like)
         others = table[self.like[alike].astype(np.int64) - 1]
         table[alike] = np.where(table[alike] == DEAD, others, table[alike])
@@ -194,8 +196,10 @@ class PushdownTables:
         cls, states: int, start: int, sections: Mapping[str, NDArray[Any]], where: str
     ) -> PushdownTables:
         """Tables used where they lie, after a check of every index in them. Raises `FormatError`."""
-        names = ("edge_start", "edge_low", "edge_high", "edge_target", "like", "group_start", "move_record", "move_start",
-                 "sequence", "returns")  # fmt: skip
+        names = (
+            "edge_start", "edge_low", "edge_high", "edge_target", "like", "group_start", "move_record", "move_start",
+            "sequence", "returns",
+        )  # fmt: skip
         for name in names:
             if name not in sections:
                 raise FormatError(f"section {name!r} is missing", where=where)
@@ -220,7 +224,15 @@ class PushdownTables:
 
     def _is_sound(self) -> bool:
         n = self.states
-        flat = (self.edge_start, self.edge_target, self.like, self.group_start, self.move_record, self.move_start, self.sequence)
+        flat = (
+            self.edge_start,
+            self.edge_target,
+            self.like,
+            self.group_start,
+            self.move_record,
+            self.move_start,
+            self.sequence,
+        )
         if any(a.ndim != 1 or a.dtype.kind != "u" for a in flat) or any(
             a.ndim != 1 or a.dtype != np.uint8 for a in (self.edge_low, self.edge_high)
         ):

@@ -31,7 +31,10 @@ _MOST_PLACES = 30_000
 
 
 def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
-    """Settle every place that is not settled yet; False where some were left for later. Raises `BudgetExceededError`."""
+    """Settle every place that is not settled yet; False where some were left for later.
+
+    Raises `BudgetExceededError`.
+    """
     complete = True
     below, counts = lower_neighbours(tables), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]

@@ -88,9 +88,7 @@ class ResumeLists:
         }
 
     @classmethod
-    def from_sections(
-        cls, sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
-    ) -> ResumeLists:
+    def from_sections(cls, sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> ResumeLists:
         """Read `to_sections`. Raises `FormatError`.
 
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.

@@ -194,7 +194,7 @@ class SharedPlaces:
         return begins, settled
 
     def with_nothing_counted(self, state: int) -> Settled | None:
-        """What a state settles with a count of 0, in a loop whose minimum is at most 1; None where it can't be shared."""
+        """What a state settles at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
         name = self.name(state, MID)
         if name is None:
             return None
@@ -240,7 +240,7 @@ class SharedPlaces:
         return self._far[state]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
-        """Bounds between which a state counts as it does in any loop: `MID` up to the maximum, `LOW` to the minimum."""
+        """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum."""
         return (1, self._reach + 1) if kind == MID else (self._reach + 1, 3 * self._reach + 3)
 
     # -- finding them ----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Masks of a lexeme in progress on a parser's stack, composed of settled places and remembered by what decided them.
 
-What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through the
-terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them on top: for
-the same statement at another depth, in another function, in another text.
+What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through
+the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them
+on top: for the same statement at another depth, in another function, in another text.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
-from .lexer_places import ROOT, LexerPlaces, Watched
 from .layout import Level
+from .lexer_places import ROOT, LexerPlaces, Watched
 from .parser_stack import Accepted
-from .parses import Parse, Postlex
+from .parses import Parse, ParserDriver
 from .place_graph import PlaceGraph
 from .stack_cells import ParserTables, StackCells
 
@@ -53,7 +53,7 @@ class StackMasks:
     def __init__(
         self,
         places: LexerPlaces,
-        parses: Postlex,
+        parses: ParserDriver,
         open_to: Callable[[Parse], Accepted],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]] | None = None,
     ) -> None:

@@ -212,7 +212,7 @@ class StackRows:
         return Settled(row, self.resumes.add(np.setxor1d(self.resumes[held.resume], nodes).astype(np.int32)))
 
     def _before_counting(self, state: int) -> Settled | None:
-        """A wide state that begins to count, by its difference from the one that it counts in, with nothing counted."""
+        """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
         inside = self._walk().counts_in(state)
         held = None if inside is None else self._with_nothing_counted(inside)
         if inside is None or held is None:

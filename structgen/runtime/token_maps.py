@@ -113,7 +113,9 @@ class TokenMapper:
 
     def _walk_narrow(self, states: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         limit = self.pool.longest_list - len(self._eos)
-        counts, ids = kernels.walk_narrow(*self._trie, *self._automaton, np.array(states, np.int32), self._max_depth, limit)
+        counts, ids = kernels.walk_narrow(
+            *self._trie, *self._automaton, np.array(states, np.int32), self._max_depth, limit
+        )
         return counts, ids
 
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:

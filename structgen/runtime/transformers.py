@@ -134,9 +134,7 @@ class LogitsProcessor:
             raise BitmaskError(f"input_ids are int64[rows, length], got {describe(input_ids)}")
         rows, length = input_ids.shape
         if scores.dim() != 2 or scores.shape[0] != rows:
-            raise BitmaskError(
-                f"scores are [{rows}, width] for {rows} rows of input_ids, got {describe(scores)}"
-            )
+            raise BitmaskError(f"scores are [{rows}, width] for {rows} rows of input_ids, got {describe(scores)}")
         if rows % len(self._indexes):
             raise BitmaskError(
                 f"{rows} rows cannot be shared out among {len(self._indexes)} indexes",

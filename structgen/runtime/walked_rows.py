@@ -1,9 +1,8 @@
-"""Rows of any grammar's threads, put together place by place: for what `structgen.runtime.stack_masks` does not
-cover.
+"""Rows of any grammar's threads, put together place by place.
 
-That is grammars whose conflicts are kept, and grammars with definitions in them. A definition settles places as a
-schema does (`structgen.runtime.stack_rows`): what it leaves open is a resume list, at which whatever follows it in
-the grammar goes on.
+They are for what `structgen.runtime.stack_masks` does not cover: grammars whose conflicts are kept, and grammars
+with definitions in them. A definition settles places as a schema does (`structgen.runtime.stack_rows`): what it
+leaves open is a resume list, at which whatever follows it in the grammar goes on.
 """
 
 from __future__ import annotations
@@ -100,9 +99,14 @@ class WalkedRows:
         return found
 
     def _visit_inner(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, numbers: dict[tuple[int, int], None],
+        self,
+        resume: int,
+        parse: Parse,
+        at: tuple[int, Inner],
+        watched: Watched,
+        numbers: dict[tuple[int, int], None],
         ids: set[int],
-    ) -> list[_Place]:  # fmt: skip
+    ) -> list[_Place]:
         """The same inside a definition."""
         if watched:
             return self._byte_by_byte(resume, parse, at, watched, ids)

@@ -1,0 +1,1 @@
+"""Automata over bytes: nondeterministic and deterministic ones, and the operations on them."""

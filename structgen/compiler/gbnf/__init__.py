@@ -1,0 +1,1 @@
+"""GBNF grammars (llama.cpp): reading them, and lowering them to pushdown programs."""

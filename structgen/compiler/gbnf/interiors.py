@@ -14,6 +14,7 @@ with a count, too, for all bounds.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from typing import TypeAlias
 
 from ..pushdown import Counted, Edge, Program, State
 from .lists import Lists
@@ -26,6 +27,9 @@ _MOST_STATES, _MOST_TRIES = 100, 30
 
 #: Edges that are looked at, in all, before no more interiors are looked for.
 _MOST_WORK = 2_000_000
+
+#: The bytes, the targets (none is the end), and how it counts: an operation and a loop.
+_Move: TypeAlias = tuple[int, int, tuple[int, ...], tuple[int, int] | None]
 
 
 class Interiors:
@@ -91,6 +95,7 @@ class Interiors:
     def _embed(
         self, moves: tuple[tuple[_Move, ...], ...], live: tuple[int, ...], bounds: tuple[tuple[int, int], ...]
     ) -> State:
+        """Put an interior into the program; returns its first state."""
         program = self._program
         loops = [program.loop(*each) for each in bounds] + [-1]
         states = [program.state("inside", live=loops[loop]) for loop in live] + [-1]
@@ -103,10 +108,6 @@ class Interiors:
                 else:
                     program.edge(state, low, high, *there)
         return states[0]
-
-
-#: The bytes, the targets (none is the end), and how it counts.
-_Move = tuple[int, int, tuple[int, ...], tuple[int, int] | None]
 
 
 def _moves(rule: Lists, q: int, number: dict[int, int], loops: list[int], behind: int) -> Iterator[_Move]:

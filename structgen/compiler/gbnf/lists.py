@@ -11,6 +11,9 @@ from ...budget import Meter
 from ..automata.dfa import Dfa, to_tables
 from ..automata.nfa import BYTES, Nfa
 
+#: What a move takes.
+_BYTES_OF_MOVE = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Lists:
@@ -26,6 +29,8 @@ class Lists:
         By state: whether the rule may end; the loop whose count it depends on, or -1.
     records, loops:
         As in `Dfa`.
+    start:
+        The initial state.
     """
 
     edges: list[list[tuple[int, int, int]]]
@@ -68,12 +73,11 @@ def of_dfa(dfa: Dfa, rules: Sequence[int]) -> Lists:
     )
 
 
-#: What a move takes.
-_BYTES_OF_MOVE = 100
-
-
 def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> Lists:
-    """The same of one that is not deterministic and counts nothing: each state with what its empty moves lead to."""
+    """The same of one that is not deterministic and counts nothing: each state with what its empty moves lead to.
+
+    Raises `BudgetExceededError`.
+    """
     last = np.flatnonzero(np.append(np.diff(nfa.classes), 1))
     first = np.append(0, last[:-1] + 1)
     begin, low, high, to = nfa.t_start.tolist(), first[nfa.t_lo].tolist(), last[nfa.t_hi].tolist(), nfa.t_to.tolist()

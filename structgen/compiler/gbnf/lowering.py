@@ -28,6 +28,8 @@ class Lowering:
         The automaton of each rule that is called, and of the start.
     names:
         What to call them in the program.
+    meter:
+        Bounds time, states and memory.
     """
 
     def __init__(self, rules: dict[int, Lists], names: dict[int, str], meter: Meter) -> None:
@@ -81,6 +83,7 @@ class Lowering:
         return shared or (self._state(rule, q),)
 
     def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
+        """The sequence by way of an interior, where ``q`` has one."""
         found = self._interiors.find(self._rules[rule], q)
         if found is None:
             return None

@@ -1,0 +1,1 @@
+"""Grammars in Lark's language: loading them, and the tables of their lexers and parsers."""

@@ -164,7 +164,8 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`.
 
-    What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see `structgen.grammar_marks`.
+    What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see
+    `structgen.grammar_marks`.
     """
     indentation = definition.postlex
     marked = read_marks(definition.text)
@@ -175,7 +176,8 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
         marked.text + declares, definition.start, meter,
         source=definition.path or "<grammar>", import_paths=definition.import_paths,
         declared=(
-            *((indentation.indent, indentation.dedent) if indentation else ()), *marked.tokens, *marked.schemas, *names,
+            *((indentation.indent, indentation.dedent) if indentation else ()),
+            *marked.tokens, *marked.schemas, *names,
         ),
     )  # fmt: skip
     return compile_rules(
@@ -190,7 +192,7 @@ def _is_shipped(path: str) -> bool:
 
 
 def _certain(table: Lalr) -> list[bool]:
-    """By state: whether all that it can do is to reduce one rule, so that what comes next is up to what that uncovers."""
+    """By state: whether all it can do is to reduce one rule, so that what comes next is up to what that uncovers."""
     contested = {conflict.state for conflict in table.conflicts}
     return [
         len(reductions) == 1 and not shifts and state not in contested

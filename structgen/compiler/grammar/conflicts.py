@@ -1,7 +1,7 @@
 """Conflicts as a person needs them: the rules, and the shortest text at which the parser cannot decide.
 
-The text is one of symbols that lead to the state, each spelled out by terminals, and then the terminal before which the
-actions compete. It is the shortest that comes to the state, not always one that can be completed both ways.
+The text is one of symbols that lead to the state, each spelled out by terminals, and then the terminal before which
+the actions compete. It is the shortest that comes to the state, not always one that can be completed both ways.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from .symbols import Symbol, Symbols
 
 #: So many conflicts are spelled out in one message.
 _MOST_SHOWN = 5
+
+#: Words longer than this are of no help to anybody.
+_LONGEST = 10_000
 
 
 def check(table: Lalr, *, strict: bool) -> None:
@@ -62,8 +65,13 @@ def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | 
 
 
 def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
-    """By symbol: a shortest text of terminals; None where there is none. (Knuth's generalisation of Dijkstra's algorithm, 1977.)"""
-    found: list[tuple[Symbol, ...] | None] = [(s,) if symbols.is_terminal(s) else None for s in range(len(symbols.names))]
+    """By symbol: a shortest text of terminals; None where there is none.
+
+    (Knuth's generalisation of Dijkstra's algorithm, 1977.)
+    """
+    found: list[tuple[Symbol, ...] | None] = [
+        (s,) if symbols.is_terminal(s) else None for s in range(len(symbols.names))
+    ]
     found[symbols.end] = ()
     missing = [len(set(expansion)) for _, expansion in symbols.rules]
     uses: list[list[int]] = [[] for _ in symbols.names]
@@ -98,10 +106,6 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
     return found
 
 
-#: Words longer than this are of no help to anybody.
-_LONGEST = 10_000
-
-
 def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
     """The nonterminals of which no text of terminals can come, other than those that ``never`` come."""
     found = [symbols.is_terminal(symbol) and name not in never for symbol, name in enumerate(symbols.names)]
@@ -123,14 +127,16 @@ def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
             missing[rule] -= 1
             if not missing[rule]:
                 ready.append(rule)
-    return {symbols.names[symbol] for symbol, known in enumerate(found) if not known and not symbols.is_terminal(symbol)}
+    return {
+        symbols.names[symbol] for symbol, known in enumerate(found) if not known and not symbols.is_terminal(symbol)
+    }
 
 
 def check_finite(symbols: Symbols) -> None:
-    """Raise `DefinitionError` where a rule comes to itself without having read anything: followed in every way, it never ends.
+    """Raise `DefinitionError` where a rule comes to itself without having read anything.
 
-    That is: a rule can begin with itself behind something that may be empty (hidden left recursion, Nederhof & Sarbo 1996), or can
-    be nothing but itself.
+    Followed in every way, it never ends. That is: a rule can begin with itself behind something that may be empty
+    (hidden left recursion, Nederhof & Sarbo 1996), or can be nothing but itself.
     """
     nullable = symbols.nullable
     left: list[set[Symbol]] = [set() for _ in symbols.names]  # what a text of the symbol can begin with
@@ -153,7 +159,8 @@ def check_finite(symbols: Symbols) -> None:
             if any(reached[symbol] >> origin & 1 for symbol in there):
                 raise DefinitionError(
                     f"the rule {symbols.names[origin]} can come to itself without reading anything",
-                    remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just itself.",
+                    remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just "
+                    "itself.",
                 )
 
 

@@ -1,23 +1,25 @@
 """Stacks that can be told apart only by what lies behind them: which states may stand for others.
 
-After ``a + b`` a parser that builds no tree has no need to know of the ``a +``. Below, a stack is written with its top at the
-right, and ``B`` is any state that can lie under the part that is shown::
+After ``a + b`` a parser that builds no tree has no need to know of the ``a +``. Below, a stack is written with its
+top at the right, and ``B`` is any state that can lie under the part that is shown::
 
-    B additive + ...   B multiplicative * ...     the same may follow
-    B { items ITEM     B { ITEM                   and here
-    B ( arguments , X  B ( X                      here, too, but not without the X: ``( )`` is right, ``(a, )`` is wrong
+    B additive + ...   B multiplicative * ...   the same may follow
+    B { items ITEM     B { ITEM                 and here
+    B ( arguments , X  B ( X                    here, too, but not without the X: ``( )`` is right, ``(a, )`` is wrong
 
-A `Replacement` says that one such piece may be put in place of another. It is proved by *bisimulation* (Park 1981): a set of pairs of
-pieces such that both of a pair accept the same terminals, which lead to pieces that are a pair again, and otherwise reduce into what
-lies below, in the same way. Only what the parser does counts, after conflicts were resolved; lookaheads that come to nothing do not.
+A `Replacement` says that one such piece may be put in place of another. It is proved by *bisimulation* (Park 1981): a
+set of pairs of pieces such that both of a pair accept the same terminals, which lead to pieces that are a pair again,
+and otherwise reduce into what lies below, in the same way. Only what the parser does counts, after conflicts were
+resolved; lookaheads that come to nothing do not.
 
-Both pieces of a pair lie on the same base, of which only the uppermost state is known. Where they have the same states on top, these
-do the same until they are popped, and that is when an item of the lowest of them is complete. So such a pair holds if what it is then
-reduced to does. (Caucal's self-bisimulations, 1990, do that for context-free processes.) A proof may go round in circles, since
-at every pair that it comes back to both parsers have made moves in between: the shortest text on which they differ would get shorter.
+Both pieces of a pair lie on the same base, of which only the uppermost state is known. Where they have the same
+states on top, these do the same until they are popped, and that is when an item of the lowest of them is complete. So
+such a pair holds if what it is then reduced to does. (Caucal's self-bisimulations, 1990, do that for context-free
+processes.) A proof may go round in circles, since at every pair that it comes back to both parsers have made moves in
+between: the shortest text on which they differ would get shorter.
 
-A candidate that comes to a pair that fails, to too many pairs, or to taller and taller ones is dropped. That costs a replacement,
-never the proof.
+A candidate that comes to a pair that fails, to too many pairs, or to taller and taller ones is dropped. That costs a
+replacement, never the proof.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class Replacement(NamedTuple):
     symbols:
         What is read in their place, from what is left on.
     tops:
-        The states on top of these for which this holds, as bits; their symbol is read again. 0 where it holds with nothing on top.
+        The states on top of these for which this holds, as bits; their symbol is read again. 0 where it holds with
+        nothing on top.
     """
 
     states: tuple[int, ...]
@@ -128,7 +131,8 @@ class _Pieces:
         self.end = table.symbols.end
         self.shifted = [sum(1 << terminal for terminal in shifts) for shifts in table.shifts]
         self.reductions = [
-            [(len(rules[rule][1]), rules[rule][0], terminals) for rule, terminals in there.items()] for there in table.reductions
+            [(len(rules[rule][1]), rules[rule][0], terminals) for rule, terminals in there.items()]
+            for there in table.reductions
         ]
         self.certain = [there[0][:2] if sure else None for sure, there in zip(certain, self.reductions, strict=True)]
         #: The states that can be on top behind a terminal and what it makes certain, as bits.
@@ -176,9 +180,17 @@ class _Pieces:
         return None if target < 0 else self.settled(base, (*piece, target))
 
     def settled(self, base: int, piece: _Piece) -> _Piece:
-        """A piece after reductions that are made whatever comes next, as long as they do not go below it. Raises `_Split`."""
+        """A piece after reductions that are made whatever comes next, as long as they do not go below it.
+
+        Raises `_Split`.
+        """
         steps = 0
-        while piece and (certain := self.certain[piece[-1]]) is not None and certain[0] <= len(piece) and steps < _MOST_STEPS:
+        while (
+            piece
+            and (certain := self.certain[piece[-1]]) is not None
+            and certain[0] <= len(piece)
+            and steps < _MOST_STEPS
+        ):
             steps += 1
             rest = piece[: len(piece) - certain[0]]
             target = self.target(base, rest, certain[1])
@@ -308,7 +320,9 @@ class _Pairs:
             shared += 1
         return self._reduced(base, one[:-shared], other[:-shared], self._pieces.returns[one[-shared]])
 
-    def _reduced(self, base: int, one: _Piece, other: _Piece, ways: Iterable[tuple[int, Symbol]]) -> list[_Pair] | None:
+    def _reduced(
+        self, base: int, one: _Piece, other: _Piece, ways: Iterable[tuple[int, Symbol]]
+    ) -> list[_Pair] | None:
         """What pieces come to when so many states of them are popped, and a nonterminal pushed."""
         needed = []
         for popped, origin in ways:
@@ -467,7 +481,7 @@ class _Search:
         return True
 
     def _is_less(self, piece: _Piece, other: _Piece) -> bool:
-        """The order in which each replacement goes down, so that they end: by length, then by the states from the top down."""
+        """The order in which each replacement goes down, so that they end: by length, then by states from the top."""
         if len(piece) != len(other):
             return len(piece) < len(other)
         shifts = self._table.shifts
@@ -508,7 +522,11 @@ class _Search:
         for path in self._paths(state, range(deepest, deepest + 1)) if others and deepest <= _LONGEST_LIKE else ():
             base = self._base(path)
             if base:
-                there = [symbols for other, symbols in others if len(symbols) <= len(path) and self._leads(base, symbols, other)]
+                there = [
+                    symbols
+                    for other, symbols in others
+                    if len(symbols) <= len(path) and self._leads(base, symbols, other)
+                ]
                 yield from (_Candidate(base, path, 0, symbols) for symbols in there[:_MOST_CANDIDATES])
 
     def _leads(self, base: int, symbols: tuple[Symbol, ...], target: int) -> bool:

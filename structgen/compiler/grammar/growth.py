@@ -14,14 +14,12 @@ from typing import Any
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError
-
-#: What Lark skips inside a line.
-_GAP = r"(?:[ \t]|\\[ ]*\n)*"
+from ...grammar_text import GAP
 
 #: A text in the pieces that matter here. `otherwise` is a quotation mark or a slash that begins nothing.
 _PIECES = re.compile(
     rf"""(?P<blank>\s+) | (?P<comment>//[^\n]*|\#[^\n]*)
-      | (?P<override>%override\b) | (?P<head>_?[A-Z][A-Z0-9_]*{_GAP}(?:\.{_GAP}[+-]?\d+{_GAP})?:) | (?P<word>\w+)
+      | (?P<override>%override\b) | (?P<head>_?[A-Z][A-Z0-9_]*{GAP}(?:\.{GAP}[+-]?\d+{GAP})?:) | (?P<word>\w+)
       | (?P<literal>"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/)
       | (?P<open>[(\[{{]) | (?P<close>[)\]}}]) | (?P<otherwise>["/]) | (?P<other>[^\w\s"/\#(){{}}\[\]])""",
     re.VERBOSE,
@@ -42,6 +40,9 @@ _DEEPEST = 150
 #: Uses of a template with different arguments, and characters of the name that Lark gives to one.
 _MOST_INSTANCES = 2_000
 _LONGEST_NAME = 4_000
+
+#: Repeats that Lark writes out as they are, and the most that a rule has of the others (`lark.load_grammar`).
+_FEW, _STEP = 50, 5
 
 #: From here on a number is just large.
 _LARGE = 10**12
@@ -234,10 +235,6 @@ class _Size:
         for _ in range(most.bit_length()):  # no more rules than that, each of which repeats `_STEP` times at most
             self._count(*_sum([_power(inner, n) for n in range(_STEP + 1)]))
         return 1, 2
-
-
-#: Repeats that Lark writes out as they are, and the most that a rule has of the others (`lark.load_grammar`).
-_FEW, _STEP = 50, 5
 
 
 def _sum(parts: list[tuple[int, int]]) -> tuple[int, int]:

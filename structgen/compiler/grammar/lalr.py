@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ...budget import Meter
 from ...runtime.closure import bits
 from . import lookaheads, lr0
-from .rules import ContextFreeGrammar
 from .lr0 import Lr0
+from .rules import ContextFreeGrammar
 from .symbols import Symbol, Symbols
 
 

@@ -98,7 +98,10 @@ def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
 
 
 def is_named(name: str, wanted: str) -> bool:
-    """Whether a terminal has a name, or had it in a grammar that was imported: ``_INDENT`` is ``_python__INDENT`` then."""
+    """Whether a terminal has a name, or had it in a grammar that was imported.
+
+    ``_INDENT`` is ``_python__INDENT`` then.
+    """
     return name == wanted or (
         name.endswith(f"__{wanted.removeprefix('_')}") and name.startswith("_") == wanted.startswith("_")
     )

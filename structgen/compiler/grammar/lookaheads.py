@@ -3,11 +3,12 @@
 Sets of terminals are integers, a bit for each. With a transition ``(p, A)`` of the LR(0) automaton on a nonterminal:
 
 - what can be read right after it (*direct reads*), and after empty nonterminals (*reads*), is ``Read(p, A)``;
-- where a rule ends with ``A`` and what can be empty, whatever follows the rule follows ``A`` (*includes*): ``Follow(p, A)``;
+- where a rule ends with ``A`` and what can be empty, whatever follows the rule follows ``A`` (*includes*):
+  ``Follow(p, A)``;
 - a rule of ``A`` that was begun in ``p`` and ends in ``q`` is reduced there before ``Follow(p, A)`` (*lookback*).
 
-Both ``Read`` and ``Follow`` are least solutions of ``F(x) = F'(x) | F(y) for x R y``, found in one pass over the strongly
-connected components (the paper's Digraph).
+Both ``Read`` and ``Follow`` are least solutions of ``F(x) = F'(x) | F(y) for x R y``, found in one pass over the
+strongly connected components (the paper's Digraph).
 """
 
 from __future__ import annotations

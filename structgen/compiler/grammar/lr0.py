@@ -1,8 +1,8 @@
 """The LR(0) automaton of a grammar (Knuth 1965; Aho, Sethi & Ullman, section 4.7).
 
 An *item* is a rule with a place in it. All items have numbers, those of a rule in a row: reading on in an item is
-adding 1. A state is the set of its kernel items, those that are in the middle of a rule; what they imply, items at the
-beginning of rules, is the same wherever a nonterminal comes next, and is worked out once for each set of those.
+adding 1. A state is the set of its kernel items, those that are in the middle of a rule; what they imply, items at
+the beginning of rules, is the same wherever a nonterminal comes next, and is worked out once for each set of those.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`ContextFreeGrammar`: what a grammar's text says, once loaded and expanded: rules over symbols, and the patterns of terminals.
+"""`ContextFreeGrammar`: what a grammar's text says, once loaded and expanded.
 
-It is the readable form. `structgen.compiler.grammar.loading` makes it with Lark, `structgen.compiler.grammar.lalr`
-and `structgen.compiler.grammar.scanner` work from it.
+That is rules over symbols, and the patterns of terminals. It is the readable form:
+`structgen.compiler.grammar.loading` makes it with Lark, `structgen.compiler.grammar.lalr` and
+`structgen.compiler.grammar.scanner` work from it.
 """
 
 from __future__ import annotations
@@ -88,4 +89,8 @@ class ContextFreeGrammar:
 
 
 def _shown(terminal: Terminal) -> str:
-    return f"{terminal.name}: {terminal.text!r}" if terminal.text is not None else f"{terminal.name}: /{terminal.pattern}/"
+    return (
+        f"{terminal.name}: {terminal.text!r}"
+        if terminal.text is not None
+        else f"{terminal.name}: /{terminal.pattern}/"
+    )

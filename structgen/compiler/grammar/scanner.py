@@ -1,14 +1,15 @@
 """The lexer of a grammar as one automaton over bytes, exactly as Lark's scanners read.
 
-Lark tries the terminals of a context in a fixed order (priority, width, length, name) and takes the first that matches, with the
-match that its regex prefers (`structgen.compiler.grammar.ordered`). So once a terminal has matched, terminals later in
-the order are out; earlier ones, and a longer match of its own, may still replace it. A string that a regex matches as
-well, a keyword among identifiers, is not tried by itself: where the regex's match is that string, it becomes the string.
+Lark tries the terminals of a context in a fixed order (priority, width, length, name) and takes the first that
+matches, with the match that its regex prefers (`structgen.compiler.grammar.ordered`). So once a terminal has matched,
+terminals later in the order are out; earlier ones, and a longer match of its own, may still replace it. A string that
+a regex matches as well, a keyword among identifiers, is not tried by itself: where the regex's match is that string,
+it becomes the string.
 
-Terminals are numbered in that order, and sets of them are integers. Their automata run side by side: a *position* is what is
-left of all of them. A *lexer state* is a position, the terminals that still count, and the strings that their matches can turn
-out to be. The contextual lexer starts in another state for each set of terminals that some parser state accepts, the basic one in one;
-contexts share what is the same in them.
+Terminals are numbered in that order, and sets of them are integers. Their automata run side by side: a *position* is
+what is left of all of them. A *lexer state* is a position, the terminals that still count, and the strings that their
+matches can turn out to be. The contextual lexer starts in another state for each set of terminals that some parser
+state accepts, the basic one in one; contexts share what is the same in them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from ...budget import Meter
 from ...errors import DefinitionError
 from ...runtime.closure import bits, solve
 from ..regex.parser import parse
-
 from .matcher import Matcher
 from .ordered import preferred
 from .rules import Terminal
@@ -47,7 +47,9 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
         if not matcher.states:
             raise DefinitionError(
-                "the terminal matches nothing", where=f"terminal {terminal.name}", remedy="Leave it out, or change its regex."
+                "the terminal matches nothing",
+                where=f"terminal {terminal.name}",
+                remedy="Leave it out, or change its regex.",
             )
         if matcher.ends[0]:
             raise DefinitionError(
@@ -64,10 +66,12 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Positions:
-    """All terminals' automata, side by side. Position 0 is the start; the others are worked out as they are asked for.
+    """All terminals' automata, side by side.
 
-    By position: ``alive``, the terminals that are left; ``ending``, those of which matches end here; ``beating``, those of which a
-    match is certain here; ``lapsing``: see `Matcher.lapses`.
+    Position 0 is the start; the others are worked out as they are asked for.
+
+    By position: ``alive``, the terminals that are left; ``ending``, those of which matches end here; ``beating``,
+    those of which a match is certain here; ``lapsing``: see `Matcher.lapses`.
     """
 
     def __init__(self, matchers: list[Matcher | None], meter: Meter) -> None:
@@ -195,8 +199,8 @@ class Lexer:
     table:
         ``int32[states, classes]``: the next state, -1 where the lexeme cannot go on.
     ends:
-        By state: the terminals that the bytes so far can be, if the lexeme ends here, each with the state that watches: if it
-        comes to one that beats, the lexeme was something else. -1 where there is nothing to watch.
+        By state: the terminals that the bytes so far can be, if the lexeme ends here, each with the state that
+        watches: if it comes to one that beats, the lexeme was something else. -1 where there is nothing to watch.
     beats, lapses:
         By state; see `structgen.compiler.grammar.matcher`.
     future:
@@ -221,14 +225,13 @@ class Lexer:
 def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int, meter: Meter) -> Lexer:
     """The lexer states of some contexts, given as sets of terminals.
 
-    ``variants`` is the number of the first terminal that stands for a variant of another one. Raises `BudgetExceededError`.
+    ``variants`` is the number of the first terminal that stands for a variant of another one. Raises
+    `BudgetExceededError`.
     """
     return _Builder(places, words, variants, meter).run(contexts)
 
 
-def _may_stand(
-    table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _may_stand(table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """By state: whether a match that it watches can be one after all, or is undone however the text goes on."""
     found = ~lapses | (table < 0).any(axis=1)
     while True:
@@ -275,7 +278,8 @@ class _Builder:
         useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
         kept = _may_stand(np.array(table, np.int32), np.array(beats), np.array(lapses))
         ends = [
-            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]] for there in ends
+            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]]
+            for there in ends
         ]
         future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])

@@ -1,0 +1,1 @@
+"""JSON Schemas: reading and normalising them, and lowering them to pushdown programs."""

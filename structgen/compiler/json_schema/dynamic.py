@@ -10,25 +10,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ...budget import Meter
-from .schema import Document, Schema, SchemaId
+from .schema import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Document, Schema, SchemaId
 
 #: Resources with dynamic anchors, in the order in which they were entered, each once.
 Scope: TypeAlias = tuple[int, ...]
-
-_LISTS = ("refs", "all_of", "any_of", "one_of", "prefix_items")
-_SINGLE = [
-    "not_",
-    "if_",
-    "then",
-    "else_",
-    "additional_properties",
-    "property_names",
-    "unevaluated_properties",
-    "items",
-    "contains",
-    "unevaluated_items",
-]
-_MAPS = ("properties", "pattern_properties", "dependent_schemas")
 
 
 def without_dynamic_references(document: Document, meter: Meter) -> tuple[tuple[Schema, ...], SchemaId]:
@@ -71,15 +56,15 @@ class _Copying:
         if schema.dynamic_ref is not None:
             refs += (self._target(schema, scope),)
             changes.update(dynamic_ref=None, dynamic_default=None)
-        for name in _LISTS:
+        for name in LIST_FIELDS:
             children = refs if name == "refs" else getattr(schema, name)
             if children:
                 changes[name] = tuple(self._place(child, scope) for child in children)
-        for name in _SINGLE:
+        for name in SINGLE_FIELDS:
             child = getattr(schema, name)
             if child is not None:
                 changes[name] = self._place(child, scope)
-        for name in _MAPS:
+        for name in MAP_FIELDS:
             children = getattr(schema, name)
             if children:
                 changes[name] = {key: self._place(child, scope) for key, child in children.items()}

@@ -325,9 +325,7 @@ class _Parser:
     def count(self, digits: str, start: int) -> int:
         digits = digits.lstrip("0") or "0"
         if len(digits) > 10 or int(digits) >= _MAX_COUNT:
-            raise self.malformed(
-                "the repetition number is too large", start, f"Counts end below {_MAX_COUNT:,}."
-            )
+            raise self.malformed("the repetition number is too large", start, f"Counts end below {_MAX_COUNT:,}.")
         return int(digits)
 
     def repeat(self, low: int, high: int | None, start: int) -> None:

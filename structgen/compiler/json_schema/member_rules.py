@@ -46,10 +46,6 @@ class MemberRule:
             goal = self._found[name] = all_of(matched) if matched else self.rest
         return goal
 
-    def is_trivial(self) -> bool:
-        """Whether it demands nothing, though it may give names an order."""
-        return not self.rest and not any(self.names.values()) and not any(goal for _, goal in self.classes)
-
 
 #: So many classes of names at most.
 MOST_CLASSES = 256

@@ -18,6 +18,14 @@ SchemaId: TypeAlias = int
 #: A JSON value: None, bool, Decimal (every number), str, list, dict.
 Json: TypeAlias = Any
 
+#: Fields of a `Schema` that hold a subschema, several, and several by name.
+SINGLE_FIELDS = (
+    "not_", "if_", "then", "else_", "additional_properties", "property_names", "unevaluated_properties", "items",
+    "contains", "unevaluated_items",
+)  # fmt: skip
+LIST_FIELDS = ("refs", "all_of", "any_of", "one_of", "prefix_items")
+MAP_FIELDS = ("properties", "pattern_properties", "dependent_schemas")
+
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -6,26 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from .equality import equality_key
-from .schema import Schema, SchemaId
+from .schema import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 
 _UNSAID: dict[str, Any] = {**vars(Schema(""))}
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
-_SINGLE = frozenset(
-    [
-        "not_",
-        "if_",
-        "then",
-        "else_",
-        "additional_properties",
-        "property_names",
-        "unevaluated_properties",
-        "items",
-        "contains",
-        "unevaluated_items",
-    ]
-)
-_LISTS = frozenset({"refs", "all_of", "any_of", "one_of", "prefix_items"})
-_MAPS = frozenset({"properties", "pattern_properties", "dependent_schemas"})
 
 
 def said(schema: Schema) -> dict[str, Any]:
@@ -41,11 +25,11 @@ def children(fields: dict[str, Any]) -> list[SchemaId]:
     """The subschemas among the fields."""
     found: list[SchemaId] = []
     for name, value in fields.items():
-        if name in _SINGLE:
+        if name in SINGLE_FIELDS:
             found.append(value)
-        elif name in _LISTS:
+        elif name in LIST_FIELDS:
             found += value
-        elif name in _MAPS:
+        elif name in MAP_FIELDS:
             found += value.values()
     return found
 
@@ -93,9 +77,9 @@ def _frozen_map(value: dict[str, SchemaId], same: list[SchemaId]) -> Hashable:
 
 
 _FROZEN: dict[str, Callable[[Any, list[SchemaId]], Hashable]] = {
-    **dict.fromkeys(_SINGLE, lambda value, same: same[value]),
-    **dict.fromkeys(_LISTS, _frozen_list),
-    **dict.fromkeys(_MAPS, _frozen_map),
+    **dict.fromkeys(SINGLE_FIELDS, lambda value, same: same[value]),
+    **dict.fromkeys(LIST_FIELDS, _frozen_list),
+    **dict.fromkeys(MAP_FIELDS, _frozen_map),
     "enum": lambda value, same: tuple(map(equality_key, value)),
     "dependent_required": lambda value, same: tuple(value.items()),
 }

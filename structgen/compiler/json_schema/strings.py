@@ -104,11 +104,6 @@ class StringSet(ABC):
         return _of_tree(tree, ("pattern", pattern), meter, where)
 
     @staticmethod
-    def of_tree(tree: Node, key: Hashable) -> StringSet:
-        """Texts that the whole of a regex's tree matches; ``key`` stands for the tree in comparisons."""
-        return _of_tree(tree, ("tree", key), None)
-
-    @staticmethod
     def of_dfa(dfa: Dfa, meter: Meter) -> StringSet:
         """Texts of any automaton over bytes that has no counters; what is not UTF-8 is dropped."""
         return _of_dfa(automata.intersect(everything(), dfa, meter, "reading an automaton"), meter)

@@ -118,13 +118,7 @@ def _either(options: list[Node | None]) -> Node | None:
 
 
 def _is_anchor(node: Node, behind: bool) -> bool:
-    return (
-        isinstance(node, Look)
-        and node.item is EMPTY
-        and node.whole
-        and not node.negate
-        and node.behind == behind
-    )
+    return isinstance(node, Look) and node.item is EMPTY and node.whole and not node.negate and node.behind == behind
 
 
 def _nullable(tree: Node) -> dict[int, bool]:

@@ -1,0 +1,1 @@
+"""Regexes: parsing them, and lowering them to automata over bytes."""

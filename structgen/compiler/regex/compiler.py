@@ -11,6 +11,7 @@ from ..pushdown import Program
 from .lower import language, regex_to_dfa
 from .parser import parse
 
+
 def compile_regex(regex: Regex, meter: Meter) -> Tables:
     """Parse, build, determinise, minimise. Raises the errors of `parse` and `regex_to_dfa`."""
     tree = parse(regex.pattern, regex.flags, depth=meter.budget.depth)

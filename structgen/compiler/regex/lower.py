@@ -200,8 +200,12 @@ class _Construction:
         start, accept = new(), new()
         self._todo.append((tree, start, accept, -1, self.edges and not prefix, self.edges and not suffix))
         steps: dict[type, Callable[..., None]] = {
-            Chars: self._chars, Concat: self._concat, Alternate: self._alternate, Repeat: self._repeat, Look: self._look,
-        }  # fmt: skip
+            Chars: self._chars,
+            Concat: self._concat,
+            Alternate: self._alternate,
+            Repeat: self._repeat,
+            Look: self._look,
+        }
         for step in itertools.count():
             if not self._todo:
                 break

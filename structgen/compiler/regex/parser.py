@@ -169,9 +169,7 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         try:
             node: Node = super().parse()
         except NoMatch as error:
-            raise _malformed(
-                "the pattern ends too early", error.index, "Complete what it ends with."
-            ) from None
+            raise _malformed("the pattern ends too early", error.index, "Complete what it ends with.") from None
         return node
 
     def start(self) -> Node:
@@ -238,9 +236,7 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         elif char == "<":
             char = self.any()
             if char not in "=!":
-                raise _malformed(
-                    f"unknown extension (?<{char}", start, "Named groups are written (?P<name>...)."
-                )
+                raise _malformed(f"unknown extension (?<{char}", start, "Named groups are written (?P<name>...).")
             self._open(start, look=_LookAround(behind=True, negate=char == "!"))
         elif char == "#":
             if not self._skip(_GROUP_COMMENT):
@@ -256,9 +252,7 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         if self.static_b("<"):
             name = self._group_name(">", start)
             if name in self._names:
-                raise _malformed(
-                    f"redefinition of group name {name!r}", start, "Give each group its own name."
-                )
+                raise _malformed(f"redefinition of group name {name!r}", start, "Give each group its own name.")
             self._names.add(name)
             self._captures += 1
             self._open(start)
@@ -282,17 +276,13 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         """``(?i)`` for the whole pattern, ``(?i-s:`` for a group."""
         found = _FLAGS.match(self.data, start + 2)
         if not found or (found[2] and found[3] == ")"):
-            raise _malformed(
-                "malformed inline flags", start, "Write (?i) first of all, or (?i:...), or (?i-s:...)."
-            )
+            raise _malformed("malformed inline flags", start, "Write (?i) first of all, or (?i:...), or (?i-s:...).")
         if "L" in found[0]:
             raise _refused("the flag L (locale)", start, "A str pattern has no locale.")
         self.index = found.end()
         added, removed = _flag_bits(found[1]), _flag_bits(found[2] or "")
         if (added & _A and added & _U) or removed & (_A | _U) or added & removed:
-            raise _malformed(
-                "incompatible inline flags", start, "a and u exclude each other and cannot be removed."
-            )
+            raise _malformed("incompatible inline flags", start, "a and u exclude each other and cannot be removed.")
         if found[3] == ":":
             kept = self._group.flags & ~(_A | _U) if added & (_A | _U) else self._group.flags
             self._open(start, (kept | added) & ~removed)
@@ -465,9 +455,7 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         if char in _HEX_WIDTHS:
             digits = self.multiple(_HEX_DIGITS, 0, _HEX_WIDTHS[char])
             if len(digits) < _HEX_WIDTHS[char]:
-                raise _malformed(
-                    rf"incomplete escape \{char}{digits}", start, r"Write \xhh, \uhhhh or \Uhhhhhhhh."
-                )
+                raise _malformed(rf"incomplete escape \{char}{digits}", start, r"Write \xhh, \uhhhh or \Uhhhhhhhh.")
             code = int(digits, 16)
             if code > sys.maxunicode:
                 raise _malformed(rf"bad escape \{char}{digits}", start, "The last character is U+10FFFF.")
@@ -489,16 +477,12 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         try:
             return ord(unicodedata.lookup(name))
         except (KeyError, TypeError, UnicodeEncodeError):
-            raise _malformed(
-                f"undefined character name {name!r}", start, "Write its name in Unicode."
-            ) from None
+            raise _malformed(f"undefined character name {name!r}", start, "Write its name in Unicode.") from None
 
     def _until(self, terminator: str, what: str, start: int) -> str:
         end = self.data.find(terminator, self.index)
         if end < 0:
-            raise _malformed(
-                f"missing {terminator}, unterminated {what}", start, f"Close it with {terminator}."
-            )
+            raise _malformed(f"missing {terminator}, unterminated {what}", start, f"Close it with {terminator}.")
         text = self.data[self.index : end]
         if not text:
             raise _malformed(f"missing {what}", start, _ESCAPE_IT)

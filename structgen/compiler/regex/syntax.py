@@ -37,7 +37,10 @@ class Alternate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeat:
-    """The item ``min`` to ``max`` times; ``None`` is unbounded. ``lazy`` prefers fewer: the same texts, other matches."""
+    """The item ``min`` to ``max`` times; ``None`` is unbounded.
+
+    ``lazy`` prefers fewer: the same texts, other matches.
+    """
 
     item: Node
     min: int

@@ -1,0 +1,155 @@
+"""From a definition to the machine that follows it, without rows: the front ends, tables, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .budget import Meter
+from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
+from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
+from .grammar_marks import read_marks, special_token
+from .runtime.automaton import AutomatonMachine
+from .runtime.embedded import Embedded, by_id
+from .runtime.grammar import GrammarMachine
+from .runtime.grammar_tables import GrammarTables
+from .runtime.index import AnyMachine
+from .runtime.pushdown import PushdownMachine
+from .runtime.rows import RowPool
+from .vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .cache.cache import Cache
+    from .compiler.pushdown import Program
+
+#: Warnings for one grammar.
+_MOST_NOTES = 5
+
+
+def build(
+    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
+) -> tuple[AnyMachine, tuple[str, ...]]:
+    """The machine of a definition, and what was relaxed in it. The ``cache`` keeps the tables of grammars.
+
+    Raises
+    ------
+    DefinitionError, UnsupportedError, EmptyLanguageError
+        A definition that is malformed, can't be honoured exactly, or matches nothing.
+    BudgetExceededError
+        A definition that needs more than the meter allows.
+    VocabularyError
+        A vocabulary that could get stuck: some text that it can begin, it cannot finish.
+
+    Warns
+    -----
+    GrammarWarning
+        What the author of a grammar may not expect; it points to where the caller of `build` was called.
+    """
+    if isinstance(definition, JsonSchema | Gbnf):
+        return _pushdown_machine(definition, vocabulary, meter)
+    if isinstance(definition, Grammar):
+        return _grammar_machine(definition, vocabulary, meter, cache)
+    return _automaton_machine(definition, vocabulary, meter), ()
+
+
+def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Meter) -> AutomatonMachine:
+    from .compiler.stuck import check_never_stuck
+
+    if isinstance(definition, Regex):
+        from .compiler.regex.compiler import compile_regex
+
+        tables = compile_regex(definition, meter)
+    elif isinstance(definition, Fsm):
+        from .compiler.fsm import compile_fsm
+
+        tables = compile_fsm(definition, meter)
+    else:
+        raise DefinitionError(f"there is no compiler for definitions of kind {definition.kind!r}")
+    row_of = np.full(tables.states, -1, np.int32)
+    machine = AutomatonMachine(tables, vocabulary, RowPool(vocabulary.size), row_of, [])
+    check_never_stuck(machine, meter)
+    return machine
+
+
+def _pushdown_machine(
+    definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
+) -> tuple[PushdownMachine, tuple[str, ...]]:
+    from .compiler.pushdown_tables import to_tables
+    from .compiler.stuck import check_stack_never_stuck
+
+    program, relaxations = _program(definition, meter)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    check_stack_never_stuck(machine, meter)
+    return machine, relaxations
+
+
+def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Program, tuple[str, ...]]:
+    """The pushdown program of a definition, and what was relaxed."""
+    if isinstance(definition, JsonSchema):
+        from .compiler.json_schema.compiler import compile_json_schema
+
+        return compile_json_schema(definition, meter)
+    if isinstance(definition, Gbnf):
+        from .compiler.gbnf.compiler import compile_gbnf
+
+        return compile_gbnf(definition, meter), ()
+    from .compiler.regex.compiler import regex_program
+
+    return regex_program(definition, meter), ()
+
+
+def _grammar_machine(
+    definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
+) -> tuple[GrammarMachine, tuple[str, ...]]:
+    from .compiler.stuck import check_lexer_never_stuck
+    from .grammar_store import tables_of
+
+    def compiled() -> GrammarTables:
+        from .compiler.grammar.compiler import compile_grammar
+
+        return compile_grammar(definition, meter)
+
+    tables = tables_of(definition.canonical(), cache, compiled)
+    embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
+    machine = GrammarMachine(tables, vocabulary, embedded=embedded)
+    if machine.is_empty():
+        raise EmptyLanguageError(
+            "the lexer can read no text that the grammar describes",
+            remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
+        )
+    check_lexer_never_stuck(machine)
+    _tell(tables.notes)
+    return machine, relaxations
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    more = len(notes) - _MOST_NOTES
+    for note in (*notes[:_MOST_NOTES], *([f"and {more} more"] if more > 0 else [])):
+        warnings.warn(GrammarWarning(note), stacklevel=5)  # past `_grammar_machine`, `build` and `compile`
+
+
+def _embedded(
+    definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
+) -> tuple[Embedded, tuple[str, ...]]:
+    """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
+    marked = read_marks(definition.text)
+    number = {name: t for t, name in enumerate(tables.terminals)}
+    for name, _ in definition.definitions:
+        if name not in number or name in marked.schemas or name in marked.tokens:
+            raise DefinitionError(f"no rule has the terminal {name}", remedy="Use it in a rule, or leave it out.")
+    inner = {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
+    machines, relaxed = [], []
+    for name, each in (inner | dict(definition.definitions)).items():
+        machine, relaxations = _pushdown_machine(each, vocabulary, meter)
+        if machine.is_accepting(machine.start):
+            raise DefinitionError(
+                f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."
+            )
+        machines.append((number[name], machine))
+        relaxed += [f"{name}: {relaxation}" for relaxation in relaxations]
+    tokens = [
+        [special_token(mark, vocabulary), number[name]] for name, mark in marked.tokens.items() if name in number
+    ]
+    return Embedded(tuple(machines), by_id(tokens)), tuple(relaxed)
