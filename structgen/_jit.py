@@ -107,8 +107,9 @@ def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
     return compiled
 
 
-# Numba counts references to arrays, atomically, whenever one is handed on or named anew; in a kernel that calls helpers
-# in its innermost loop that takes most of the time. Without its run time (`_nrt`) it counts none, and can't allocate.
+# Numba counts references to arrays, atomically, whenever one is handed on or named anew; in a kernel that calls
+# helpers in its innermost loop that takes most of the time. Without its run time (`_nrt`) it counts none, and can't
+# allocate.
 _HELPER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -122,7 +123,8 @@ def bare_kernel(function: Callable[..., Any]) -> Any:
     return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function), function)
 
 
-#: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their own.
+#: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their
+#: own.
 inlined: Any = numba.njit(**_HELPER, _nrt=False)
 
 #: For small helpers of bare kernels, in whose place their text is put: a call hands over seven words for each array.

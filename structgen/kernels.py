@@ -1473,10 +1473,10 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
 
 # -- masks on a parser's stack -----------------------------------------------------------------------------
 #
-# Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a stack
-# accepts and where a terminal leads to is worked out once. All that is remembered lies in tables that hold numbered
-# pairs, each with the slots by which a pair is found: the number and 1, or 0 for a free one. Slots are a power of 2, and at
-# least twice as many as there can be pairs.
+# Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a
+# stack accepts and where a terminal leads to is worked out once. All that is remembered lies in tables that hold
+# numbered pairs, each with the slots by which a pair is found: the number and 1, or 0 for a free one. Slots are a
+# power of 2, and at least twice as many as there can be pairs.
 
 # Places in `counts`: how many there are, and the cell of the stack that the last mask was for.
 _N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = 0, 1, 2, 3, 4
@@ -1492,8 +1492,8 @@ _MOST_STEPS = 1000000
 def _slot(slots, pairs, a, b, bits):
     """The slot of a pair of numbers, which is free where the pair is new.
 
-    It lies near those of pairs with neighbouring ``a``, which come at the same time, if it can: a cell has few others above
-    it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D).
+    It lies near those of pairs with neighbouring ``a``, which come at the same time, if it can: a cell has few others
+    above it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D).
     """
     mask = len(slots) - 1
     mixed = np.uint64(b + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -1527,9 +1527,10 @@ def _cell(cells, cell_slots, counts, state, below):
 
 @spliced
 def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal):
-    """The state and the cell below it after a reduction of a stack given likewise; `SHORT` or `FULL` in place of the cell.
+    """The state and the cell below it after a reduction of a stack given likewise; the cell may be `SHORT` or `FULL`.
 
-    So the stacks on the way to a shift, of which there are many in a row of operators of growing precedence, need no cells.
+    So the stacks on the way to a shift, of which there are many in a row of operators of growing precedence, need no
+    cells.
     """
     if length == 0:
         below = _cell(cells, cell_slots, counts, state, below)
@@ -1551,7 +1552,7 @@ def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal)
 @inlined
 def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
              terminal):  # fmt: skip
-    """The number in ``shifts`` of what a terminal leads to, or `SHORT` or `FULL`; a row with `REFUSED` where it can't come."""
+    """The number in ``shifts`` of what a terminal leads to, which may be `REFUSED`; or `SHORT` or `FULL`."""
     slot = _slot(shift_slots, shifts, cell, terminal, 2)
     if shift_slots[slot]:
         return shift_slots[slot] - 1
@@ -1605,8 +1606,8 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
 
 
 @inlined
-def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
-                move, newline, indent, dedent):  # fmt: skip
+def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                cell, move, newline, indent, dedent):  # fmt: skip
     """What a line end leads to, with indents or dedents: -2 for an indent, else 1 plus the number of dedents.
 
     Returns the cell, or what stands for it, the lowest depth looked at, and the state that shifted the last terminal.
@@ -1616,8 +1617,8 @@ def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_sl
     for k in range(2 if move == -2 else move):
         terminal = newline if k == 0 else indent if move == -2 else dedent
         known = _shifted(
-            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
-            terminal,
+            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+            cell, terminal,
         )  # fmt: skip
         if known < 0:
             return known, looked, state
@@ -1631,16 +1632,16 @@ def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_sl
 
 @spliced
 def _same_words(rows, a, b):
-    for w in range(rows.shape[1]):
-        if rows[a, w] != rows[b, w]:
-            return False
-    return True
+    w = 0
+    while w < rows.shape[1] and rows[a, w] == rows[b, w]:
+        w += 1
+    return w == rows.shape[1]
 
 
 @inlined
-def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-                   waiting, masks, cell):  # fmt: skip
-    """Note in a cell what its stack accepts, all terminals followed at once through their reductions; 0, `SHORT` or `FULL`."""
+def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
+                   counts, waiting, masks, cell):  # fmt: skip
+    """Note in a cell what its stack accepts, from all terminals' reductions at once; 0, or `SHORT` or `FULL`."""
     words = len(ignored)
     new = counts[_N_ACCEPTS]
     if new == len(accepted):
@@ -1782,8 +1783,8 @@ def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets
     if answer or not tight[number] & 1:
         return answer, looked
     answer, depth = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number + 1, tight[number] & 4, cells,
-        cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
+        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number + 1, tight[number] & 4,
+        cells, cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
     return -1 if answer == 1 else answer, min(looked, depth)
 
@@ -1800,8 +1801,8 @@ def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list
     Parameters
     ----------
     group_start, groups, end_start, ends:
-        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``, ``int32[*, 2]`` set and row, and likewise ends,
-        ``int32[*, 2]`` terminal and way.
+        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``, ``int32[*, 2]`` set and row, and likewise
+        ends, ``int32[*, 2]`` terminal and way.
     ids_start, ids, is_list:
         The ids of row ``r`` are ``ids[ids_start[r]:ids_start[r + 1]]``, where it is a list of them.
     records, at:
@@ -1845,8 +1846,8 @@ def add_groups(records, ids, groups, row, pool_rows):
     Parameters
     ----------
     records, ids:
-        ``int32[*]``. A group is 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind that its
-        ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
+        ``int32[*]``. A group is 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind that
+        its ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
     groups:
         ``int32[*]``: where groups begin in ``records``.
     row:
@@ -1878,7 +1879,8 @@ def add_groups(records, ids, groups, row, pool_rows):
 
 @bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
-                     keep, given, moves, levels, records, sets, tight, target, stack, place, within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     keep, given, moves, levels, records, sets, tight, target, stack, place,
+                     within, level, cells, cell_slots, shifts, shift_slots, accepted,
                      accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
                      open_questions):  # fmt: skip
     """Everything that a place allows on a stack, through all terminals that tokens complete.
@@ -1903,8 +1905,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
         where it is not known yet.
     records:
-        ``int32[*]`` (see `add_groups`). A place is where its record begins: the number of its ends and of its groups; for each end its
-        terminal and way; and its groups.
+        ``int32[*]`` (see `add_groups`). A place is where its record begins: the number of its ends and of its
+        groups; for each end its terminal and way; and its groups.
     sets, tight:
         ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
         follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two.
@@ -1914,7 +1916,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
     cells, cell_slots:
         ``int32[*, 5]``: cell below, state, depth, and, as soon as it is known, 1 plus the number of what is
-        accepted, and the lowest depth looked at for that. The slots of this table and of the next ones are ``int32[*]``.
+        accepted, and the lowest depth looked at for that. The slots of this table and the next ones are ``int32[*]``.
     shifts, shift_slots:
         ``int32[*, 5]``: cell, terminal, cell after it, lowest depth looked at, and the state that shifted it.
     accepted, accept_slots:
@@ -1923,19 +1925,19 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``int32[offers, 2]`` number of such a set, and level; ``uint32[offers, words]``: what of it the level leaves;
         ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
     counts:
-        ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out, the
-        cell of ``stack``.
+        ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out,
+        the cell of ``stack``.
     waiting, masks, todo:
         Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
     allowed, missing, open_questions:
-        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``; ways
-        and contexts without a place, or -1 minus a level, and a column or bracket, without a level after; cell, context, level and
-        the place of a group in ``records`` that are left open.
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
+        ways and contexts without a place, or -1 minus a level, and a column or bracket, without a level after; cell,
+        context, level and the place of a group in ``records`` that are left open.
 
     Returns
     -------
-    (number of groups, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of the
-    stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
+    (number of groups, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of
+    the stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
     """
     below = -1
     for k in range(len(stack)):
@@ -2018,8 +2020,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 known = shift_slots[slot] - 1
                 if known < 0:
                     known = _shifted(
-                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
-                        c, t,
+                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        counts, c, t,
                     )  # fmt: skip
                     if known < 0:
                         return known, 0, 0, 0

@@ -45,8 +45,8 @@ class Growing:
 class PlaceGraph:
     """The places of one index, with their groups and ends: each is a record, and what lies together is read together.
 
-    It begins with those that were stored: ways and sets have the numbers of the `PlaceTable`. Others come behind them as
-    they are needed.
+    It begins with those that were stored: ways and sets have the numbers of the `PlaceTable`. Others come behind them
+    as they are needed.
     """
 
     def __init__(self, places: LexerPlaces) -> None:

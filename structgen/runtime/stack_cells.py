@@ -1,7 +1,8 @@
 """The parser and its stacks as `structgen.kernels.walk_stack_masks` reads them.
 
-The kernel remembers stacks, what they accept and where terminals lead to, from mask to mask: texts come to the same stacks
-again and again, and new ones mostly differ from known ones in a state or two. All of that can be forgotten at any time.
+The kernel remembers stacks, what they accept and where terminals lead to, from mask to mask: texts come to the same
+stacks again and again, and new ones mostly differ from known ones in a state or two. All of that can be forgotten at
+any time.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class StackCells:
         )  # fmt: skip
 
     def above(self, cell: int) -> tuple[list[int], int]:
-        """The states of a stack that the last mask's stack does not have, the lowest first; and how many of its own are left."""
+        """The states that a stack has above the last mask's stack, the lowest first, and how many of that are left."""
         depth_of, here = {}, int(self._counts[4])
         while here >= 0:
             depth_of[here] = int(self.cells[here, 2])

@@ -26,8 +26,8 @@ from .stack_cells import ParserTables, StackCells
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20
 
-#: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of a
-#: stack begins at a multiple of it.
+#: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of
+#: a stack begins at a multiple of it.
 _SHALLOW = 64
 
 #: Room for stacks in the kernel, at first and at most: 20 bytes each, and 60 with what is remembered of them.
