@@ -1846,7 +1846,7 @@ def add_groups(records, ids, groups, row, pool_rows):
     Parameters
     ----------
     records, ids:
-        ``int32[*]``. A group is 32 times its set, plus the number of its ids, or `IS_ROW` or `IS_LONG`, and behind that
+        ``int32[*]``. A group is 32 times its set, plus the number of its ids, `IS_ROW` or `IS_LONG`, and behind that
         its ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
     groups:
         ``int32[*]``: where groups begin in ``records``.

@@ -104,7 +104,7 @@ class StackCells:
         )  # fmt: skip
 
     def above(self, cell: int) -> tuple[list[int], int]:
-        """The states that a stack has above the last mask's stack, the lowest first, and how many of that are left."""
+        """The states that a stack has above the last mask's stack, the lowest first, and how many of that stay."""
         depth_of, here = {}, int(self._counts[4])
         while here >= 0:
             depth_of[here] = int(self.cells[here, 2])
