@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.dfa import Dfa
+from ...budget import Meter
+from ..automata.dfa import Dfa, coarsest_partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,11 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     )  # fmt: skip
 
 
-def minimal(matcher: Matcher) -> Matcher:
-    """The same with equivalent states merged, and without those from which nothing can come (Moore 1956)."""
+def minimal(matcher: Matcher, meter: Meter) -> Matcher:
+    """The same with equivalent states merged, and without those from which nothing can come.
+
+    Raises `BudgetExceededError`.
+    """
     useful = _useful(matcher)
     if not useful[0]:
         return Matcher.of(_NOTHING)
@@ -129,17 +133,13 @@ def minimal(matcher: Matcher) -> Matcher:
     flags = np.zeros((matcher.states + 1, 4), np.int64)
     flags[:-1] = np.stack([matcher.beats, matcher.lapses, matcher.whole, useful], axis=1)
     counts = np.array([*map(len, matcher.ends), 0])
-    block = _numbered(np.column_stack([flags, counts]))
-    while True:
-        finer = _numbered(np.column_stack([block, block[table], block[watching]]))
-        if finer.max() == block.max():
-            break
-        block = finer
+    kinds = np.unique(np.column_stack([flags, counts]), axis=0, return_inverse=True)[1].reshape(-1)
+    block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
     return _quotient(matcher, alive, block, table)
 
 
 def _quotient(
-    matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int64], table: NDArray[np.int64]
+    matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int32], table: NDArray[np.int64]
 ) -> Matcher:
     """One state for each block of those alive, the start's first."""
     number: dict[int, int] = {}
@@ -163,11 +163,6 @@ def _useful(matcher: Matcher) -> NDArray[np.bool_]:
         if (more == found).all():
             return found
         found = more
-
-
-def _numbered(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
 
 
 _NOTHING = Dfa(

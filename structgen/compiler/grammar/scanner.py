@@ -26,7 +26,7 @@ from ...runtime.closure import bits, solve
 from ..regex.parser import parse
 
 from .matcher import Matcher
-from .ordered import preferred
+from .ordered import Shared, preferred
 from .rules import Terminal
 
 
@@ -36,12 +36,13 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
     Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
     found: list[Matcher | None] = []
+    shared = Shared()
     for terminal in terminals:
         if terminal.pattern is None:
             found.append(None)
             continue
         try:
-            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter)
+            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter, shared)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
