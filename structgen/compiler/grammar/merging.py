@@ -116,8 +116,7 @@ def _way(lexer: Lexer, lexemes: _States, is_start: _States, watched: _Watched, m
     may_end = _reaching(np.array([bool(there) for there in ends]), table)
     table[~may_end[table] & (table >= 0)] = -1
     # Where no lexeme goes on, what is watched may: such a state cannot be both.
-    goes_on: _States = ((table < 0) & (watched.table[:-1] >= 0)).any(axis=1)
-    differs = _reaching(goes_on, table)
+    differs = _reaching(np.any((table < 0) & (watched.table[:-1] >= 0), axis=1), table)
     watches = np.where(lexemes & ~differs, watched.block[:-1], -1)
     numbers: dict[object, int] = {}
     flags = (each.tolist() for each in (np.array(lexer.beats), np.array(lexer.lapses), is_start, watches))
