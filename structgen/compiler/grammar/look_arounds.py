@@ -8,8 +8,6 @@ an entry for each of the 256 bytes, and the bytes that a row does not tell apart
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,10 +34,12 @@ class Partitions:
         self._number: dict[bytes, int] = {}
         self._refined: dict[frozenset[int], tuple[list[int], int]] = {}
 
-    def of(self, row: Sequence[object]) -> int:
-        """The partition into bytes for which a row says the same."""
-        parts: dict[object, int] = {}
-        return self.number(bytes([parts.setdefault(value, len(parts)) for value in row]))
+    def of(self, row: NDArray[np.int64]) -> int:
+        """The partition into bytes for which a row, ``int64[256]``, says the same."""
+        _, first, part = np.unique(row, return_index=True, return_inverse=True)
+        name = np.empty(len(first), np.uint8)
+        name[np.argsort(first)] = np.arange(len(first))
+        return self.number(name[part].tobytes())
 
     def number(self, pattern: bytes) -> int:
         """The number of a partition."""
@@ -53,8 +53,9 @@ class Partitions:
         """The coarsest partition that is at least as fine as each of some: a byte of each part, and its number."""
         found = self._refined.get(partitions)
         if found is None:
-            patterns = [self.patterns[p].tolist() for p in sorted(partitions)]
-            number = self.of(list(zip(*patterns, strict=True)) if patterns else [0] * _BYTES)
+            number = self.number(bytes(_BYTES))
+            for each in sorted(partitions):
+                number = self.of(self.patterns[number].astype(np.int64) * _BYTES + self.patterns[each])
             _, first = np.unique(self.patterns[number], return_index=True)
             found = self._refined[partitions] = first.tolist(), number
         return found
@@ -74,7 +75,7 @@ class LookArounds:
         self._number: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
         self._paid = {0: [0] * _BYTES}
         self._partition: dict[int, int] = {}
-        self._rows: dict[tuple[int, int], list[int]] = {}
+        self._rows: dict[tuple[int, int], tuple[list[int], int]] = {}
 
     def automaton(self, look: Look, meter: Meter) -> Dfa:
         """What the bytes behind it begin with, or those before it end with. Raises `BudgetExceededError`."""
@@ -135,29 +136,29 @@ class LookArounds:
         """The bytes that pay alike."""
         found = self._partition.get(owed)
         if found is None:
-            found = self._partition[owed] = self.partitions.of(self.paid(owed))
+            found = self._partition[owed] = self.partitions.of(np.array(self.paid(owed)))
         return found
 
     def _pay(self, owed: frozenset[tuple[int, int]]) -> list[int]:
-        aheads = [ahead for ahead, _ in owed]
-        known: dict[tuple[int, ...], int] = {}
-        found = []
-        for after in zip(*(self._row(*each) for each in owed), strict=True):
-            number = known.get(after)
-            if number is None:
-                left = frozenset(each for each in zip(aheads, after, strict=True) if each[1] != _PAID)
-                number = known[after] = UNPAID if UNPAID in after else self._numbered(left)
-            found.append(number)
-        return found
+        rows = [(ahead, *self._row(ahead, state)) for ahead, state in owed]
+        told_apart, partition = self.partitions.refined(frozenset(each for _, _, each in rows))
+        left = []
+        for byte in told_apart:
+            after = {(ahead, row[byte]) for ahead, row, _ in rows}
+            is_unpaid = any(state == UNPAID for _, state in after)
+            left.append(UNPAID if is_unpaid else self._numbered(frozenset(s for s in after if s[1] != _PAID)))
+        paid: list[int] = np.array(left)[self.partitions.patterns[partition]].tolist()
+        return paid
 
-    def _row(self, ahead: int, state: int) -> list[int]:
-        """By byte: the next state of a look-ahead, `_PAID` or `UNPAID`."""
+    def _row(self, ahead: int, state: int) -> tuple[list[int], int]:
+        """By byte: the next state of a look-ahead, `_PAID` or `UNPAID`; and the partition."""
         found = self._rows.get((ahead, state))
         if found is None:
             dfa, negate, met = self._aheads[ahead]
             fails, holds = (_PAID, UNPAID) if negate else (UNPAID, _PAID)
             after = [fails if s < 0 else holds if met[s] else s for s in dfa.table[state].tolist()]
-            found = self._rows[ahead, state] = [after[c] for c in dfa.classes[:_BYTES].tolist()]
+            row = np.array(after)[dfa.classes[:_BYTES]]
+            found = self._rows[ahead, state] = row.tolist(), self.partitions.of(row)
         return found
 
     def is_kept(self, owed: int) -> bool:

@@ -90,16 +90,20 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     todo = [(0, -1)]
     rows, ends = [], []
 
+    matters = _ends_in_line(matcher)
+
     def intern(state: int, column: int) -> int:
         if state < 0:
             return -1
+        column = column if matters[state] else -1
         if (state, column) not in number:
             number[state, column] = len(todo)
             todo.append((state, column))
         return number[state, column]
 
     for state, column in todo if matcher.states else ():  # grows as it goes
-        ends.append(tuple(intern(watch, column) for watch in matcher.ends[state]))
+        # What is watched is beaten or not; by what does not matter.
+        ends.append(tuple(intern(watch, column if watch == state else -1) for watch in matcher.ends[state]))
         row = []
         for c in sorted(first):
             byte = first[c]
@@ -112,6 +116,18 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
         np.array([names[int(c)] for c in class_of], np.uint8), np.array(rows, np.int32).reshape(-1, len(first)), ends,
         matcher.beats[old], matcher.lapses[old], matcher.whole[old], tuple(column for _, column in todo),
     )  # fmt: skip
+
+
+def _ends_in_line(matcher: Matcher) -> list[bool]:
+    """By state: whether a match may end before the next line end, so that the column matters."""
+    found = np.array([bool(ends) for ends in matcher.ends], np.bool_)
+    others = [byte for byte in range(256) if byte != 0x0A]
+    table = matcher.table[:, np.unique(matcher.class_of[others])]
+    while True:
+        more = found | (found[table] & (table >= 0)).any(axis=1)
+        if (more == found).all():
+            return [bool(ends) for ends in more]
+        found = more
 
 
 def minimal(matcher: Matcher, meter: Meter) -> Matcher:

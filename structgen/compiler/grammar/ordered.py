@@ -101,11 +101,12 @@ class _Determinizer:
         self._ahead = [-1 if look.behind else looks.ahead(look, dfa) for look, dfa in made.looks]
         self._reads: dict[int, tuple[int, list[list[int]]]] = {}
         self._behind_rows: dict[tuple[int, int], tuple[int, list[int]]] = {}
+        self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
         self._number: dict[Threads, int] = {}
         self._todo: list[Threads] = []
 
     def run(self) -> Matcher:
-        self._intern(self._closed([Thread(0, 0)], tuple(self._start_of(k) for k in self._behind)))
+        self._intern(self._closed((Thread(0, 0),), tuple(self._start_of(k) for k in self._behind)))
         moves: list[_Moves] = []
         ends: list[tuple[int, ...]] = []
         for here in self._todo:  # grows as it goes
@@ -215,8 +216,8 @@ class _Determinizer:
         found = self._behind_rows.get((k, state))
         if found is None:
             dfa = self._made.looks[k][1]
-            row = dfa.table[state][dfa.classes[:256]].tolist() if state >= 0 else [-1] * 256
-            found = self._behind_rows[k, state] = self._looks.partitions.of(row), row
+            row = dfa.table[state][dfa.classes[:256]] if state >= 0 else np.full(256, -1)
+            found = self._behind_rows[k, state] = self._looks.partitions.of(row), row.tolist()
         return found
 
     def _step(self, here: Threads, byte: int) -> Threads:
@@ -238,10 +239,13 @@ class _Determinizer:
                 part = looks.partitions.patterns[partition][byte]
                 moved += [Thread(target, left) for target in targets[part]]
         behind = zip(self._behind, here.behind, strict=False)
-        found = self._closed(moved, tuple(self._behind_row(k, s)[1][byte] for k, s in behind))
+        key = tuple(moved), tuple(self._behind_row(k, s)[1][byte] for k, s in behind)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._closed(*key)
         return found._replace(beats=True) if beats else found
 
-    def _closed(self, seeds: list[Thread], behind: tuple[int, ...]) -> Threads:
+    def _closed(self, seeds: tuple[Thread, ...], behind: tuple[int, ...]) -> Threads:
         """All that empty moves lead to, in order, each once, up to the first match that owes nothing."""
         made = self._made
         found: dict[tuple[int, int], int] = {}
