@@ -18,6 +18,9 @@ from structgen.compiler.grammar.merging import futures, merged
 from structgen.compiler.grammar.positions import Positions
 from structgen.compiler.grammar.scanner import Lexer
 
+def unhurried() -> Meter:
+    return Meter(Budget(seconds=100))
+
 
 def lexer_of(text: str, contexts: list[int] | None = None, newline: str = "") -> Lexer:
     meter = Meter(Budget())
@@ -34,7 +37,7 @@ def lexer_of(text: str, contexts: list[int] | None = None, newline: str = "") ->
 
 
 class Reader:
-    """A lexer byte by byte, without the ends of which no match can stand; as it is defined, not as it is worked out."""
+    """A lexer byte by byte, without the ends of which no match can stand: as it is defined."""
 
     def __init__(self, lexer: Lexer) -> None:
         self.lexer = lexer
@@ -97,7 +100,7 @@ def test_random_terminals(seed: int) -> None:
             found = lexer_of("\n".join(["start: (A | B | C | D)*", *lines]), [15, 3, 5, 14])
         except sg.errors.DefinitionError:
             continue
-        fewer = merged(found, Meter(Budget()))
+        fewer = merged(found, unhurried())
         check_the_same(Reader(found), Reader(fewer))
         before += len(found.table)
         after += len(fewer.table)
@@ -112,18 +115,18 @@ def look_ahead(random: Random) -> str:
 @pytest.mark.parametrize("name", ["c", "sql", "markdown"])
 def test_grammars_that_are_shipped(name: str) -> None:
     found = lexer_of(grammars.path(name).read_text())
-    fewer = merged(found, Meter(Budget()))
+    fewer = merged(found, unhurried())
     check_the_same(Reader(found), Reader(fewer))
     assert [s for s, start in enumerate(fewer.starts) if start != 0] == []
 
 
 def test_keywords_share_what_they_look_ahead_to() -> None:
-    """After each of them no letter may follow, of which there are many: the states that see to that are there once."""
+    """After each of them no letter may follow, of which there are many: their states are there once."""
     letters = r"(?![a-z\u00df-\u024f\u0370-\u03ff\u0400-\u052f\u3041-\u3096\u4e00-\u9fff])"
     words = ["do", "for", "while", "return", "class", "import"]
     lines = [f"W{i}: /{word}{letters}/" for i, word in enumerate(words)]
     fewer = [
-        merged(lexer_of("\n".join([f"start: ({' | '.join(f'W{i}' for i in range(n))})*", *lines[:n]])), Meter(Budget()))
+        merged(lexer_of("\n".join([f"start: ({' | '.join(f'W{i}' for i in range(n))})*", *lines[:n]])), unhurried())
         for n in (1, len(words))
     ]
     more = sum(map(len, words[1:]))
@@ -131,8 +134,9 @@ def test_keywords_share_what_they_look_ahead_to() -> None:
 
 
 def test_columns_matter_where_a_line_may_end() -> None:
-    """Of the columns that are told apart each has two states or three, however long the terminal goes on otherwise."""
-    found = lexer_of('start: (X _NEWLINE)*\nX: "x"\n_NEWLINE: /(\\n *(#[a-z]{1,30};)?)*\\n *(?! )/', newline="_NEWLINE")
-    fewer = merged(found, Meter(Budget()))
+    """Of the columns that are told apart each has a few states, however long the terminal is otherwise."""
+    newline = r"_NEWLINE: /(\n *(#[a-z]{1,30};)?)*\n *(?! )/"
+    found = lexer_of(f'start: (X _NEWLINE)*\nX: "x"\n{newline}', newline="_NEWLINE")
+    fewer = merged(found, unhurried())
     check_the_same(Reader(found), Reader(fewer))
     assert len(fewer.table) < 2 * 22 + 60

@@ -64,6 +64,11 @@ class Threads(NamedTuple):
 _Moves: TypeAlias = tuple[list[int], int]
 
 
+#: How a thread goes on: its role, and by byte what is owed then; unless it is a match, the part of each byte, and the states
+#: after each part.
+_Step: TypeAlias = tuple[int, list[int], bytes, list[list[int]]]
+
+
 class Shared:
     """What was worked out for some terminals and holds for others.
 
@@ -99,7 +104,7 @@ class _Determinizer:
         self._meter = meter
         self._behind = [k for k, (look, _) in enumerate(made.looks) if look.behind]
         self._ahead = [-1 if look.behind else looks.ahead(look, dfa) for look, dfa in made.looks]
-        self._reads: dict[int, tuple[int, list[list[int]]]] = {}
+        self._reads: dict[int, tuple[int, bytes, list[list[int]]]] = {}
         self._behind_rows: dict[tuple[int, int], tuple[int, list[int]]] = {}
         self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
         self._number: dict[Threads, int] = {}
@@ -190,15 +195,27 @@ class _Determinizer:
         return found
 
     def _followed(self, here: Threads) -> tuple[list[Threads], int]:
-        told_apart = {self._looks.partition(owed) for _, owed, _ in here.threads if owed}
-        told_apart.update(self._read(state)[0] for state, _, _ in here.threads if state != 1)
+        looks = self._looks
+        told_apart = {looks.partition(owed) for _, owed, _ in here.threads if owed}
+        steps: list[_Step] = []
+        for state, owed, role in here.threads:
+            if state != 1:
+                partition, part, targets = self._read(state)
+                told_apart.add(partition)
+                steps.append((role, looks.paid(owed), part, targets))
+            elif owed:
+                steps.append((role, looks.paid(owed), b"", []))
+        behind = []
         if here.behind:
-            told_apart.update(self._behind_row(k, s)[0] for k, s in zip(self._behind, here.behind, strict=True))
-        bytes_, partition = self._looks.partitions.refined(frozenset(told_apart))
-        return [self._step(here, byte) for byte in bytes_], partition
+            for k, state in zip(self._behind, here.behind, strict=True):
+                partition, row = self._behind_row(k, state)
+                told_apart.add(partition)
+                behind.append(row)
+        bytes_, partition = looks.partitions.refined(frozenset(told_apart))
+        return [self._step(steps, behind, byte) for byte in bytes_], partition
 
-    def _read(self, state: int) -> tuple[int, list[list[int]]]:
-        """What a state of the program reads: a partition, and the states after the bytes of each of its parts."""
+    def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
+        """What a state of the program reads: a partition, the part of each byte, and the states after each part."""
         found = self._reads.get(state)
         if found is None:
             edges = self._made.edges[state]
@@ -208,7 +225,8 @@ class _Determinizer:
             for low, after in pairwise(cuts):
                 targets = tuple(target for least, most, target in edges if least <= low <= most)
                 pattern += bytes([parts.setdefault(targets, len(parts))]) * (after - low)
-            found = self._reads[state] = self._looks.partitions.number(pattern), [list(part) for part in parts]
+            partition = self._looks.partitions.number(pattern)
+            found = self._reads[state] = partition, pattern, [list(part) for part in parts]
         return found
 
     def _behind_row(self, k: int, state: int) -> tuple[int, list[int]]:
@@ -220,26 +238,20 @@ class _Determinizer:
             found = self._behind_rows[k, state] = self._looks.partitions.of(row), row.tolist()
         return found
 
-    def _step(self, here: Threads, byte: int) -> Threads:
-        looks = self._looks
+    def _step(self, steps: list[_Step], behind: list[list[int]], byte: int) -> Threads:
         moved: list[Thread] = []
         beats = False
-        for state, owed, role in here.threads:
-            left = looks.paid(owed)[byte] if owed else 0
-            if state == 1:
-                if not owed:
-                    continue
-                if left > 0:
-                    moved.append(Thread(1, left, max(role, _PENDING)))
-                elif left == 0 or role == _WATCHED:  # paid, or the end of what is watched
-                    beats = (left == UNPAID) == (role == _WATCHED)
-                    break
-            elif left != UNPAID:
-                partition, targets = self._read(state)
-                part = looks.partitions.patterns[partition][byte]
-                moved += [Thread(target, left) for target in targets[part]]
-        behind = zip(self._behind, here.behind, strict=False)
-        key = tuple(moved), tuple(self._behind_row(k, s)[1][byte] for k, s in behind)
+        for role, paid, part, targets in steps:
+            left = paid[byte]
+            if part:
+                if left != UNPAID:
+                    moved += [Thread(target, left) for target in targets[part[byte]]]
+            elif left > 0:
+                moved.append(Thread(1, left, max(role, _PENDING)))
+            elif left == 0 or role == _WATCHED:  # paid, or the end of what is watched
+                beats = (left == UNPAID) == (role == _WATCHED)
+                break
+        key = tuple(moved), tuple([row[byte] for row in behind])
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._closed(*key)
