@@ -18,6 +18,7 @@ from structgen.compiler.grammar.merging import futures, merged
 from structgen.compiler.grammar.positions import Positions
 from structgen.compiler.grammar.scanner import Lexer
 
+
 def unhurried() -> Meter:
     return Meter(Budget(seconds=100))
 
