@@ -19,6 +19,7 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.grammar import preferences, scanner
 from structgen.compiler.grammar.loading import load
 from structgen.compiler.grammar.ordered import preferred
+from structgen.compiler.grammar.positions import Positions
 from structgen.compiler.grammar.rules import Terminal
 from structgen.compiler.regex.parser import parse
 from structgen.errors import GrammarWarning
@@ -165,7 +166,7 @@ def test_lexers_are_judged_by_lark(seed: int) -> None:
             continue
         if list(preferences.in_regexes(grammar.terminals, matchers)):
             continue
-        places = scanner.Positions(matchers, meter)
+        places = Positions(matchers, meter)
         context = (1 << len(grammar.terminals)) - 1
         lexer = scanner.lexer([context], places, scanner.embedded(grammar.terminals, matchers), 9, meter)
         found = list(preferences.among_terminals(grammar.terminals, lexer, places))

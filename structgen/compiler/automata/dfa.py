@@ -175,6 +175,36 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     return _renumbered(dfa, block)
 
 
+def coarsest_partition(table: NDArray[np.int32], kinds: NDArray[np.int64], meter: Meter) -> NDArray[np.int32]:
+    """The coarsest partition of states into blocks whose members are of one kind and go on into the same blocks.
+
+    Parameters
+    ----------
+    table:
+        ``int32[states, labels]``: the next state, -1 for none, which is told apart from any state.
+    kinds:
+        ``int64[states]``: from 0 on.
+
+    Returns the block of each state, ``int32[states]``. Raises `BudgetExceededError`.
+    """
+    labels, tails = np.nonzero(table.T >= 0)
+    heads = table[tails, labels]
+    # A kind is one more label, with which its states lead to themselves.
+    order = np.argsort(kinds, kind="stable")
+    labels = np.concatenate([labels, table.shape[1] + kinds[order]])
+    tails, heads = np.concatenate([tails, order]), np.concatenate([heads, order])
+    meter.check_memory(_BYTES_OF_TRANSITION * len(labels), "minimising")
+    begins = np.append(np.flatnonzero(runs_begin(labels)), len(labels))
+    status, block = kernels.coarsest_partition(
+        len(table), tails.astype(np.int32), np.arange(len(labels), dtype=np.int32), begins.astype(np.int32),
+        heads.astype(np.int32), np.ones(len(table), np.uint8), meter.work(_STEPS_PER_SECOND["minimize"]),
+    )  # fmt: skip
+    if status == kernels.TOO_MUCH_WORK:
+        raise meter.out_of_time("minimising")
+    found: NDArray[np.int32] = block
+    return found
+
+
 def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Every live transition as (tail, label, head); a record gives one for each zone, each its own label."""
     # By class, so that there is little left to sort.

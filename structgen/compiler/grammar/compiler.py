@@ -16,10 +16,11 @@ from ...grammars import FOLDER
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, preferences, scanner
+from . import conflicts, equivalent, lalr, merging, preferences, scanner
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
+from .positions import Positions
 from .rules import ContextFreeGrammar
 
 
@@ -63,13 +64,14 @@ def compile_rules(
     always = _ignored(grammar) | (1 << layout.newline if layout else 0)
     contexts = _contexts(grammar, table, lexer, always)
     distinct = list(dict.fromkeys(contexts))
-    positions = scanner.Positions(matchers, meter)
+    positions = Positions(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers), first, meter)
     notes: list[str] = []
     if tell:
         notes += conflicts.shifted(table) if ambiguity == "resolve" else ()
         notes += preferences.in_regexes(grammar.terminals, matchers)
         notes += preferences.among_terminals(grammar.terminals, found, positions)
+    found = merging.merged(found, meter)
     start_of = dict(zip(distinct, found.starts, strict=True))
     starts = list(dict.fromkeys(found.starts))
     number = {start: i for i, start in enumerate(starts)}
@@ -89,7 +91,7 @@ def compile_rules(
         ends=np.array(ends, np.int32).reshape(-1, 3),
         beats=np.array(found.beats, np.uint8),
         lapses=np.array(found.lapses, np.uint8),
-        future=words_of(found.future, members),
+        future=words_of(merging.futures(found), members),
         starts=np.array(starts, np.int32),
         context=np.array([number[start_of[context]] for context in contexts], np.int32),
         ignored=words_of([_ignored(grammar)], members)[0],

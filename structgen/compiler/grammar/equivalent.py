@@ -44,7 +44,7 @@ _Piece: TypeAlias = tuple[int, ...]
 _Pair: TypeAlias = tuple[int, _Piece, _Piece]
 
 #: Work that is done at most: about as many pairs are looked at, terminals followed, states of a base asked.
-_MOST_WORK = 300_000
+_MOST_WORK = 200_000
 
 #: Pairs that a single candidate may need; reductions before one terminal; the longest piece.
 _MOST_AT_ONCE, _MOST_STEPS, _TALLEST = 1_000, 256, 16
@@ -134,6 +134,11 @@ class _Pieces:
             [(len(rules[rule][1]), rules[rule][0], terminals) for rule, terminals in there.items()]
             for there in table.reductions
         ]
+        #: By state: the terminals that it may accept, or reduce before.
+        self.possible = self.shifted[:]
+        for state, reductions in enumerate(self.reductions):
+            for _, _, terminals in reductions:
+                self.possible[state] |= terminals
         self.certain = [there[0][:2] if sure else None for sure, there in zip(certain, self.reductions, strict=True)]
         #: The states that can be on top behind a terminal and what it makes certain, as bits.
         self.resting = sum(1 << state for state in self._resting(table))
@@ -142,6 +147,9 @@ class _Pieces:
         self._table = table
         self._targets: dict[tuple[int, Symbol], int | list[int]] = {}
         self._known: dict[tuple[int, _Piece], _Moves | None] = {}
+        #: What does not depend on the base.
+        self._known_anywhere: dict[_Piece, _Moves] = {}
+        self._tops: dict[int, tuple[int, int]] = {}
 
     def _resting(self, table: Lalr) -> set[int]:
         read = {certain[1] for certain in self.certain if certain} | set(range(self.end + 1))
@@ -157,6 +165,17 @@ class _Pieces:
             tuple(sorted({(item - items.first[items.rule[item]] - 1, rules[items.rule[item]][0]) for item in kernel}))
             for kernel in self._table.automaton.kernels
         ]
+
+    @staticmethod
+    def pair(base: int, one: _Piece, other: _Piece) -> _Pair:
+        """A pair, the same for all that are decided alike: of states on top that both pieces have, the lowest is left."""
+        if one and other and one[-1] == other[-1]:
+            shared, most = 1, min(len(one), len(other))
+            while shared < most and one[-1 - shared] == other[-1 - shared]:
+                shared += 1
+            if shared > 1:
+                one, other = one[: 1 - shared], other[: 1 - shared]
+        return (base, one, other) if one <= other else (base, other, one)
 
     def target(self, base: int, piece: _Piece, symbol: Symbol) -> int:
         """Where a symbol leads from the top; -1 for nowhere. Raises `_Split`."""
@@ -176,8 +195,11 @@ class _Pieces:
 
     def read(self, base: int, piece: _Piece, symbol: Symbol) -> _Piece | None:
         """The piece after a symbol, and after reductions that are made whatever comes next. Raises `_Split`."""
-        target = self.target(base, piece, symbol)
-        return None if target < 0 else self.settled(base, (*piece, target))
+        target = self.moves[piece[-1]].get(symbol, -1) if piece else self.target(base, piece, symbol)
+        if target < 0:
+            return None
+        piece = (*piece, target)
+        return piece if self.certain[target] is None else self.settled(base, piece)
 
     def settled(self, base: int, piece: _Piece) -> _Piece:
         """A piece after reductions that are made whatever comes next, as long as they do not go below it.
@@ -199,38 +221,64 @@ class _Pieces:
             piece = (*rest, target)
         return piece
 
+    def may_do_the_same(self, pair: _Pair) -> bool:
+        """Whether two pieces may accept the same, by the states on top."""
+        base, one, other = pair
+        certain, possible = self._at_top(base, one)
+        others, possible_for_others = self._at_top(base, other)
+        return not (certain & ~possible_for_others or others & ~possible)
+
+    def _at_top(self, base: int, piece: _Piece) -> tuple[int, int]:
+        """The terminals that some state on top shifts, and those that each may accept, or reduce before."""
+        if piece:
+            return self.shifted[piece[-1]], self.possible[piece[-1]]
+        found = self._tops.get(base)
+        if found is None:
+            self.work += base.bit_count()
+            shifted, possible = 0, -1
+            for state in bits(base):
+                shifted |= self.shifted[state]
+                possible &= self.possible[state]
+            found = self._tops[base] = shifted, possible
+        return found
+
     def does(self, base: int, piece: _Piece) -> _Moves:
         """All that a piece does. Raises `_Split` and `_Unbounded`."""
-        key = base, piece
-        if key not in self._known:
-            try:
-                self._known[key] = self._follow(base, piece)
-            except _Unbounded:
-                self._known[key] = None
-        found = self._known[key]
+        found = self._known_anywhere.get(piece)
         if found is None:
-            raise _Unbounded
+            key = base, piece
+            if key not in self._known:
+                try:
+                    self._known[key] = self._follow(base, piece)
+                except _Unbounded:
+                    self._known[key] = None
+            found = self._known[key]
+            if found is None:
+                raise _Unbounded
         return found
 
     def _follow(self, base: int, piece: _Piece) -> _Moves:
         """Follow all terminals at once through their reductions."""
+        moves, reductions, shifts = self.moves, self.reductions, self.shifted
         accepted = 0
         shifting: list[tuple[_Piece, int]] = []
         returns: dict[tuple[int, Symbol], int] = {}
         todo = [(piece, -1)]
         steps = 0
+        is_anywhere = True
         while todo:
             here, terminals = todo.pop()
             steps += 1
-            self.work += 1
             if steps > _MOST_STEPS or len(here) > _TALLEST:
+                self.work += steps
                 raise _Unbounded
+            is_anywhere &= bool(here)
             state = here[-1] if here else self._single(base)
-            shifted = self.shifted[state] & terminals
+            shifted = shifts[state] & terminals
             if shifted:
                 accepted |= shifted
                 shifting.append((here, shifted))
-            for length, origin, before in self.reductions[state]:
+            for length, origin, before in reductions[state]:
                 left = before & terminals
                 if not left:
                     continue
@@ -239,21 +287,25 @@ class _Pieces:
                     returns[way] = returns.get(way, 0) | left
                     continue
                 rest = here[: len(here) - length]
-                target = self.target(base, rest, origin)
+                if rest:
+                    target = moves[rest[-1]].get(origin, -1)
+                else:
+                    is_anywhere = False
+                    target = self.target(base, rest, origin)
                 if target < 0:
                     raise _Unbounded
                 todo.append(((*rest, target), left))
-        return _Moves(accepted, shifting, returns)
+        self.work += steps
+        found = _Moves(accepted, shifting, returns)
+        if is_anywhere:
+            self._known_anywhere[piece] = found
+        return found
 
     def _single(self, base: int) -> int:
         """The one state of a base. Raises `_Split`."""
         if base & base - 1:
             raise _Split([1 << state for state in bits(base)])
         return base.bit_length() - 1
-
-
-def _ordered(base: int, one: _Piece, other: _Piece) -> _Pair:
-    return (base, one, other) if one <= other else (base, other, one)
 
 
 class _Pairs:
@@ -266,34 +318,41 @@ class _Pairs:
 
     def hold(self, base: int, one: _Piece, other: _Piece) -> bool:
         """Whether two pieces do the same, on every state of a base."""
-        root = _ordered(base, one, other)
+        root = self._pieces.pair(base, one, other)
         known = self._known.get(root)
         if known is not None:
             return known
+        if not self._pieces.may_do_the_same(root):
+            return False
         users: dict[_Pair, list[_Pair]] = {root: []}
         todo = [root]
-        while todo:
-            pair = todo.pop()
+        for pair in todo:  # grows as it goes
             needed = self._needed(pair) if len(users) <= _MOST_AT_ONCE and not self.is_exhausted() else None
-            if needed is None or any(self._known.get(below) is False for below in needed):
-                self._fails(pair, users)
-                return False
+            if needed is None:
+                return self._fails(pair, users)
             for below in needed:
                 if below in users:
                     users[below].append(pair)
-                elif below not in self._known:
+                    continue
+                known = self._known.get(below)
+                if known is None:
+                    if not self._pieces.may_do_the_same(below):
+                        return self._fails(pair, users)
                     users[below] = [pair]
                     todo.append(below)
+                elif not known:
+                    return self._fails(pair, users)
         self._known.update(dict.fromkeys(users, True))
         return True
 
-    def _fails(self, pair: _Pair, users: dict[_Pair, list[_Pair]]) -> None:
-        """What is built upon a pair that fails does, too."""
+    def _fails(self, pair: _Pair, users: dict[_Pair, list[_Pair]]) -> bool:
+        """What is built upon a pair that fails does, too: False."""
         todo, seen = [pair], {pair}
         for failed in todo:  # grows as it goes
             todo += [user for user in users[failed] if user not in seen]
             seen.update(users[failed])
         self._known.update(dict.fromkeys(seen, False))
+        return False
 
     def is_exhausted(self) -> bool:
         """Whether no more work is to be done; then nothing new holds. Raises `BudgetExceededError`."""
@@ -309,16 +368,13 @@ class _Pairs:
                 return self._popped(base, one, other)
             return self._compared(base, one, other)
         except _Split as split:
-            return [_ordered(part, one, other) for part in split.parts]
+            return [self._pieces.pair(part, one, other) for part in split.parts]
         except _Unbounded:
             return None
 
     def _popped(self, base: int, one: _Piece, other: _Piece) -> list[_Pair] | None:
-        """What pieces with the same states on top come to when these are popped."""
-        shared = 1
-        while shared < min(len(one), len(other)) and one[-1 - shared] == other[-1 - shared]:
-            shared += 1
-        return self._reduced(base, one[:-shared], other[:-shared], self._pieces.returns[one[-shared]])
+        """What pieces with the same state on top come to when it is popped."""
+        return self._reduced(base, one[:-1], other[:-1], self._pieces.returns[one[-1]])
 
     def _reduced(
         self, base: int, one: _Piece, other: _Piece, ways: Iterable[tuple[int, Symbol]]
@@ -335,7 +391,7 @@ class _Pairs:
             if first is None or second is None:
                 return None
             if first != second:
-                needed.append(_ordered(base, first, second))
+                needed.append(self._pieces.pair(base, first, second))
         return needed
 
     def _compared(self, base: int, one: _Piece, other: _Piece) -> list[_Pair] | None:
@@ -356,7 +412,7 @@ class _Pairs:
     def _shifted(self, base: int, one: _Piece, other: _Piece, terminals: int) -> list[_Pair] | None:
         """What pieces come to with terminals that both shift at once."""
         if one and other and one[-1] == other[-1]:
-            return [_ordered(base, one, other)]
+            return [self._pieces.pair(base, one, other)]
         pieces = self._pieces
         pieces.work += terminals.bit_count()
         needed = []
@@ -370,7 +426,7 @@ class _Pairs:
             else:
                 after = pieces.settled(base, (*one, first)), pieces.settled(base, (*other, second))
                 if after[0] != after[1]:
-                    needed.append(_ordered(base, *after))
+                    needed.append(self._pieces.pair(base, *after))
         popped = self._reduced(base, one, other, ways)
         return None if popped is None else needed + popped
 

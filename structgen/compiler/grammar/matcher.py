@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.dfa import Dfa
+from ...budget import Meter
+from ..automata.dfa import Dfa, coarsest_partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +90,20 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     todo = [(0, -1)]
     rows, ends = [], []
 
+    matters = _ends_in_line(matcher)
+
     def intern(state: int, column: int) -> int:
         if state < 0:
             return -1
+        column = column if matters[state] else -1
         if (state, column) not in number:
             number[state, column] = len(todo)
             todo.append((state, column))
         return number[state, column]
 
     for state, column in todo if matcher.states else ():  # grows as it goes
-        ends.append(tuple(intern(watch, column) for watch in matcher.ends[state]))
+        # What is watched is beaten or not; by what does not matter.
+        ends.append(tuple(intern(watch, column if watch == state else -1) for watch in matcher.ends[state]))
         row = []
         for c in sorted(first):
             byte = first[c]
@@ -113,8 +118,23 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     )  # fmt: skip
 
 
-def minimal(matcher: Matcher) -> Matcher:
-    """The same with equivalent states merged, and without those from which nothing can come (Moore 1956)."""
+def _ends_in_line(matcher: Matcher) -> list[bool]:
+    """By state: whether a match may end before the next line end, so that the column matters."""
+    found = np.array([bool(ends) for ends in matcher.ends], np.bool_)
+    others = [byte for byte in range(256) if byte != 0x0A]
+    table = matcher.table[:, np.unique(matcher.class_of[others])]
+    while True:
+        more = found | (found[table] & (table >= 0)).any(axis=1)
+        if (more == found).all():
+            return [bool(ends) for ends in more]
+        found = more
+
+
+def minimal(matcher: Matcher, meter: Meter) -> Matcher:
+    """The same with equivalent states merged, and without those from which nothing can come.
+
+    Raises `BudgetExceededError`.
+    """
     useful = _useful(matcher)
     if not useful[0]:
         return Matcher.of(_NOTHING)
@@ -129,17 +149,13 @@ def minimal(matcher: Matcher) -> Matcher:
     flags = np.zeros((matcher.states + 1, 4), np.int64)
     flags[:-1] = np.stack([matcher.beats, matcher.lapses, matcher.whole, useful], axis=1)
     counts = np.array([*map(len, matcher.ends), 0])
-    block = _numbered(np.column_stack([flags, counts]))
-    while True:
-        finer = _numbered(np.column_stack([block, block[table], block[watching]]))
-        if finer.max() == block.max():
-            break
-        block = finer
+    kinds = np.unique(np.column_stack([flags, counts]), axis=0, return_inverse=True)[1].reshape(-1)
+    block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
     return _quotient(matcher, alive, block, table)
 
 
 def _quotient(
-    matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int64], table: NDArray[np.int64]
+    matcher: Matcher, alive: NDArray[np.int64], block: NDArray[np.int32], table: NDArray[np.int64]
 ) -> Matcher:
     """One state for each block of those alive, the start's first."""
     number: dict[int, int] = {}
@@ -163,11 +179,6 @@ def _useful(matcher: Matcher) -> NDArray[np.bool_]:
         if (more == found).all():
             return found
         found = more
-
-
-def _numbered(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
 
 
 _NOTHING = Dfa(

@@ -26,8 +26,9 @@ from ..regex.lower import language, post_order
 from ..regex.parser import parse
 from ..regex.syntax import Look, Node, Repeat
 from .matcher import Matcher
+from .positions import Positions
 from .rules import Terminal
-from .scanner import Lexer, Positions
+from .scanner import Lexer
 
 #: What may be spent on a terminal or a lexer: a grammar that needs more is compiled without being told.
 _BUDGET = Budget(states=20_000, seconds=1.0)

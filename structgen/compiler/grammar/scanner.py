@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from ...runtime.closure import bits, solve
+from ...runtime.closure import bits
 from ..regex.parser import parse
 from .matcher import Matcher
-from .ordered import preferred
+from .ordered import Shared, preferred
+from .positions import Positions
 from .rules import Terminal
 
 
@@ -36,12 +36,13 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
     Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
     found: list[Matcher | None] = []
+    shared = Shared()
     for terminal in terminals:
         if terminal.pattern is None:
             found.append(None)
             continue
         try:
-            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter)
+            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter, shared)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
@@ -59,91 +60,6 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             )
         found.append(matcher)
     return found
-
-
-#: Terminals with the states of their automata, ascending.
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
-
-
-class Positions:
-    """All terminals' automata, side by side.
-
-    Position 0 is the start; the others are worked out as they are asked for.
-
-    By position: ``alive``, the terminals that are left; ``ending``, those of which matches end here; ``beating``,
-    those of which a match is certain here; ``lapsing``: see `Matcher.lapses`.
-    """
-
-    def __init__(self, matchers: list[Matcher | None], meter: Meter) -> None:
-        self.matchers = matchers
-        self._meter = meter
-        present = [matcher for matcher in matchers if matcher is not None]
-        cuts = np.zeros(256, np.bool_)
-        for matcher in present:
-            cuts[1:] |= np.diff(matcher.class_of) != 0
-        self.class_of = np.cumsum(cuts).astype(np.uint8)
-        first = np.flatnonzero(np.concatenate([[True], cuts[1:]]))  # a byte of each class
-        self.classes = len(first)
-        self._tables: list[list[list[int]]] = [
-            [] if matcher is None else matcher.table[:, matcher.class_of[first]].tolist() for matcher in matchers
-        ]
-        self._number: dict[Pairs, int] = {}
-        self.pairs: list[Pairs] = []
-        self.alive: list[int] = []
-        self.ending: list[int] = []
-        self.beating: list[int] = []
-        self.lapsing: list[int] = []
-        self._rows: dict[int, list[int]] = {}
-        self.number(tuple((t, 0) for t, matcher in enumerate(matchers) if matcher is not None))
-
-    def number(self, pairs: Pairs) -> int:
-        """The number of a position. Raises `BudgetExceededError`."""
-        known = self._number.get(pairs)
-        if known is None:
-            known = self._number[pairs] = len(self.pairs)
-            self.pairs.append(pairs)
-            if known % 256 == 0:
-                self._meter.check_states(known, "running the terminals side by side")
-                self._meter.check_time("running the terminals side by side")
-            alive = ending = beating = lapsing = 0
-            for t, state in pairs:
-                matcher = self.matchers[t]
-                assert matcher is not None
-                alive |= 1 << t
-                ending |= bool(matcher.ends[state]) << t
-                beating |= bool(matcher.beats[state]) << t
-                lapsing |= bool(matcher.lapses[state]) << t
-            self.alive.append(alive)
-            self.ending.append(ending)
-            self.beating.append(beating)
-            self.lapsing.append(lapsing)
-        return known
-
-    def row(self, position: int) -> list[int]:
-        """The next position for each class of bytes, -1 where no terminal is left."""
-        row = self._rows.get(position)
-        if row is None:
-            after: list[list[tuple[int, int]]] = [[] for _ in range(self.classes)]
-            for t, state in self.pairs[position]:
-                for c, target in enumerate(self._tables[t][state]):
-                    if target >= 0:
-                        after[c].append((t, target))
-            row = self._rows[position] = [self.number(tuple(pairs)) if pairs else -1 for pairs in after]
-        return row
-
-    def ends(self, position: int, terminal: int) -> Iterator[tuple[int, int | None]]:
-        """The matches of a terminal that end here: the variant, and the position that watches, None for this one."""
-        pairs = self.pairs[position]
-        at = next(i for i, (t, _) in enumerate(pairs) if t == terminal)
-        state, matcher = pairs[at][1], self.matchers[terminal]
-        assert matcher is not None
-        variant = matcher.variant[state] if matcher.variant else 0
-        for watch in matcher.ends[state]:
-            if watch == state:
-                yield variant, None
-            else:
-                marked = ((terminal, watch),) if watch >= 0 else ()
-                yield variant, self.number((*pairs[:at], *marked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +119,6 @@ class Lexer:
         watches: if it comes to one that beats, the lexeme was something else. -1 where there is nothing to watch.
     beats, lapses:
         By state; see `structgen.compiler.grammar.matcher`.
-    future:
-        By state: the terminals that the lexeme can become, however it goes on.
     starts:
         By context: the state before the first byte of a lexeme, which no byte leads to.
     cuts:
@@ -217,7 +131,6 @@ class Lexer:
     ends: list[list[tuple[int, int]]]
     beats: list[bool]
     lapses: list[bool]
-    future: list[int]
     starts: list[int]
     cuts: dict[int, tuple[int, int, int]]
 
@@ -231,17 +144,13 @@ def lexer(contexts: list[int], places: Positions, words: Embedded, variants: int
     return _Builder(places, words, variants, meter).run(contexts)
 
 
-def _may_stand(table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By state: whether a match that it watches can be one after all, or is undone however the text goes on."""
-    found = ~lapses | (table < 0).any(axis=1)
-    while True:
-        more = found | (found[table] & ~beats[table] & (table >= 0)).any(axis=1)
-        if (more == found).all():
-            return found
-        found = more
-
-
 class _Builder:
+    """The lexer states, as they are come to.
+
+    Where one terminal alone is left, its own automaton is all there is: these states are taken over as they are.
+    Until all others are there they are known by negative numbers.
+    """
+
     def __init__(self, places: Positions, words: Embedded, variants: int, meter: Meter) -> None:
         self._places = places
         self._words = words
@@ -252,11 +161,14 @@ class _Builder:
         self._states: list[tuple[int, int, int]] = []
         self._turned: dict[int, int] = {}
         self._cuts: dict[int, tuple[int, int, int]] = {}
+        sizes = [0 if matcher is None else matcher.states for matcher in places.matchers]
+        #: By terminal: the number of its first state among those of single terminals.
+        self._first = np.cumsum([0, *sizes]).tolist()
 
     def run(self, contexts: list[int]) -> Lexer:
         starts: dict[tuple[int, int], int] = {}
         start_of = []
-        table: list[list[int]] = []
+        rows: list[NDArray[np.int64]] = []
         ends: list[list[tuple[int, int]]] = []
         beats: list[bool] = []
         for context in contexts:
@@ -266,26 +178,44 @@ class _Builder:
                 starts[key] = len(self._states)
                 self._states.append((*key, 0))  # not interned: nothing leads here
             start_of.append(starts[key])
-            while len(table) < len(self._states):
-                if len(table) % 512 == 0:
-                    self._meter.check_states(len(self._states), "building the lexer")
+            while len(rows) < len(self._states):
+                if len(rows) % 512 == 0:
+                    self._meter.check_states(len(self._states) + self._first[-1], "building the lexer")
                     self._meter.check_time("building the lexer")
-                row, found, beaten = self._row(len(table), len(table) == start_of[-1])
-                table.append(row)
+                row, found, beaten = self._row(len(rows), len(rows) == start_of[-1])
+                rows.append(row)
                 ends.append(found)
                 beats.append(beaten)
+        count = len(rows)
+        table = np.concatenate([np.stack(rows), *self._single_tables()])
+        ends += self._single_ends()
         lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
-        useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
-        kept = _may_stand(np.array(table, np.int32), np.array(beats), np.array(lapses))
-        ends = [
-            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]]
-            for there in ends
-        ]
-        future = [sum({1 << t for t, _ in there}) for there in ends]
-        solve(future, [sorted({target for target in row if target >= 0}) for row in table])
+        for matcher in self._places.matchers:
+            beats += [] if matcher is None else matcher.beats.tolist()
+            lapses += [] if matcher is None else matcher.lapses.tolist()
         return Lexer(
-            self._places.class_of, np.array(table, np.int32), ends, beats, lapses, future, start_of, self._cuts
-        )
+            self._places.class_of, np.where(table < -1, count - 2 - table, table).astype(np.int32),
+            [[(t, count - 2 - watch if watch < -1 else watch) for t, watch in there] for there in ends],
+            beats, lapses, start_of, self._cuts,
+        )  # fmt: skip
+
+    def _single(self, terminal: int, state: int) -> int:
+        return -2 - self._first[terminal] - state if state >= 0 else -1
+
+    def _single_tables(self) -> Iterator[NDArray[np.int64]]:
+        for first, table in zip(self._first, self._places.tables, strict=False):
+            yield np.where(table >= 0, -2 - first - table.astype(np.int64), -1)
+
+    def _single_ends(self) -> Iterator[list[tuple[int, int]]]:
+        for t, matcher in enumerate(self._places.matchers):
+            for state, watches in enumerate(matcher.ends if matcher is not None else ()):
+                terminal = self._terminal(t, matcher.variant[state] if matcher is not None and matcher.variant else 0)
+                yield [(terminal, self._single(t, watch)) for watch in watches]
+
+    def _terminal(self, terminal: int, variant: int) -> int:
+        """What stands for a terminal, or for a variant of it."""
+        matcher = self._places.matchers[terminal]
+        return self._variants + variant if matcher is not None and matcher.variant and variant >= 0 else terminal
 
     def _candidates(self, context: int) -> int:
         """The terminals that a scanner for a context tries."""
@@ -307,14 +237,18 @@ class _Builder:
         counting &= alive
         if not counting:
             return -1
-        key = counting, strings & alive & self._strings(counting), position
+        strings &= alive & self._strings(counting)
+        if not strings and not counting & counting - 1:
+            terminal = counting.bit_length() - 1
+            return self._single(terminal, self._places.state(position, terminal))
+        key = counting, strings, self._places.restricted(position, counting | strings)
         state = self._number.get(key)
         if state is None:
             state = self._number[key] = len(self._states)
             self._states.append(key)
         return state
 
-    def _row(self, number: int, is_start: bool) -> tuple[list[int], list[tuple[int, int]], bool]:
+    def _row(self, number: int, is_start: bool) -> tuple[NDArray[np.int64], list[tuple[int, int]], bool]:
         """Where the bytes lead from a state, what can end there, and whether something is certain there."""
         counting, strings, position = self._states[number]
         places = self._places
@@ -329,12 +263,9 @@ class _Builder:
         for t in bits(0 if is_start else places.ending[position] & counting):
             words = self._words.becomes.get(t, 0) & strings & places.ending[position]
             for variant, watching in places.ends(position, t):
-                terminal = t
-                if words:
-                    terminal = (words & -words).bit_length() - 1
-                elif (matcher := places.matchers[t]) is not None and matcher.variant and variant >= 0:
-                    terminal = self._variants + variant
+                terminal = (words & -words).bit_length() - 1 if words else self._terminal(t, variant)
                 watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
                 ends.append((terminal, watch))
-        row = [self._state(counting, strings, target) if target >= 0 else -1 for target in places.row(position)]
-        return row, ends, bool(beating)
+        targets, part = places.after(position)
+        after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]
+        return np.array(after, np.int64)[part], ends, bool(beating)
