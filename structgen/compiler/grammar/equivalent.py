@@ -168,7 +168,7 @@ class _Pieces:
 
     @staticmethod
     def pair(base: int, one: _Piece, other: _Piece) -> _Pair:
-        """A pair, the same for all that are decided alike: of states on top that both pieces have, the lowest is left."""
+        """A pair, the same for all that are decided alike: of states on top that both have, the lowest is left."""
         if one and other and one[-1] == other[-1]:
             shared, most = 1, min(len(one), len(other))
             while shared < most and one[-1 - shared] == other[-1 - shared]:

@@ -26,7 +26,7 @@ _BYTES = 256
 
 
 class Partitions:
-    """Partitions of the bytes, as numbers. A *pattern* has the number of its part for each byte; 0 is the first byte's."""
+    """Partitions of the bytes, as numbers. A *pattern* has the number of a byte's part; 0 is the first byte's."""
 
     def __init__(self) -> None:
         #: By partition: ``uint8[256]``.

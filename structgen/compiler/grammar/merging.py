@@ -48,7 +48,7 @@ class _Watched:
     Parameters
     ----------
     table:
-        ``int32[states + 1, classes]``: the next state, the last for what is beaten; -1 where nothing happens any more.
+        ``int32[states + 1, classes]``: the next state, the last for what is beaten; -1 where nothing happens.
     lapses:
         By state.
     block:
@@ -110,7 +110,9 @@ class _Way:
 def _way(lexer: Lexer, lexemes: _States, is_start: _States, watched: _Watched, meter: Meter) -> _Way:
     blocks, stands = watched.block.tolist(), watched.stands.tolist()
     ends = [
-        tuple((t, blocks[watch] if watch >= 0 else -1) for t, watch in there if watch < 0 or stands[watch]) if here else ()
+        tuple((t, blocks[watch] if watch >= 0 else -1) for t, watch in there if watch < 0 or stands[watch])
+        if here
+        else ()
         for there, here in zip(lexer.ends, lexemes.tolist(), strict=True)
     ]
     table = np.where(lexemes[:, None], lexer.table, -1)
@@ -166,7 +168,9 @@ def _together(lexer: Lexer, watched: _Watched, way: _Way) -> Lexer:
         lexer.class_of, np.concatenate([table, np.array(more, np.int32).reshape(-1, table.shape[1])])
     )
     starts = name[way.block[lexer.starts]].tolist()
-    return replace(lexer, class_of=class_of, table=table, ends=ends, beats=beats, lapses=lapses, starts=starts, cuts={})
+    return replace(
+        lexer, class_of=class_of, table=table, ends=ends, beats=beats, lapses=lapses, starts=starts, cuts={}
+    )
 
 
 def _with_merged_classes(

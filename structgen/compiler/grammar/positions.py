@@ -19,7 +19,7 @@ Moves: TypeAlias = tuple[list[int], NDArray[np.uint8]]
 
 
 class Positions:
-    """All terminals' automata, side by side. Position 0 is the start; the others are worked out as they are asked for.
+    """All terminals' automata, side by side. Position 0 is the start; others are worked out as they are asked for.
 
     By position: ``alive``, the terminals that are left; ``ending``, those of which matches end here; ``beating``,
     those of which a match is certain here; ``lapsing``: see `Matcher.lapses`.
