@@ -234,7 +234,7 @@ class Reader:
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""
-        return any(self.parses.accepted(parse).terminals & self._end for parse in self._complete(threads))
+        return any(map(self.parses.may_end, self._complete(threads)))
 
     def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         """All threads over a special token, if they can go on from there, or end."""

@@ -114,6 +114,7 @@ class Parser:
         self._certain = OnDemand(lambda state: self._reductions[state][0] if tables.certain[state] else None)
         self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
+        self._states = len(tables.context)
         self._same = OnDemand(_same(tables))
         #: The stack before the first terminal.
         self.start = Stack(0, None)
@@ -149,6 +150,24 @@ class Parser:
                 todo += missing
         assert stack.accepted is not None
         return stack.accepted
+
+    def accepts(self, stack: Stack, terminal: int) -> bool:
+        """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""
+        if stack.accepted is not None:
+            return bool(stack.accepted.terminals >> terminal & 1)
+        reached = {stack: None}
+        for here in (todo := [stack]):  # grows as it goes
+            if terminal in self._shifts[here.state]:
+                return True
+            for length, origin, terminals in self._reductions[here.state]:
+                if terminals >> terminal & 1:
+                    reduced = self._reduce(here, length, origin)
+                    if reduced not in reached:
+                        reached[reduced] = None
+                        todo.append(reduced)
+            if len(todo) > _MOST_REDUCTIONS:
+                raise _endless()
+        return False
 
     def after(self, stack: Stack, terminal: int) -> After:
         """The stack after a terminal."""
@@ -215,7 +234,9 @@ class Parser:
         """
         looked = stack.depth
         for _ in range(_MOST_REDUCTIONS):
-            found = next(filter(None, (_replaced(stack, *each) for each in self._same[stack.state])), None)
+            below = -1 if stack.below is None else stack.below.state
+            known = self._same[(below + 1) * self._states + stack.state]
+            found = next(filter(None, (_replaced(stack, *each) for each in known)), None)
             if found is None:
                 return stack, looked
             stack, lowest, symbols = found
@@ -269,15 +290,19 @@ _Same: TypeAlias = tuple[tuple[int, ...], int, tuple[int, ...]]
 
 
 def _same(tables: GrammarTables) -> Callable[[int], list[_Same]]:
-    """By state on top: what may be replaced; see `GrammarTables.same`."""
-    tops = tables.same[:, 2 + SYMBOLS]
+    """By state on top, and the number of states for each one up to the state below it: what may be replaced.
+
+    See `GrammarTables.same`.
+    """
+    tops, belows = np.pad(tables.same[:, 2 + SYMBOLS :], [(0, 0), (0, 2)], constant_values=-1)[:, :2].T
     symbol_of = np.full(len(tables.context), -1, np.int32)
     for moves in (tables.goto, tables.shift):
         symbol_of[moves[:, 2]] = moves[:, 1]
 
-    def of(state: int) -> list[_Same]:
+    def of(key: int) -> list[_Same]:
+        below, state = divmod(key, len(tables.context))
         found: list[_Same] = []
-        for kept, popped, *rest in tables.same[tops == state].tolist():
+        for kept, popped, *rest in tables.same[(tops == state) & ((belows == below - 1) | (belows < 0))].tolist():
             read, states = rest[:SYMBOLS], rest[SYMBOLS:]
             symbols = [symbol for symbol in read if symbol >= 0]
             if kept:

@@ -109,6 +109,12 @@ class ParserDriver:
             found = parse.accepted = Accepted(found.terminals | self._ignored, found.looked)
         return found
 
+    def may_end(self, parse: Parse) -> bool:
+        """Whether the end of the text may come next."""
+        if self._layout is None:
+            return self.parser.accepts(parse.stack, self._end)
+        return bool(self.accepted(parse).terminals >> self._end & 1)
+
     def _laid_out(self, parse: Parse, accepted: Accepted, layout: Layout, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
         terminals, looked = accepted
