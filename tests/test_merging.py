@@ -25,7 +25,7 @@ def unhurried() -> Meter:
 
 def lexer_of(text: str, contexts: list[int] | None = None, newline: str = "") -> Lexer:
     meter = Meter(Budget())
-    grammar = load(text, "start", meter)
+    grammar = load(text, "start", meter, declared=("DECLARED",))
     matchers = scanner.matchers(grammar.terminals, 0, meter)
     for t, terminal in enumerate(grammar.terminals):
         matcher = matchers[t]
@@ -119,6 +119,12 @@ def test_grammars_that_are_shipped(name: str) -> None:
     fewer = merged(found, unhurried())
     check_the_same(Reader(found), Reader(fewer))
     assert [s for s, start in enumerate(fewer.starts) if start != 0] == []
+
+
+def test_a_grammar_without_patterns_has_a_lexer_that_reads_nothing() -> None:
+    fewer = merged(lexer_of("start: DECLARED\n%declare DECLARED"), unhurried())
+    assert fewer.starts == [0]
+    assert (fewer.table == -1).all()
 
 
 def test_keywords_share_what_they_look_ahead_to() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -79,10 +80,11 @@ class Positions:
             terminals = [t for t, _ in self.pairs[position]]
             rows = [self._row(t, state) for t, state in self.pairs[position]]
             parts: dict[tuple[int, ...], int] = {}
-            part = [parts.setdefault(column, len(parts)) for column in zip(*rows, strict=True)]
+            columns: Iterable[tuple[int, ...]] = zip(*rows, strict=True) if rows else repeat((), self.classes)
+            part = [parts.setdefault(column, len(parts)) for column in columns]
             pairs = (((t, s) for t, s in zip(terminals, states, strict=True) if s >= 0) for states in parts)
             targets = [self.number(there) if (there := tuple(each)) else -1 for each in pairs]
-            found = self._moves[position] = targets, np.array(part or [0] * self.classes, np.uint8)
+            found = self._moves[position] = targets, np.array(part, np.uint8)
         return found
 
     def row(self, position: int) -> list[int]:
