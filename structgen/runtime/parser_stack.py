@@ -33,6 +33,10 @@ from .words import sets_of
 _MOST_REDUCTIONS = 1_000_000
 
 
+#: What nothing was entered into yet; never written to.
+_NOTHING: dict[Any, Any] = {}
+
+
 class Accepted(NamedTuple):
     """The terminals that may come next, as a set, and the depth of the lowest state that was looked at."""
 
@@ -65,10 +69,17 @@ class Stack:
     def __init__(self, state: int, below: Stack | None) -> None:
         self.state, self.below = state, below
         self.depth: int = 0 if below is None else below.depth + 1
-        self.above: dict[int, Stack] = {}
+        # Dictionaries of their own come with the first entry: most stacks are met once, and nothing is asked of them.
+        self.above: dict[int, Stack] = _NOTHING
         self.accepted: Accepted | None = None
-        self.after: dict[int, After] = {}  # by terminal
-        self.parses: dict[Any, Any] = {}  # see `structgen.runtime.parses`
+        self.after: dict[int, After] = _NOTHING  # by terminal
+        self.parses: dict[Any, Any] = _NOTHING  # see `structgen.runtime.parses`
+
+    def remember(self, key: Any, parse: Any) -> Any:
+        """Enter a parse on this stack, if there is none; returns the one that is there."""
+        if self.parses is _NOTHING:
+            self.parses = {}
+        return self.parses.setdefault(key, parse)
 
     def states(self) -> Iterator[int]:
         """The states, the top first."""
@@ -178,7 +189,10 @@ class Parser:
         if self.cover is not None and len(found) > 1:
             found, there = self.cover.thinned(found)
             looked = min(looked, there)
-        answer = stack.after[terminal] = After(tuple(found), looked)
+        answer = After(tuple(found), looked)
+        if stack.after is _NOTHING:
+            stack.after = {}
+        stack.after[terminal] = answer
         return answer
 
     def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
@@ -271,7 +285,7 @@ class Parser:
         while todo:
             stack = todo.pop()
             todo += stack.above.values()
-            stack.above, stack.after, stack.parses, stack.accepted = {}, {}, {}, None
+            stack.above, stack.after, stack.parses, stack.accepted = _NOTHING, _NOTHING, _NOTHING, None
         self.stacks = 1
         if self.cover is not None:
             self.cover.forget()
@@ -281,6 +295,8 @@ class Parser:
         pushed = stack.above.get(state)
         if pushed is None:
             self.stacks += 1
+            if stack.above is _NOTHING:
+                stack.above = {}
             pushed = stack.above.setdefault(state, Stack(state, stack))
         return pushed
 

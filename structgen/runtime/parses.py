@@ -73,7 +73,7 @@ class ParserDriver:
         key = context, level
         found: Parse | None = stack.parses.get(key)
         if found is None:
-            found = stack.parses.setdefault(key, Parse(stack, context, level))
+            found = stack.remember(key, Parse(stack, context, level))
         return found
 
     def on(self, parse: Parse, popped: int, states: list[int], context: int, level: Level | None) -> Parse:
