@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from functools import cache
 from pathlib import Path
 from random import Random
+from types import FrameType
+from typing import Any
 
 import pytest
 from grammars import GRAMMARS, JSON, STATEMENTS
@@ -13,8 +17,12 @@ from lark.exceptions import LarkError
 from lark_judge import allowed
 
 import structgen as sg
+from structgen.budget import Budget, Meter
+from structgen.compiler.grammar.compiler import compile_rules
+from structgen.compiler.grammar.loading import load
 from structgen.runtime import lexer_places
 from structgen.runtime.grammar import GrammarMachine
+from structgen.runtime.parser_stack import Parser, Stack
 
 each_grammar = pytest.mark.parametrize("name", GRAMMARS)
 each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
@@ -320,3 +328,43 @@ def test_random_grammars_are_read_as_lark_reads_them(seed: int) -> None:
                 break
             assert guide.advance(random.choice(ids))
     assert compared > 5
+
+
+def test_stacks_may_be_forgotten_while_another_thread_asks() -> None:
+    """As if another thread made the parser forget between any two lines: what is being worked out stays right."""
+    meter = Meter(Budget())
+    tables = compile_rules(load(STATEMENTS, "start", meter), meter)
+    names = {name: number for number, name in enumerate(tables.terminals)}
+
+    def after(words: str) -> tuple[Parser, Stack]:
+        parser = Parser(tables)
+        stack = parser.start
+        for word in words.split():
+            ((stack, _),) = parser.after(stack, names[word]).stacks
+        return parser, stack
+
+    for words in ("", "IF NAME", "IF NAME THEN LBRACE NAME EQUAL NAME", "IF NAME MORETHAN INT THEN LBRACE RBRACE"):
+        parser, stack = after(words)
+        expected = parser.accepted(stack)
+        for line in itertools.count(1):
+            parser, stack = after(words)
+            left = line
+
+            def forgetting(frame: FrameType, event: str, _: Any, parser: Parser = parser) -> Any:
+                nonlocal left
+                if frame.f_code is not Parser.accepted.__code__:
+                    return None
+                left -= event == "line"
+                if event == "line" and not left:
+                    sys.settrace(None)
+                    parser.forget()
+                return forgetting
+
+            sys.settrace(forgetting)
+            try:
+                assert parser.accepted(stack) == expected
+            finally:
+                sys.settrace(None)
+            if left > 0:
+                break  # it has no more lines than that
+        assert line > 3

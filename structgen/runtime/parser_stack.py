@@ -136,31 +136,32 @@ class Parser:
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
-        if stack.accepted is not None:
-            return stack.accepted
+        # Another thread may make the parser forget at any time, so what is remembered is read once.
+        if (known := stack.accepted) is not None:
+            return known
         todo = [stack]
-        while todo:
+        while True:
             here = todo[-1]
-            if here.accepted is not None:
-                todo.pop()
-                continue
-            found, looked, missing = self._shifted[here.state], here.depth, []
-            for length, origin, terminals in self._reductions[here.state]:
-                reduced = self._reduce(here, length, origin)
-                if reduced.accepted is None:
-                    missing.append(reduced)
-                else:
-                    found |= terminals & reduced.accepted.terminals
-                    looked = min(looked, reduced.depth - 1, reduced.accepted.looked)
-            if not missing:
-                here.accepted = Accepted(found, looked)
-                todo.pop()
-            elif len(todo) > _MOST_REDUCTIONS:
-                raise _endless()
-            else:
-                todo += missing
-        assert stack.accepted is not None
-        return stack.accepted
+            answer = here.accepted
+            if answer is None:
+                found, looked, missing = self._shifted[here.state], here.depth, []
+                for length, origin, terminals in self._reductions[here.state]:
+                    reduced = self._reduce(here, length, origin)
+                    after = reduced.accepted
+                    if after is None:
+                        missing.append(reduced)
+                    else:
+                        found |= terminals & after.terminals
+                        looked = min(looked, reduced.depth - 1, after.looked)
+                if missing:
+                    if len(todo) > _MOST_REDUCTIONS:
+                        raise _endless()
+                    todo += missing
+                    continue
+                answer = here.accepted = Accepted(found, looked)
+            todo.pop()
+            if not todo:
+                return answer
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""
