@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sysconfig
 import tokenize
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +60,11 @@ from . import a; from ...a.b import (c as d, e,); from .... import *; import a.b
 global a, b; nonlocal c
 match = case = _ = type = print
 match.x, match[0], case(match), _.y
-match(x)
+match(x); match (x)[0]; match - x
+match(x, y=1, *z)[:]
+match[x]: int
+match in x if match else match is not y
+match not in x; match or y; match ** z
 0xF_f, 0b1_0, 0o17, 1_000, 0_0, 00, 1., .5e-1_0, 1e5j, 01.5, 09j, 1..real, 1 .real, 0x1.real
 '' "a" r'\N' u"\x41\u00e9\U0010ffff\N{EM DASH}\N{LATIN SMALL LETTER A WITH DIAERESIS}" R'''a
 b''' 'it\'s' '\q' "a\
@@ -70,7 +76,7 @@ f'''{"a"}''' 'h' f""
 f'({",".join([f"{a!r}{b.c:>{d}}" for b in e])})' f"{f'{a}' f'' 'b' f'{...}'}" f'''{"a" 'b'}'''
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
-naïve = Ω = 变量 = 가
+naïve = Ω = 变量 = 가 = 𝔘𝔫𝔦 = ℘· = กำ = µ.ｉｆ
 x = (1 + # c
    2)
 x = 1 + \
@@ -121,6 +127,32 @@ match x, *y:
 match -x:
   case a: pass
 match not x:
+  case a: pass
+match(x):
+  case(a): pass
+  case[b]: pass
+  case-1: pass
+  case{}: pass
+  case*c, d: pass
+  case"e": pass
+match():
+  case(): match(x)
+match(x)[y] + ((z)), w: # c:
+  case case(): case(x)
+match[x]:
+  case a: pass
+match*x,:
+  case a: pass
+match(":", '("#'):
+  case a: pass
+match (  # c
+    x):
+  case a: pass
+match"a":
+  case a: pass
+match.5:
+  case a: pass
+match in_: # no operator
   case a: pass
 """
 
@@ -273,6 +305,17 @@ else: pass
 async a
 async class A: pass
 match x: case 1: pass
+match(x): int
+match (x:
+match x
+match not x
+match[]
+xª² = 1
+x€ = 1
+ำ = 1
+x＿ = ͺ
+ifé (x): pass
+x ifé else y
 a²
 a·b c
 (a]
@@ -294,6 +337,18 @@ REFUSED_BLOCKS = [
     "if a:\n    b\n  c\n  a\n",
     "if a:\n  # b\n",
     "match x:\n  a\n",
+    "match(x, y=1):\n  case 1: pass\n",
+    "match(*x):\n  case 1: pass\n",
+    "match *x:\n  case 1: pass\n",
+    "match[x:y]:\n  case 1: pass\n",
+    "match ** x:\n  case 1: pass\n",
+    "match in x:\n  case 1: pass\n",
+    "match.x:\n  case 1: pass\n",
+    "match5:\n  case 1: pass\n",
+    "match(x):\n  pass\n",
+    "match(x):\n  casex: pass\n",
+    "match(x):\n  case \uff3f: pass\n",
+    "match (x)\n  case 1: pass\n",
     "match yield:\n  case 1: pass\n",
     "match x:\n  case a + b: pass\n",
     "match x:\n  case f(): pass\n  else: pass\n",
@@ -312,7 +367,10 @@ REFUSED_BLOCKS = [
 
 #: `ast.parse` takes these, and the grammar does not: the file says so where it begins.
 LEFT_OUT = [
-    "match (x)\n",
+    "match (x)",
+    "match (\n x)\n",
+    "match(\n x):\n  case 1: pass\n",
+    "match((((x)))):\n  case 1: pass\n",
     "f'{ {1} }'\n",
     "f'{(lambda: a)()}'\n",
     "f'{u\"a\"}'\n",
@@ -421,6 +479,22 @@ def test_lines(text: str, accepted: bool, judge: Lark, index: sg.Index) -> None:
     assert index.match(text.encode()).accepted is accepted
     if accepted:
         assert python(text)
+
+
+def test_the_letters_of_names() -> None:
+    """They are those of Unicode 14, as in Python 3.11; later versions have more."""
+    text = grammars.path("python3").read_text()
+    grammar = load(text, "file_input", Meter(Budget()), declared=("_INDENT", "_DEDENT"))
+    names = [re.compile(t.pattern or "") for t in grammar.terminals if t.name in ("NAME", "F_NAME")]
+    assert len(names) == 2
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+    for before in ("", "x"):
+        identifiers = [c for c in characters if c != "_" and (before + c).isidentifier()]
+        for name in names:
+            found = [c for c in characters if c != "_" and name.fullmatch(before + c)]
+            assert set(found) <= set(identifiers)
+            if unicodedata.unidata_version == "14.0.0":
+                assert found == identifiers
 
 
 def library(count: int, most: int) -> list[str]:

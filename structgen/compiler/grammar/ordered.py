@@ -29,6 +29,7 @@ from ..automata.utf8 import utf8_edges
 from ..regex.looks import check_nesting
 from ..regex.lower import language
 from ..regex.syntax import Alternate, Chars, Concat, Look, Node, Repeat
+from .characters import settled_early
 from .matcher import Matcher, minimal
 
 #: What a thread still owes: look-aheads by number, with the state of their automata.
@@ -185,7 +186,7 @@ def _look(made: Program, node: Look, meter: Meter) -> int:
         )
     check_nesting(node, False)
     dfa = language(node.item, meter, edges=False, suffix=not node.behind, prefix=node.behind, count=False)
-    made.looks.append((node, dfa))
+    made.looks.append((node, dfa if node.behind else settled_early(dfa)))
     return len(made.looks) - 1
 
 
