@@ -74,6 +74,10 @@ b'\u' rb"\x" Br'''
 f'' rf"\d{x}" F'{x!r:>{w!s}.{p.q()}}{{}}' f"{x = } {a['b']} {', '.join(c)} {d[1:2]:.2f} {e if f else g!s}"
 f'''{"a"}''' 'h' f""
 f'({",".join([f"{a!r}{b.c:>{d}}" for b in e])})' f"{f'{a}' f'' 'b' f'{...}'}" f'''{"a" 'b'}'''
+f'{a:{b}{c!r}.{d:>10}{"1"}0}' if 0 else f"{a:{b(c)[d]}}}}}}{{" f'{a:#{b}x}{c!s:{d:>10}}'
+"\N{GREEK SMALL LETTER ALPHA}\N{EM DASH} -" '\N{LATIN CAPITAL LETTER O WITH HORN}\'' u'''
+\N{CYRILLIC SMALL LETTER ZHE}"# ''' f'\N{DIGIT ONE}}}{a:{b}}\N{DAGGER}\N{BULLET}' f'''{a}
+\N{LONG RIGHTWARDS SQUIGGLE ARROW}"{{'''
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
 naïve = Ω = 变量 = 가 = 𝔘𝔫𝔦 = ℘· = กำ = µ.ｉｆ
@@ -258,6 +262,19 @@ f'{a b}'
 f'{a!x}'
 f'{a!r }'
 f'{a:{b:{c}}}'
+f'{a:{b}'
+f'{a:{b}}}'
+f'{a:{b}}}}}x}'
+f'{a:{b}x}}'
+f'{f"{a:{b}}}"}'
+f'\N{EM DASH }'
+f'{a}\N{ EM DASH}'
+f"{a}\N{EM DASH}}"
+rf'{a}\N{EM DASH}'
+'\N{EM DASH' '}'
+'\N{EM  DASH}'
+b'a' '\N{EM DASH}'
+ur'\N{EM DASH}'
 f'{a['b']}'
 f'{f"{a['b']}"}'
 f'{f"{a["b"]}"}'
@@ -328,6 +345,9 @@ REFUSED_BLOCKS = [
     "(f'{a\n}')\n",
     "(f'{a # b\n}')\n",
     "(f'{a \\\n}')\n",
+    "('\\N{EM DASH}# \\x1\n')\n",
+    "('\\N{EM DASH\n}')\n",
+    "(f'{a:{b} # c\n}')\n",
     "try: a\n",
     "try: a\nexcept*: b\nexcept a, b: pass\n",
     "try: a\nexcept b: c\nexcept* d: e\n",
@@ -374,6 +394,9 @@ LEFT_OUT = [
     "f'{ {1} }'\n",
     "f'{(lambda: a)()}'\n",
     "f'{u\"a\"}'\n",
+    "f'{a:{b}\\\\x20}'\n",
+    "f'{a:{b}[1]}'\n",
+    "f'{a:{{b}}}'\n",
     "f'''{a\n}'''\n",
     "if a:\n\tb\n",
     "1if a else b\n",
