@@ -78,6 +78,10 @@ f'{a:{b}{c!r}.{d:>10}{"1"}0}' if 0 else f"{a:{b(c)[d]}}}}}}{{" f'{a:#{b}x}{c!s:{
 "\N{GREEK SMALL LETTER ALPHA}\N{EM DASH} -" '\N{LATIN CAPITAL LETTER O WITH HORN}\'' u'''
 \N{CYRILLIC SMALL LETTER ZHE}"# ''' f'\N{DIGIT ONE}}}{a:{b}}\N{DAGGER}\N{BULLET}' f'''{a}
 \N{LONG RIGHTWARDS SQUIGGLE ARROW}"{{'''
+f'{(lambda a, b: c)(d)!r:>3}{f(*a, b := 1, key=lambda: 2, **c)}' f"{(a := b)}{*c, d}{[*e]}{(f, *g)[0]}"
+f'{yield}{yield a, *b:{(yield)}}'
+f"{'a' '''b's''' r'c'}" f'{"" u"y"}' f'''{'a"'}'{"b'" 'c'}"{d:{"e"}.{'f'}}'''
+f"{a if b else (yield from c)}"
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
 naïve = Ω = 变量 = 가 = 𝔘𝔫𝔦 = ℘· = กำ = µ.ｉｆ
@@ -158,6 +162,11 @@ match.5:
   case a: pass
 match in_: # no operator
   case a: pass
+"""
+
+#: More of strings with three quotes.
+LONG = """f'{\"\"\"x\"y\"\"\" \"\"\"\"\"\" \"z\"}' f\"\"\"{'\"' "'" ''}\"{a["b"]}\"\"\" u\"\"\"
+\\N{EM DASH}\"# \"\"\" f\"\"\"\"{a:{b}}\\N{DAGGER}\"\"\"
 """
 
 #: None of these lines is Python.
@@ -262,6 +271,18 @@ f'{a b}'
 f'{a!x}'
 f'{a!r }'
 f'{a:{b:{c}}}'
+f'{lambda: a}'
+f'{f(x for x in y, z)}'
+f'{f(**a, *b)}'
+f'{f(a=1, b)}'
+f'{(a.b := 1)}'
+f'{*a}'
+f'{(*a)}'
+f'{*a or b, c}'
+f'{a + yield}'
+f'{f"{lambda: a}"}'
+f'{ur"a"}'
+f'{x"a"}'
 f'{a:{b}'
 f'{a:{b}}}'
 f'{a:{b}}}}}x}'
@@ -348,6 +369,10 @@ REFUSED_BLOCKS = [
     "('\\N{EM DASH}# \\x1\n')\n",
     "('\\N{EM DASH\n}')\n",
     "(f'{a:{b} # c\n}')\n",
+    'f\'{"""a""""}\'\n',
+    'f"""{d[\'"""\']}"""\n',
+    'f"""{"a"""}"""\n',
+    'f"""{d[\'\n\']}"""\n',
     "try: a\n",
     "try: a\nexcept*: b\nexcept a, b: pass\n",
     "try: a\nexcept b: c\nexcept* d: e\n",
@@ -392,8 +417,9 @@ LEFT_OUT = [
     "match(\n x):\n  case 1: pass\n",
     "match((((x)))):\n  case 1: pass\n",
     "f'{ {1} }'\n",
-    "f'{(lambda: a)()}'\n",
-    "f'{u\"a\"}'\n",
+    "f'{(lambda a=1: a)()}'\n",
+    "f'{b\"a\"}'\n",
+    "f\"\"\"{'''a'''}\"\"\"\n",
     "f'{a:{b}\\\\x20}'\n",
     "f'{a:{b}[1]}'\n",
     "f'{a:{{b}}}'\n",
@@ -452,7 +478,7 @@ def test_it_has_no_conflicts() -> None:
 
 
 def test_a_program(judge: Lark, index: sg.Index) -> None:
-    for text in (PROGRAM, PROGRAM.replace("\n", "\r\n"), PROGRAM + "# the end"):
+    for text in (PROGRAM, PROGRAM.replace("\n", "\r\n"), PROGRAM + "# the end", LONG):
         assert python(text)
         judge.parse(text)
         match = index.match(text.encode())
