@@ -65,6 +65,9 @@ def expected(pattern: str, text: str) -> int:
         (r"a(?=bc)|ab?|abcd(?!e)", ["a", "ab", "abc", "abcd", "abcde"]),
         (r"(?:ab(?!cd)|a)(?:c(?=d))?", ["ab", "abcd", "abcx", "acd", "abc"]),
         (r"if\b|i", ["if", "ifx", "if ", "ié", "ifé"]),
+        (r"if(?![a-z\x80-\U0010ffff])|if.x", ["if", "ifx", "if ", "ifé", "if蟒", "if🐍x", "if\x7f", "ifèx"]),
+        (r"a(?=[b\x80-\uffff])[^b]?", ["ab", "aé", "a蟒", "a🐍", "a\uffff", "a"]),
+        (r"a(?![\u4000-\u9fff])(?:蟒|)", ["a", "a蟒", "a가", "aé", "a䀀"]),
         (r"a(?=(?:a|b)*c)b*", ["abbc", "abb", "ac", "aac", "abbabc"]),
     ],
 )
@@ -72,6 +75,27 @@ def test_known_matches(pattern: str, texts: list[str]) -> None:
     matcher = automaton(pattern)
     for text in texts:
         assert matched(matcher, text.encode()) == expected(pattern, text), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lead", "settled"),
+    [
+        (r"if(?![a-z\x80-\U0010ffff])", 0xC3, True),
+        (r"if(?![a-z\x80-\U0010ffff])", 0xED, True),
+        (r"if(?![a-z\x80-\U0010ffff])", 0xF4, True),
+        (r"if(?![a-z\u1000-\U0010ffff])", 0xE1, True),
+        (r"if(?![a-z\u1000-\U0010ffff])", 0xC3, True),
+        (r"if(?![a-z\x80-\ufffe])", 0xEF, False),
+        (r"if(?=[a-z\x81-\U0010ffff])", 0xC2, False),
+        (r"if(?=[a-z\x81-\U0010ffff])", 0xC3, True),
+    ],
+)
+def test_first_bytes_of_characters_settle_look_ahead(pattern: str, lead: int, settled: bool) -> None:
+    matcher = automaton(pattern)
+    state = 0
+    for byte in (*b"if", lead):
+        state = matcher.next(state, byte)
+    assert (state < 0 or bool(matcher.beats[state])) is settled
 
 
 def random_regex(rng: random.Random, depth: int) -> str:

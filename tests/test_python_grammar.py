@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sysconfig
 import tokenize
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +60,11 @@ from . import a; from ...a.b import (c as d, e,); from .... import *; import a.b
 global a, b; nonlocal c
 match = case = _ = type = print
 match.x, match[0], case(match), _.y
-match(x)
+match(x); match (x)[0]; match - x
+match(x, y=1, *z)[:]
+match[x]: int
+match in x if match else match is not y
+match not in x; match or y; match ** z
 0xF_f, 0b1_0, 0o17, 1_000, 0_0, 00, 1., .5e-1_0, 1e5j, 01.5, 09j, 1..real, 1 .real, 0x1.real
 '' "a" r'\N' u"\x41\u00e9\U0010ffff\N{EM DASH}\N{LATIN SMALL LETTER A WITH DIAERESIS}" R'''a
 b''' 'it\'s' '\q' "a\
@@ -68,9 +74,17 @@ b'\u' rb"\x" Br'''
 f'' rf"\d{x}" F'{x!r:>{w!s}.{p.q()}}{{}}' f"{x = } {a['b']} {', '.join(c)} {d[1:2]:.2f} {e if f else g!s}"
 f'''{"a"}''' 'h' f""
 f'({",".join([f"{a!r}{b.c:>{d}}" for b in e])})' f"{f'{a}' f'' 'b' f'{...}'}" f'''{"a" 'b'}'''
+f'{a:{b}{c!r}.{d:>10}{"1"}0}' if 0 else f"{a:{b(c)[d]}}}}}}{{" f'{a:#{b}x}{c!s:{d:>10}}'
+"\N{GREEK SMALL LETTER ALPHA}\N{EM DASH} -" '\N{LATIN CAPITAL LETTER O WITH HORN}\'' u'''
+\N{CYRILLIC SMALL LETTER ZHE}"# ''' f'\N{DIGIT ONE}}}{a:{b}}\N{DAGGER}\N{BULLET}' f'''{a}
+\N{LONG RIGHTWARDS SQUIGGLE ARROW}"{{'''
+f'{(lambda a, b: c)(d)!r:>3}{f(*a, b := 1, key=lambda: 2, **c)}' f"{(a := b)}{*c, d}{[*e]}{(f, *g)[0]}"
+f'{yield}{yield a, *b:{(yield)}}'
+f"{'a' '''b's''' r'c'}" f'{"" u"y"}' f'''{'a"'}'{"b'" 'c'}"{d:{"e"}.{'f'}}'''
+f"{a if b else (yield from c)}"
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
-naïve = Ω = 变量 = 가
+naïve = Ω = 变量 = 가 = 𝔘𝔫𝔦 = ℘· = กำ = µ.ｉｆ
 x = (1 + # c
    2)
 x = 1 + \
@@ -122,6 +136,37 @@ match -x:
   case a: pass
 match not x:
   case a: pass
+match(x):
+  case(a): pass
+  case[b]: pass
+  case-1: pass
+  case{}: pass
+  case*c, d: pass
+  case"e": pass
+match():
+  case(): match(x)
+match(x)[y] + ((z)), w: # c:
+  case case(): case(x)
+match[x]:
+  case a: pass
+match*x,:
+  case a: pass
+match(":", '("#'):
+  case a: pass
+match (  # c
+    x):
+  case a: pass
+match"a":
+  case a: pass
+match.5:
+  case a: pass
+match in_: # no operator
+  case a: pass
+"""
+
+#: More of strings with three quotes.
+LONG = """f'{\"\"\"x\"y\"\"\" \"\"\"\"\"\" \"z\"}' f\"\"\"{'\"' "'" ''}\"{a["b"]}\"\"\" u\"\"\"
+\\N{EM DASH}\"# \"\"\" f\"\"\"\"{a:{b}}\\N{DAGGER}\"\"\"
 """
 
 #: None of these lines is Python.
@@ -226,6 +271,31 @@ f'{a b}'
 f'{a!x}'
 f'{a!r }'
 f'{a:{b:{c}}}'
+f'{lambda: a}'
+f'{f(x for x in y, z)}'
+f'{f(**a, *b)}'
+f'{f(a=1, b)}'
+f'{(a.b := 1)}'
+f'{*a}'
+f'{(*a)}'
+f'{*a or b, c}'
+f'{a + yield}'
+f'{f"{lambda: a}"}'
+f'{ur"a"}'
+f'{x"a"}'
+f'{a:{b}'
+f'{a:{b}}}'
+f'{a:{b}}}}}x}'
+f'{a:{b}x}}'
+f'{f"{a:{b}}}"}'
+f'\N{EM DASH }'
+f'{a}\N{ EM DASH}'
+f"{a}\N{EM DASH}}"
+rf'{a}\N{EM DASH}'
+'\N{EM DASH' '}'
+'\N{EM  DASH}'
+b'a' '\N{EM DASH}'
+ur'\N{EM DASH}'
 f'{a['b']}'
 f'{f"{a['b']}"}'
 f'{f"{a["b"]}"}'
@@ -273,6 +343,17 @@ else: pass
 async a
 async class A: pass
 match x: case 1: pass
+match(x): int
+match (x:
+match x
+match not x
+match[]
+xª² = 1
+x€ = 1
+ำ = 1
+x＿ = ͺ
+ifé (x): pass
+x ifé else y
 a²
 a·b c
 (a]
@@ -285,6 +366,13 @@ REFUSED_BLOCKS = [
     "(f'{a\n}')\n",
     "(f'{a # b\n}')\n",
     "(f'{a \\\n}')\n",
+    "('\\N{EM DASH}# \\x1\n')\n",
+    "('\\N{EM DASH\n}')\n",
+    "(f'{a:{b} # c\n}')\n",
+    'f\'{"""a""""}\'\n',
+    'f"""{d[\'"""\']}"""\n',
+    'f"""{"a"""}"""\n',
+    'f"""{d[\'\n\']}"""\n',
     "try: a\n",
     "try: a\nexcept*: b\nexcept a, b: pass\n",
     "try: a\nexcept b: c\nexcept* d: e\n",
@@ -294,6 +382,18 @@ REFUSED_BLOCKS = [
     "if a:\n    b\n  c\n  a\n",
     "if a:\n  # b\n",
     "match x:\n  a\n",
+    "match(x, y=1):\n  case 1: pass\n",
+    "match(*x):\n  case 1: pass\n",
+    "match *x:\n  case 1: pass\n",
+    "match[x:y]:\n  case 1: pass\n",
+    "match ** x:\n  case 1: pass\n",
+    "match in x:\n  case 1: pass\n",
+    "match.x:\n  case 1: pass\n",
+    "match5:\n  case 1: pass\n",
+    "match(x):\n  pass\n",
+    "match(x):\n  casex: pass\n",
+    "match(x):\n  case \uff3f: pass\n",
+    "match (x)\n  case 1: pass\n",
     "match yield:\n  case 1: pass\n",
     "match x:\n  case a + b: pass\n",
     "match x:\n  case f(): pass\n  else: pass\n",
@@ -312,10 +412,17 @@ REFUSED_BLOCKS = [
 
 #: `ast.parse` takes these, and the grammar does not: the file says so where it begins.
 LEFT_OUT = [
-    "match (x)\n",
+    "match (x)",
+    "match (\n x)\n",
+    "match(\n x):\n  case 1: pass\n",
+    "match((((x)))):\n  case 1: pass\n",
     "f'{ {1} }'\n",
-    "f'{(lambda: a)()}'\n",
-    "f'{u\"a\"}'\n",
+    "f'{(lambda a=1: a)()}'\n",
+    "f'{b\"a\"}'\n",
+    "f\"\"\"{'''a'''}\"\"\"\n",
+    "f'{a:{b}\\\\x20}'\n",
+    "f'{a:{b}[1]}'\n",
+    "f'{a:{{b}}}'\n",
     "f'''{a\n}'''\n",
     "if a:\n\tb\n",
     "1if a else b\n",
@@ -371,7 +478,7 @@ def test_it_has_no_conflicts() -> None:
 
 
 def test_a_program(judge: Lark, index: sg.Index) -> None:
-    for text in (PROGRAM, PROGRAM.replace("\n", "\r\n"), PROGRAM + "# the end"):
+    for text in (PROGRAM, PROGRAM.replace("\n", "\r\n"), PROGRAM + "# the end", LONG):
         assert python(text)
         judge.parse(text)
         match = index.match(text.encode())
@@ -421,6 +528,22 @@ def test_lines(text: str, accepted: bool, judge: Lark, index: sg.Index) -> None:
     assert index.match(text.encode()).accepted is accepted
     if accepted:
         assert python(text)
+
+
+def test_the_letters_of_names() -> None:
+    """They are those of Unicode 14, as in Python 3.11; later versions have more."""
+    text = grammars.path("python3").read_text()
+    grammar = load(text, "file_input", Meter(Budget()), declared=("_INDENT", "_DEDENT"))
+    names = [re.compile(t.pattern or "") for t in grammar.terminals if t.name in ("NAME", "F_NAME")]
+    assert len(names) == 2
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+    for before in ("", "x"):
+        identifiers = [c for c in characters if c != "_" and (before + c).isidentifier()]
+        for name in names:
+            found = [c for c in characters if c != "_" and name.fullmatch(before + c)]
+            assert set(found) <= set(identifiers)
+            if unicodedata.unidata_version == "14.0.0":
+                assert found == identifiers
 
 
 def library(count: int, most: int) -> list[str]:

@@ -68,6 +68,18 @@ class Endings:
         return [bool(self._loose[end]) for end in self._numbers[1]]
 
     @cached_property
+    def by_terminal(self) -> dict[int, tuple[int, list[int]]]:
+        """By terminal that has any: its endings that are loose, as a set, and the others."""
+        found: dict[int, tuple[int, list[int]]] = {}
+        for ending, (terminal, loose) in enumerate(zip(self.terminal, self.loose, strict=True)):
+            there, others = found.setdefault(terminal, (0, []))
+            if loose:
+                found[terminal] = there | 1 << ending, others
+            else:
+                others.append(ending)
+        return found
+
+    @cached_property
     def breaks(self) -> list[int]:
         """By ending: the classes of bytes before which it ends, a bit each."""
         return sets_of(from_bits(self._breaks[self._numbers[1]]))

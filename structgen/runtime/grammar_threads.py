@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import BudgetExceededError
+from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces, Watched, watching
@@ -65,6 +66,11 @@ class Reader:
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
         self._is_loose = tables.endings.is_loose
+
+    @cached_property
+    def _lexed(self) -> int:
+        """The terminals that have endings."""
+        return sum(1 << terminal for terminal in self._tables.endings.by_terminal)
 
     @cached_property
     def _firsts(self) -> list[list[tuple[int, int]]]:
@@ -262,7 +268,7 @@ class Reader:
         if isinstance(at, tuple):
             return True
         future = self._places.future(at, watched) if watched else self._future[at]
-        if future & self.open_to(parse).terminals:
+        if future & self._surely_open_to(parse).terminals or future & self.open_to(parse).terminals:
             return True
         return at in self.fresh and bool(self.parses.accepted(parse).terminals & self._not_lexed)
 
@@ -276,9 +282,28 @@ class Reader:
         key = parse, lexemes
         found = self._open.get(key)
         if found is None:
-            if len(self._open) >= _MOST_ANSWERS:
-                self._open.clear()
-            found = self._open[key] = self._endings_before(*key)
+            found = self._keep(key, self._endings_before(*key))
+        return found
+
+    def _keep(self, key: tuple[Parse, int], found: Accepted) -> Accepted:
+        if len(self._open) >= _MOST_ANSWERS:
+            self._open.clear()
+        self._open[key] = found
+        return found
+
+    def _surely_open_to(self, parse: Parse) -> Accepted:
+        """Of what a lexeme may become, that after which anything that is ignored can follow."""
+        if self._is_loose:
+            return self.parses.accepted(parse)
+        key = parse, -1
+        found = self._open.get(key)
+        if found is None:
+            endings = self._tables.endings
+            accepted, looked = self.parses.accepted(parse)
+            loose = 0
+            for terminal in bits(accepted & self._lexed):
+                loose |= endings.by_terminal[terminal][0]
+            found = self._keep(key, Accepted(loose, looked))
         return found
 
     def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
@@ -287,18 +312,16 @@ class Reader:
         accepted, looked = self.parses.accepted(parse)
         found = 0
         answers: dict[tuple[int, int, bool], bool] = {}
-        for ending, terminal in enumerate(endings.terminal):
-            if not accepted >> terminal & 1:
-                continue
-            if endings.loose[ending]:
-                found |= 1 << ending
-                continue
-            key = self.parses.like(parse, terminal), endings.breaks[ending], endings.is_final[ending]
-            if key not in answers:
-                answers[key], there = self._can_follow(parse, *key, lexemes)
-                looked = min(looked, there)
-            if answers[key]:
-                found |= 1 << ending
+        for terminal in bits(accepted & self._lexed):
+            loose, others = endings.by_terminal[terminal]
+            found |= loose
+            for ending in others:
+                key = self.parses.like(parse, terminal), endings.breaks[ending], endings.is_final[ending]
+                if key not in answers:
+                    answers[key], there = self._can_follow(parse, *key, lexemes)
+                    looked = min(looked, there)
+                if answers[key]:
+                    found |= 1 << ending
         return Accepted(found, looked)
 
     def _can_follow(self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int) -> tuple[bool, int]:
@@ -314,14 +337,19 @@ class Reader:
             return False, looked
         if not lexemes:
             return True, looked
-        classes, there = self._followers(after, lexemes)
+        classes, there = self._followers(after, 0)
+        if not breaks & classes:
+            classes, there = self._followers(after, lexemes)
         return bool(breaks & classes), min(looked, there)
 
     def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
-        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at."""
+        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at.
+
+        With 0 for ``lexemes`` only those of which that is no question.
+        """
         found, lowest = 0, 1 << 60
         for parse in parses:
-            wanted, looked = self.open_to(parse, lexemes - 1)
+            wanted, looked = self.open_to(parse, lexemes - 1) if lexemes else self._surely_open_to(parse)
             lowest = min(lowest, looked)
             for future, classes in self._firsts[parse.context]:
                 if future & wanted:

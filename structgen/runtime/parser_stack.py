@@ -77,9 +77,10 @@ class Stack:
 
     def remember(self, key: Any, parse: Any) -> Any:
         """Enter a parse on this stack, if there is none; returns the one that is there."""
-        if self.parses is _NOTHING:
-            self.parses = {}
-        return self.parses.setdefault(key, parse)
+        entered = self.parses
+        if entered is _NOTHING:
+            entered = self.parses = {}
+        return entered.setdefault(key, parse)
 
     def states(self) -> Iterator[int]:
         """The states, the top first."""
@@ -165,8 +166,8 @@ class Parser:
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""
-        if stack.accepted is not None:
-            return bool(stack.accepted.terminals >> terminal & 1)
+        if (known := stack.accepted) is not None:
+            return bool(known.terminals >> terminal & 1)
         reached = {stack: None}
         for here in (todo := [stack]):  # grows as it goes
             if terminal in self._shifts[here.state]:
@@ -191,9 +192,10 @@ class Parser:
             found, there = self.cover.thinned(found)
             looked = min(looked, there)
         answer = After(tuple(found), looked)
-        if stack.after is _NOTHING:
-            stack.after = {}
-        stack.after[terminal] = answer
+        entered = stack.after
+        if entered is _NOTHING:
+            entered = stack.after = {}
+        entered[terminal] = answer
         return answer
 
     def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
@@ -296,9 +298,10 @@ class Parser:
         pushed = stack.above.get(state)
         if pushed is None:
             self.stacks += 1
-            if stack.above is _NOTHING:
-                stack.above = {}
-            pushed = stack.above.setdefault(state, Stack(state, stack))
+            entered = stack.above
+            if entered is _NOTHING:
+                entered = stack.above = {}
+            pushed = entered.setdefault(state, Stack(state, stack))
         return pushed
 
 

@@ -15,6 +15,7 @@ from ...budget import Meter
 from ..automata.dfa import Dfa
 from ..regex.lower import children, language, post_order
 from ..regex.syntax import Chars, Look, Node, Repeat
+from .characters import settled_early
 
 #: What can't be paid any more.
 UNPAID = -1
@@ -84,7 +85,7 @@ class LookArounds:
         if found is None:
             behind = look.behind
             found = language(look.item, meter, edges=False, suffix=not behind, prefix=behind, count=False)
-            self._automata[key] = found
+            self._automata[key] = found = found if behind else settled_early(found)
         return found
 
     def _key(self, tree: Node) -> int:
