@@ -238,6 +238,38 @@ def _may_stand(
         found = more
 
 
+def _simplest(
+    watching: set[int], table: NDArray[np.int32], beats: NDArray[np.bool_], lapses: NDArray[np.bool_]
+) -> dict[int, int]:
+    """By state that watches: the first one that does just as it does, -1 where there is nothing to watch; -1 for -1.
+
+    Which lexeme it was makes no difference to what may follow; what it could have become does (Moore 1956).
+    """
+    rows = table.tolist()
+    states = sorted(watching)
+    number = {state: i for i, state in enumerate(states)}
+    for state in states:  # grows as it goes
+        for target in {*rows[state]}:
+            if target >= 0 and not beats[target] and target not in number:
+                number[target] = len(states)
+                states.append(target)
+    # The last one is dead and stays so. What beats is told apart, wherever it leads.
+    dead = len(states)
+    names = np.array([*(number.get(state, -1) for state in range(len(table))), dead])
+    after = np.concatenate([names[table[states]], np.full((1, table.shape[1]), dead)])
+    after[:-1][(table[states] >= 0) & beats[table[states]]] = -1
+    block = np.append(lapses[states], False).astype(np.int32)
+    while True:
+        found: dict[bytes, int] = {}
+        keys = np.column_stack([block, np.where(after < 0, -1, block[after])]).astype(np.int32)
+        finer = np.array([found.setdefault(key.tobytes(), len(found)) for key in keys], np.int32)
+        if len(found) == len(np.unique(block)):
+            break
+        block = finer
+    first = {int(block[dead]): -1}
+    return {state: first.setdefault(int(block[number[state]]), state) for state in sorted(watching)} | {-1: -1}
+
+
 class _Builder:
     def __init__(self, places: Positions, words: Embedded, variants: int, meter: Meter) -> None:
         self._places = places
@@ -256,6 +288,7 @@ class _Builder:
         table: list[list[int]] = []
         ends: list[list[tuple[int, int]]] = []
         beats: list[bool] = []
+        lapses: list[bool] = []
         for context in contexts:
             counting = self._candidates(context)
             key = counting, context & self._strings(counting)
@@ -267,16 +300,15 @@ class _Builder:
                 if len(table) % 512 == 0:
                     self._meter.check_states(len(self._states), "building the lexer")
                     self._meter.check_time("building the lexer")
-                row, found, beaten = self._row(len(table), len(table) == start_of[-1])
+                row, found, beaten, lapsing = self._row(len(table), len(table) == start_of[-1])
                 table.append(row)
                 ends.append(found)
                 beats.append(beaten)
-        lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
-        useless = {s for s, row in enumerate(table) if not lapses[s] and not any(target >= 0 for target in row)}
-        kept = _may_stand(np.array(table, np.int32), np.array(beats), np.array(lapses))
-        ends = [
-            [(t, -1 if watch in useless else watch) for t, watch in there if watch < 0 or kept[watch]] for there in ends
-        ]
+                lapses.append(lapsing)
+        arrays = np.array(table, np.int32), np.array(beats), np.array(lapses)
+        kept = _may_stand(*arrays)
+        watches = _simplest({watch for there in ends for _, watch in there if watch >= 0}, *arrays)
+        ends = [[(t, watches[watch]) for t, watch in there if watch < 0 or kept[watch]] for there in ends]
         future = [sum({1 << t for t, _ in there}) for there in ends]
         solve(future, [sorted({target for target in row if target >= 0}) for row in table])
         return Lexer(
@@ -310,8 +342,8 @@ class _Builder:
             self._states.append(key)
         return state
 
-    def _row(self, number: int, is_start: bool) -> tuple[list[int], list[tuple[int, int]], bool]:
-        """Where the bytes lead from a state, what can end there, and whether something is certain there."""
+    def _row(self, number: int, is_start: bool) -> tuple[list[int], list[tuple[int, int]], bool, bool]:
+        """Where the bytes lead from a state, what can end there, whether something is certain there, and whether it lapses."""
         counting, strings, position = self._states[number]
         places = self._places
         beating = 0 if is_start else places.beating[position] & counting
@@ -333,4 +365,5 @@ class _Builder:
                 watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
                 ends.append((terminal, watch))
         row = [self._state(counting, strings, target) if target >= 0 else -1 for target in places.row(position)]
-        return row, ends, bool(beating)
+        # What a match that is certain puts out of the question has no say in whether that match counts.
+        return row, ends, bool(beating), bool(places.lapsing[position] & counting)
