@@ -1,7 +1,7 @@
 """Judges of what can be completed: Lark on all short texts, and a search through all that the threads can do.
 
-Random grammars whose terminals take from each other: a text may run into a place from which no text leads to the end, any
-number of lexemes later.
+Random grammars whose terminals take from each other: a text may run into a place from which no text
+leads to the end, any number of lexemes later.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.grammar_threads import Thread
 
 TERMINALS = (
-    "/a+/ /b+/ /ab?/ /ba?/ /a(ba)*/ 'a' 'b' 'ab' 'ba' 'aa' 'bb' 'aba' 'c' /c+/ /ca?/ /[ab]c/ /a(?=b)/ /b(?!a)/ /a(bbc)?/ /b(aac)?/"
-    " 'bbc' /cb*a/ /ab*c?/"
+    "/a+/ /b+/ /ab?/ /ba?/ /a(ba)*/ 'a' 'b' 'ab' 'ba' 'aa' 'bb' 'aba' 'c' /c+/ /ca?/ /[ab]c/ /a(?=b)/ /b(?!a)/"
+    " /a(bbc)?/ /b(aac)?/ 'bbc' /cb*a/ /ab*c?/"
 ).replace("'", '"').split()
 
 #: Configurations that the search looks at; past that it does not know.

@@ -109,10 +109,15 @@ WALLS: dict[str, tuple[str, str, list[bytes], list[bytes]]] = {
         'start: "x" B | "y" A\nA.2: /b/\nB: /b/\n%ignore " "', "basic", [b"y", b"y "], [b"x", b" x"],
     ),
     "what is watched outlives the next lexeme": (
-        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/', "basic", [b"x", b"xa ", b"ab"], [b"a ", b"a  "],
+        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/', "basic",
+        [b"x", b"xa ", b"ab"], [b"a ", b"a  "],
     ),
     "what is watched outlives four lexemes": (
         'start: "a" "b" "c" "d" "e" | "x" LONG\nLONG: "abcde"', "basic", [b"x", b"xabc"], [b"a", b"ab"],
+    ),
+    "a conflict that is shifted for ever": (
+        'start: "x" s | "y"\ns: "b" s "a" | r\nr: "a" "c" "a" | r r | "a" "b" "a"\n%ignore " "', "basic",
+        [b"y", b"xaca", b"xaba ac"], [b"xb", b"xba"],
     ),
     "a text may not end": ('start: A* "b" A\nA: /a(?=b)/', "contextual", [], []),
 }
@@ -145,6 +150,33 @@ def test_random_grammars_can_be_completed(seed: int, lexer: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_random_grammars_with_conflicts_can_be_completed(seed: int) -> None:
+    """Terminals that the lexer always finds, and rules that a parser has to choose between."""
+    random = Random(seed)
+    for _ in range(8):
+        rules = [f"{rule}: {' | '.join(expansion(random) for _ in range(random.randint(2, 3)))}" for rule in ("r0", "r1")]
+        agrees("\n".join(["start: r0", *rules, '%ignore " "']), lexer="basic", longest=5)
+
+
+def expansion(random: Random) -> str:
+    return " ".join(random.choice(['"a"', '"b"', '"c"', "r0", "r1"]) for _ in range(random.randint(1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_proved"),
+    [
+        ('start: s\ns: "if" s | "if" s "else" s | "x"', True),
+        ('start: e\ne: e "+" e | e "*" e | "-" e | "x"', True),
+        ('start: "a" start "a" | "a"', False),
+        (WALLS["a conflict that is shifted for ever"][0], False),
+    ],
+)
+def test_what_is_proved_of_conflicts(text: str, is_proved: bool) -> None:
+    """Endings are loose only where the parser can complete what it has taken."""
+    assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_loose == is_proved
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_random_grammars_read_in_every_way_can_be_completed(seed: int) -> None:
     random = Random(seed)
     refused = [agrees(random_grammar(random), lexer="basic", ambiguity="all") for _ in range(6)]
@@ -162,7 +194,8 @@ def test_masks_and_moves_agree(seed: int) -> None:
     while looked < 4:
         text = random_grammar(random)
         try:
-            index = sg.compile(sg.Grammar(text, lexer=random.choice(["basic", "contextual"])), vocabulary, eager=False)
+            definition = sg.Grammar(text, lexer=random.choice(["basic", "contextual"]))
+            index = sg.compile(definition, vocabulary, eager=False)
         except sg.errors.DefinitionError:
             continue
         if index.machine.tables.endings.is_loose:  # type: ignore[union-attr]

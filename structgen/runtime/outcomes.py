@@ -113,7 +113,8 @@ class Outcomes:
                 if self._count > _MOST_OUTCOMES:
                     raise BudgetExceededError(
                         "it takes too long to see whether the lexer can read what the parser accepts",
-                        remedy="Have the grammar ignore something that may stand between any lexemes, such as a space.",
+                        remedy="Have the grammar ignore something that may stand between any lexemes, such as a space,"
+                        " and look at the rules that compete.",
                     )
                 if self._fresh:
                     self._begin(self._fresh.pop())

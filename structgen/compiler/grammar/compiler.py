@@ -107,7 +107,7 @@ def compile_rules(
     given = sum(1 << t for t, matcher in enumerate(matchers) if matcher is None)
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
-    return with_endings(tables, table, given, meter)
+    return with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
 
 
 def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:

@@ -25,7 +25,7 @@ def check(table: Lalr, *, strict: bool) -> None:
     bad = [conflict for conflict in table.conflicts if strict or conflict.winner is None]
     if not bad:
         return
-    words = _words(table.symbols)
+    words = shortest_texts(table.symbols)
     shown = [described(table, conflict, words) for conflict in bad[:_MOST_SHOWN]]
     more = len(bad) - len(shown)
     raise DefinitionError(
@@ -42,14 +42,14 @@ def shifted(table: Lalr) -> Iterator[str]:
         if conflict.winner == -1
         and not all(table.symbols.names[table.symbols.rules[rule][0]].startswith(imported) for rule in conflict.rules)
     ]  # fmt: skip
-    words = _words(table.symbols) if found else None
+    words = shortest_texts(table.symbols) if found else None
     return (f"two actions compete {described(table, conflict, words)}" for conflict in found)
 
 
 def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | None] | None = None) -> str:
     """One conflict in a sentence."""
     symbols = table.symbols
-    words = words if words is not None else _words(symbols)
+    words = words if words is not None else shortest_texts(symbols)
     terminal = next(bits(conflict.terminals))
     names = [symbols.names[t] for t in _way_to(table, conflict.state, words)]
     rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
@@ -61,9 +61,14 @@ def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | 
     return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
 
 
-def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
-    """By symbol: a shortest text of terminals; None where there is none. (Knuth's generalisation of Dijkstra's algorithm, 1977.)"""
-    found: list[tuple[Symbol, ...] | None] = [(s,) if symbols.is_terminal(s) else None for s in range(len(symbols.names))]
+def shortest_texts(symbols: Symbols, never: int = 0) -> list[tuple[Symbol, ...] | None]:
+    """By symbol: a shortest text of terminals; None where there is none. (Knuth's generalisation of Dijkstra's algorithm, 1977.)
+
+    ``never`` are terminals that no text has.
+    """
+    found: list[tuple[Symbol, ...] | None] = [
+        (s,) if symbols.is_terminal(s) and not never >> s & 1 else None for s in range(len(symbols.names))
+    ]
     found[symbols.end] = ()
     missing = [len(set(expansion)) for _, expansion in symbols.rules]
     uses: list[list[int]] = [[] for _ in symbols.names]
@@ -89,7 +94,8 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
         if not count:
             settle(rule)
     for terminal in range(symbols.end + 1):
-        known(terminal)
+        if found[terminal] is not None:
+            known(terminal)
     while heap:
         _, _, origin, word = heapq.heappop(heap)
         if found[origin] is None:

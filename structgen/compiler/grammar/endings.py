@@ -7,7 +7,8 @@ whatever terminal the parser may take is taken. Then *loose* is the largest set 
                          ending that is loose and can be read behind b, ignored lexemes in between or not;
                          and if it accepts the end of the text, the text may end there.
 
-So behind a loose ending any text of terminals that the parser takes can be written out. LALR lookaheads are more than what is
+So behind a loose ending any text of terminals that the parser takes can be written out. Where it is not proved that there
+is one (`structgen.compiler.grammar.completing`), none is called loose. LALR lookaheads are more than what is
 accepted, so less may be called loose than is; nothing is called loose that is not.
 """
 
@@ -24,11 +25,14 @@ from ...runtime.closure import bits, solve
 from ...runtime.endings import Endings
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.words import bits_of, set_at, sets_of, words_of
+from .completing import unproved
 from .conflicts import unproductive
 from .lalr import Lalr
 
 
-def with_endings(tables: GrammarTables, table: Lalr, given: int, meter: Meter) -> GrammarTables:
+def with_endings(
+    tables: GrammarTables, table: Lalr, given: int, meter: Meter, *, is_resolved: bool = True
+) -> GrammarTables:
     """The tables with the endings of lexemes. Raises `BudgetExceededError`.
 
     Parameters
@@ -37,8 +41,12 @@ def with_endings(tables: GrammarTables, table: Lalr, given: int, meter: Meter) -
         The grammar, and its parser as it can be read.
     given:
         The terminals that are not lexed, definitions and special tokens.
+    is_resolved:
+        Whether of actions that compete one was taken.
     """
-    return replace(tables, endings=_Explorer(tables, given, _needless(tables, table, given), meter).run())
+    needless = _needless(tables, table, given)
+    unsure = unproved(table, needless, meter) if is_resolved else set()
+    return replace(tables, endings=_Explorer(tables, given, needless, unsure, meter).run())
 
 
 def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
@@ -62,10 +70,11 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
 
 
 class _Explorer:
-    def __init__(self, tables: GrammarTables, given: int, needless: int, meter: Meter) -> None:
+    def __init__(self, tables: GrammarTables, given: int, needless: int, unsure: set[int], meter: Meter) -> None:
         self._tables = tables
         self._given = given
         self._needless = needless
+        self._unsure = unsure
         self._meter = meter
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._ending: dict[tuple[int, Watched], int] = {}
@@ -132,9 +141,9 @@ class _Explorer:
 
     def _outlived(self, border: Watched) -> list[Watched]:
         """What can be watched when bytes were read that no lexeme has, nothing among it."""
-        found = [border, ()] if border else [()]
+        found: list[Watched] = [border, ()] if border else [()]
         for each in found:  # grows as it goes
-            found += (left for _, left in self._borders.fate(each).stays if left not in found)
+            found += [left for left in dict(self._borders.fate(each).stays).values() if left not in found]
         return found
 
     def _loose(self, nexts: list[int]) -> list[bool]:
@@ -178,8 +187,13 @@ class _Explorer:
         while True:
             left = sum(1 << ending for ending in bits(loose) if is_loose(ending))
             if left == loose:
-                return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
+                break
             loose = left
+        unsure = self._ignored if self._unsure else 0
+        for _, terminal, target in self._tables.shift.tolist():
+            if target in self._unsure:
+                unsure |= 1 << terminal
+        return [bool(loose >> e & 1 and not unsure >> t & 1) for e, t in enumerate(self._terminal)]
 
     def _needed(self) -> list[dict[int, int]]:
         """By terminal and context behind it: the terminals that the parser may accept then."""
@@ -238,14 +252,15 @@ class _Explorer:
         after = np.zeros((members, len(targets)), np.bool_)
         for t, there in enumerate(self._contexts):
             after[t, there] = True
-        found: list[bool] = (follows | is_met | ~after[terminal]).all(axis=1).tolist()
-        return found
+        found: NDArray[np.bool_] = np.all(follows | is_met | ~after[terminal], axis=1)
+        return [bool(each) for each in found]
 
     def _breaks(self, border: Watched) -> NDArray[np.bool_]:
         """``bool[classes]``: the bytes that do not complete what is watched."""
         tables = self._tables
         after = tables.table[list(border)]
-        return ~((after >= 0) & (tables.beats[after] > 0)).any(axis=0)
+        is_beaten: NDArray[np.bool_] = np.any((after >= 0) & (tables.beats[after] > 0), axis=0)
+        return ~is_beaten
 
 
 def _contexts_behind(tables: GrammarTables, ignored: int) -> list[list[int]]:
