@@ -154,7 +154,8 @@ def test_random_grammars_with_conflicts_can_be_completed(seed: int) -> None:
     """Terminals that the lexer always finds, and rules that a parser has to choose between."""
     random = Random(seed)
     for _ in range(8):
-        rules = [f"{rule}: {' | '.join(expansion(random) for _ in range(random.randint(2, 3)))}" for rule in ("r0", "r1")]
+        alternatives = (" | ".join(expansion(random) for _ in range(random.randint(2, 3))) for _ in range(2))
+        rules = [f"r{i}: {each}" for i, each in enumerate(alternatives)]
         agrees("\n".join(["start: r0", *rules, '%ignore " "']), lexer="basic", longest=5)
 
 
