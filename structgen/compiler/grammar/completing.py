@@ -12,6 +12,7 @@ that are on top of the stack then must have been given a rule before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...budget import Meter
 from ...runtime.closure import bits, solve
@@ -23,12 +24,20 @@ from .symbols import Symbol
 _MOST_REDUCTIONS = 1000
 
 
-def unproved(table: Lalr, never: int, meter: Meter) -> set[int]:
-    """The states on top of stacks of which it is not proved that they can be completed; for texts without some terminals.
+@dataclass(frozen=True)
+class Way:
+    """A way to be done with what is on top of a stack.
 
-    Raises `BudgetExceededError`.
+    Parameters
+    ----------
+    text:
+        Terminals that are read, each with the state that it is shifted to; the end of the text with -1.
+    after:
+        The states of which one is on top then, up to what lies below.
     """
-    return _Proof(table, never, meter).failures() if table.conflicts else set()
+
+    text: tuple[tuple[Symbol, int], ...]
+    after: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,26 @@ class _Plan:
     text: tuple[Symbol, ...]
 
 
-class _Proof:
-    def __init__(self, table: Lalr, never: int, meter: Meter) -> None:
+class Completing:
+    """Ways to complete what a parser has taken, for texts without some terminals.
+
+    Parameters
+    ----------
+    table, never:
+        The parser, and the terminals.
+    weights:
+        By terminal: the greater, the less it is wanted in a text.
+    is_resolved:
+        Whether of actions that compete one was taken.
+    """
+
+    def __init__(self, table: Lalr, never: int, weights: list[int], meter: Meter, *, is_resolved: bool) -> None:
+        self._is_contested = is_resolved and bool(table.conflicts)
         self._table = table
         self._meter = meter
+        self._weights = weights
         symbols = table.symbols
-        self._texts = shortest_texts(symbols, never)
+        self._texts = shortest_texts(symbols, never, weights)
         self._root = len(symbols.rules) - 1
         self._moves = table.automaton.moves
         #: The states that such texts come to, and by state those that lie right below it.
@@ -58,10 +81,14 @@ class _Proof:
                         todo.append(target)
                     self._below.setdefault(target, set()).add(state)
         self._under: dict[tuple[int, int], frozenset[int]] = {}
+        #: By state: greater for those that were given a plan later.
+        self._rank: dict[int, int] = {}
 
-    def failures(self) -> set[int]:
-        """The states whose plan does not work, or that come to one without a plan that does."""
-        plans = self._plans()
+    def unproved(self) -> set[int]:
+        """The states on top of stacks of which it is not proved that they can be completed. Raises `BudgetExceededError`."""
+        if not self._is_contested:
+            return set()
+        plans = self._plans
         found = {state for state in self._below if state not in plans}
         first = self._first(plans)
         come_from: dict[int, set[int]] = {}
@@ -72,7 +99,7 @@ class _Proof:
             for below, origin in self._after(state, plan):
                 ahead |= first[below, origin]
                 come_from.setdefault(self._moves[below][origin], set()).add(state)
-            if plan.rule != self._root and not self._works(state, plan, ahead):
+            if self._read(state, plan, ahead) is None:
                 found.add(state)
         todo = list(found)
         for state in todo:  # grows as it goes
@@ -80,6 +107,33 @@ class _Proof:
             found |= more
             todo += more
         return found - {0}  # which no text leads to
+
+    def ways(self) -> dict[int, list[Way]]:
+        """By state on top: ways to be done with it. Whoever takes one after the other comes to the end of the text."""
+        unproved = self.unproved()
+        found: dict[int, list[Way]] = {}
+        for state, candidates in self._candidates.items():
+            if state in unproved or state not in self._plans:
+                continue
+            plans = [self._plans[state]]
+            if not self._is_contested:
+                plans += [plan for plan in candidates if plan != plans[0] and self._is_lower(state, plan)]
+            found[state] = []
+            for plan in plans:
+                targets = self._read(state, plan, 0)
+                if targets is not None:
+                    text = tuple(zip(plan.text, targets, strict=True))
+                    after = {self._moves[below][origin] for below, origin in self._after(state, plan)}
+                    end = ((self._table.symbols.end, -1),) if plan.rule == self._root else ()
+                    found[state].append(Way(text + end, tuple(sorted(after))))
+        return found
+
+    def _is_lower(self, state: int, plan: _Plan) -> bool:
+        """Whether a plan leads on to fewer states, or to those that were given a plan before."""
+        rank = self._rank
+        return plan.read > 1 or all(
+            rank.get(self._moves[below][origin], rank[state]) < rank[state] for below, origin in self._after(state, plan)
+        )
 
     def _first(self, plans: dict[int, _Plan]) -> dict[tuple[int, Symbol], int]:
         """By state and nonterminal put on it: the terminals that the plans from there on may begin with."""
@@ -102,35 +156,40 @@ class _Proof:
         solve(values, related)
         return dict(zip(number, values, strict=True))
 
-    def _plans(self) -> dict[int, _Plan]:
+    @cached_property
+    def _candidates(self) -> dict[int, list[_Plan]]:
+        """By state: the rules that are under way, the one with the least left first."""
         symbols, items = self._table.symbols, self._table.automaton.items
-        plans: dict[int, _Plan] = {}
-        missing: dict[int, list[_Plan]] = {}
+        found: dict[int, list[_Plan]] = {}
         for state in self._below:
-            candidates = []
+            candidates = found[state] = []
             for item in self._table.automaton.kernels[state] if state else ():
                 rule = items.rule[item]
                 read = item - items.first[rule]
                 rest = [self._texts[symbol] for symbol in symbols.rules[rule][1][read:]]
                 if None not in rest:
                     candidates.append(_Plan(rule, read, tuple(s for text in rest for s in text or ())))
-            candidates.sort(key=lambda plan: len(plan.text))
+            candidates.sort(key=lambda plan: sum(self._weights[t] for t in plan.text))
+        return found
+
+    @cached_property
+    def _plans(self) -> dict[int, _Plan]:
+        plans: dict[int, _Plan] = {}
+        for state, candidates in self._candidates.items():
             sure = [plan for plan in candidates if plan.read > 1 or plan.rule == self._root]
             if sure:
                 plans[state] = sure[0]
-            else:
-                missing[state] = candidates
         while True:
+            self._rank.update((state, len(plans)) for state in plans if state not in self._rank)
             found = {}
-            for state, candidates in missing.items():
-                for plan in candidates:
+            for state, candidates in self._candidates.items():
+                for plan in candidates if state not in plans else ():
                     if all(self._moves[below][origin] in plans for below, origin in self._after(state, plan)):
                         found[state] = plan
                         break
             if not found:
                 return plans
             plans |= found
-            missing = {state: left for state, left in missing.items() if state not in found}
 
     def _after(self, state: int, plan: _Plan, below: int = -1) -> list[tuple[int, Symbol]]:
         """What may be put on which states when a plan was carried out; where it is given, with a state right below."""
@@ -150,14 +209,18 @@ class _Proof:
             self._under[key] = frozenset(found)
         return self._under[key]
 
-    def _works(self, state: int, plan: _Plan, ahead: int) -> bool:
-        """Whether the parser carries a plan out, whichever of some terminals comes after its text."""
-        stack = [state]
+    def _read(self, state: int, plan: _Plan, ahead: int) -> list[int] | None:
+        """The states that a plan's text is shifted to; None where the parser does not carry the plan out.
+
+        Or would not if one of some terminals came next.
+        """
+        stack, found = [state], []
         for terminal in plan.text:
             if not self._reduced(stack, 1 << terminal, None):
-                return False
+                return None
             stack.append(self._table.shifts[stack[-1]][terminal])
-        return self._reduced(stack, ahead, plan)
+            found.append(stack[-1])
+        return found if not ahead or plan.rule == self._root or self._reduced(stack, ahead, plan) else None
 
     def _reduced(self, stack: list[int], ahead: int, plan: _Plan | None) -> bool:
         """Make the reductions before some terminals, all the same: those up to a shift, or those up to a plan's rule."""

@@ -61,10 +61,12 @@ def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | 
     return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
 
 
-def shortest_texts(symbols: Symbols, never: int = 0) -> list[tuple[Symbol, ...] | None]:
+def shortest_texts(
+    symbols: Symbols, never: int = 0, weights: list[int] | None = None
+) -> list[tuple[Symbol, ...] | None]:
     """By symbol: a shortest text of terminals; None where there is none. (Knuth's generalisation of Dijkstra's algorithm, 1977.)
 
-    ``never`` are terminals that no text has.
+    ``never`` are terminals that no text has, ``weights`` how long each counts.
     """
     found: list[tuple[Symbol, ...] | None] = [
         (s,) if symbols.is_terminal(s) and not never >> s & 1 else None for s in range(len(symbols.names))
@@ -80,9 +82,10 @@ def shortest_texts(symbols: Symbols, never: int = 0) -> list[tuple[Symbol, ...] 
 
     def settle(rule: int) -> None:
         origin, expansion = symbols.rules[rule]
-        length = sum(len(found[s] or ()) for s in expansion)
-        if length <= _LONGEST:
-            heapq.heappush(heap, (length, next(tie), origin, tuple(t for s in expansion for t in found[s] or ())))
+        if sum(len(found[s] or ()) for s in expansion) <= _LONGEST:
+            text = tuple(t for s in expansion for t in found[s] or ())
+            length = sum(weights[t] for t in text) if weights else len(text)
+            heapq.heappush(heap, (length, next(tie), origin, text))
 
     def known(symbol: Symbol) -> None:
         for rule in uses[symbol]:

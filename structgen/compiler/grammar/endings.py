@@ -14,7 +14,9 @@ accepted, so less may be called loose than is; nothing is called loose that is n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ from ...runtime.closure import bits, solve
 from ...runtime.endings import Endings
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.words import bits_of, set_at, sets_of, words_of
-from .completing import unproved
+from .completing import Completing, Way
 from .conflicts import unproductive
 from .lalr import Lalr
 
@@ -45,8 +47,11 @@ def with_endings(
         Whether of actions that compete one was taken.
     """
     needless = _needless(tables, table, given)
-    unsure = unproved(table, needless, meter) if is_resolved else set()
-    return replace(tables, endings=_Explorer(tables, given, needless, unsure, meter).run())
+
+    def completing(weights: list[int]) -> Completing:
+        return Completing(table, needless, weights, meter, is_resolved=is_resolved)
+
+    return replace(tables, endings=_Explorer(tables, given, needless, completing, meter).run())
 
 
 def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
@@ -70,11 +75,13 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
 
 
 class _Explorer:
-    def __init__(self, tables: GrammarTables, given: int, needless: int, unsure: set[int], meter: Meter) -> None:
+    def __init__(
+        self, tables: GrammarTables, given: int, needless: int, completing: Callable[[list[int]], Completing], meter: Meter
+    ) -> None:
         self._tables = tables
         self._given = given
         self._needless = needless
-        self._unsure = unsure
+        self._completing = completing
         self._meter = meter
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._ending: dict[tuple[int, Watched], int] = {}
@@ -189,11 +196,95 @@ class _Explorer:
             if left == loose:
                 break
             loose = left
-        unsure = self._ignored if self._unsure else 0
+        # Texts are better of terminals that can be read behind most borders.
+        weights = [1 + 8 * sum(not read >> 2 & each for read in reads) for each in with_terminal[: end + 1]]
+        completing = self._completing(weights)
+        unproved = completing.unproved()
+        unsure = self._ignored if unproved else 0
         for _, terminal, target in self._tables.shift.tolist():
-            if target in self._unsure:
+            if target in unproved:
                 unsure |= 1 << terminal
-        return [bool(loose >> e & 1 and not unsure >> t & 1) for e, t in enumerate(self._terminal)]
+        loose &= ~sum(with_terminal[terminal] for terminal in bits(unsure))
+        if loose != (1 << len(self._terminal)) - 1:
+            loose |= self._planned(reads, loose, with_terminal, completing.ways())
+        return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
+
+    def _planned(
+        self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
+    ) -> int:
+        """The endings behind which some way to complete any stack can be written out, though not all that is accepted.
+
+        Again the greatest solution: behind each border some way of the state on top can be read, and again for the states
+        that are on top then.
+        """
+        context, end = self._tables.context.tolist(), self._tables.end
+        number: dict[tuple[int, int, Watched], int] = {}
+        todo: list[tuple[int, int, Watched]] = []
+
+        def node(*key: Any) -> int:
+            known = number.get(key)
+            if known is None:
+                known = number[key] = len(todo)
+                todo.append(key)
+            return known
+
+        def read(here: set[tuple[int, Watched]], terminal: int, target: int) -> set[tuple[int, Watched]] | None:
+            """What is behind a terminal; None where nothing more is asked."""
+            found: set[tuple[int, Watched]] = set()
+            for place in here:
+                there = reads[self._pairs[place]] if place in self._pairs else 0
+                if terminal == end:
+                    if there & 1:
+                        return None
+                elif self._given >> terminal & 1:
+                    if there & 2:
+                        found.add((context[target], ()))
+                else:
+                    endings = there >> 2 & with_terminal[terminal]
+                    if endings & loose:
+                        return None
+                    found |= {(context[target], self._border[ending]) for ending in bits(endings)}
+            return found
+
+        roots = {
+            (self._border[ending], target): ending
+            for _, terminal, target in self._tables.shift.tolist() if target in ways
+            for ending in bits(with_terminal[terminal] & ~loose)
+        }  # fmt: skip
+        for border, target in roots:
+            node(target, context[target], border)
+        options: list[list[list[list[int]]]] = []
+        for state, where, border in todo:  # grows as it goes
+            if len(options) % 256 == 0:
+                self._meter.check_time("looking for what can follow lexemes")
+            found: list[list[list[int]]] = []
+            for way in ways.get(state, ()):
+                here: set[tuple[int, Watched]] | None = {(where, border)}
+                for terminal, target in way.text:
+                    here = read(here, terminal, target) if here else here
+                if here is None:
+                    found = [[]]
+                    break
+                if here:
+                    found.append([[node(each, *place) for place in here] for each in way.after])
+            options.append(found)
+        good = [True] * len(options)
+        while True:
+            left = [
+                is_good and any(all(any(good[n] for n in group) for group in way) for way in found)
+                for is_good, found in zip(good, options, strict=True)
+            ]
+            if left == good:
+                break
+            good = left
+        failed = 0
+        for _, terminal, target in self._tables.shift.tolist():
+            for ending in bits(with_terminal[terminal] & ~loose):
+                key = target, context[target], self._border[ending]
+                if key not in number or not good[number[key]]:
+                    failed |= 1 << ending
+        lexed = sum(each for t, each in enumerate(with_terminal) if not self._ignored >> t & 1)
+        return lexed & ~failed
 
     def _needed(self) -> list[dict[int, int]]:
         """By terminal and context behind it: the terminals that the parser may accept then."""
