@@ -1,117 +1,261 @@
-"""Endings over arrays against plain loops that say what they are."""
+"""What can follow a lexeme, up to the end of the text: endings against plain loops, masks against a search."""
 
 from __future__ import annotations
 
+from random import Random
+
+import numpy as np
 import pytest
-from grammars import BLOCKS, GRAMMARS, indentation
+from endings_judge import agrees, can_complete, random_grammar
+from grammars import GRAMMARS
+from lark.indenter import PythonIndenter
+from lark_judge import BYTES, judge, parses
 
 import structgen as sg
 from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
-from structgen.runtime.closure import bits, solve
+from structgen.runtime import outcomes
+from structgen.runtime.closure import bits
+from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.grammar_tables import GrammarTables
 
-#: A terminal, the classes of bytes before which it ends, whether the text may end there, whether it is loose.
-Ending = tuple[int, int, bool, bool]
-Named = tuple[list[set[Ending]], list[set[Ending]]]
+LINES = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=5)
+BLOCKS = r"""
+start: (_NEWLINE | statement)*
+statement: NAME _NEWLINE | "if" NAME ":" _NEWLINE _INDENT statement+ _DEDENT
+NAME: /[a-z]+/
+_NEWLINE: /\r?\n[\t ]*/
+%declare _INDENT _DEDENT
+%ignore " "
+"""
 
-DEFINITIONS = {
-    **{name: sg.Grammar(text) for name, (text, _) in GRAMMARS.items()},
-    **{f"{name}, basic": sg.Grammar(text, lexer="basic") for name, (text, _) in GRAMMARS.items()},
-    "words": sg.Grammar('start: (A | B | C)*\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
-    "blocks": sg.Grammar(BLOCKS, postlex=indentation(5)),
+#: Grammars whose endings are all loose: nothing of them is asked when masks are made.
+LOOSE = {
+    "json": sg.Grammar(grammars.path("json"), start="value"),
     "markdown": sg.Grammar(grammars.path("markdown")),
-    "C": sg.Grammar(grammars.path("c"), lexer="basic"),
+    "arithmetic": sg.Grammar(grammars.path("arithmetic"), start="sum"),
+    "c": sg.Grammar(grammars.path("c"), lexer="basic"),
+    "gnu_c": sg.Grammar(grammars.path("gnu_c"), lexer="basic"),
+    "c_names": sg.Grammar(grammars.path("c_names"), lexer="basic", ambiguity="all"),
+    "sql": sg.Grammar(grammars.path("sql"), lexer="basic"),
+}
+
+#: Others.
+TIGHT = {
+    "words": sg.Grammar('start: (A | B | C)*\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
+    "blocks": sg.Grammar(BLOCKS, postlex=LINES),
+    "python3": sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
+    "given": sg.Grammar("start: A NUMBER\nA: /a+/\n", definitions={"NUMBER": {"type": "integer"}}),
 }
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
+def tables_of(definition: sg.Grammar) -> GrammarTables:
+    return compile_grammar(definition, Meter(Budget(seconds=200)))
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_loose_grammars(name: str) -> None:
+    endings = tables_of(LOOSE[name]).endings
+    assert endings.is_loose
+    assert not len(endings)
+
+
+@pytest.mark.parametrize("name", TIGHT)
 def test_endings(name: str) -> None:
-    tables = compile_grammar(DEFINITIONS[name], Meter(Budget(seconds=100)))
-    found, states = tables.endings, range(len(tables.table))
-    names = list(zip(found.terminal, found.breaks, found.is_final, found.loose, strict=True))
+    """The endings that lexemes can come to, where nothing else is watched."""
+    tables = tables_of(TIGHT[name])
+    found = tables.endings
+    names = list(zip(found.terminal, found.border, strict=True))
+    assert not found.is_loose
     assert len(names) == len(set(names)) == len(found)
-    here, future = endings(tables)
-    assert [named(found.here[state], names) for state in states] == here
-    assert [named(found.future[state], names) for state in states] == future
-    assert found.is_loose == all(is_loose for *_, is_loose in names)
-
-
-def named(members: int, names: list[Ending]) -> set[Ending]:
-    return {names[member] for member in bits(members)}
-
-
-def endings(tables: GrammarTables) -> Named:
-    """Sets of endings, here and to come, by lexer state."""
-    rows, beats, lapses = tables.table.tolist(), tables.beats.tolist(), tables.lapses.tolist()
-    number: dict[tuple[int, int, bool], int] = {}
-    own = [0] * len(rows)
-    everything = (1 << tables.table.shape[1]) - 1
+    rows = tables.table.tolist()
+    into: list[set[int]] = [set() for _ in rows]
+    for state, row in enumerate(rows):
+        for target in {*row} - {-1}:
+            into[target].add(state)
+    expected: list[set[tuple[int, tuple[int, ...]]]] = [set() for _ in rows]
     for state, terminal, watch in tables.ends.tolist():
-        breaks = everything
-        if watch >= 0:
-            breaks = sum(1 << c for c, target in enumerate(rows[watch]) if target < 0 or not beats[target])
-        ending = terminal, breaks, watch < 0 or not lapses[watch]
-        own[state] |= 1 << number.setdefault(ending, len(number))
-    here = own[:]
-    solve(own, [sorted({target for target in row if target >= 0}) for row in rows])
-    loose = _loose(tables, [(terminal, breaks) for terminal, breaks, _ in number], rows)
-    names = [(*ending, is_loose) for ending, is_loose in zip(number, loose, strict=True)]
-    return [named(each, names) for each in here], [named(each, names) for each in own]
+        ending = terminal, (watch,) if watch >= 0 else ()
+        todo = [state]
+        for before in todo:  # grows as it goes
+            if ending not in expected[before]:
+                expected[before].add(ending)
+                todo += into[before]
+    assert [{names[ending] for ending in bits(found.future[state])} for state in range(len(rows))] == expected
 
 
-def _loose(tables: GrammarTables, found: list[tuple[int, int]], rows: list[list[int]]) -> list[bool]:
-    """By ending: whether something that is ignored can follow, and everything can follow that,
-    in each context that comes next.
-
-    A comment up to the end of the line is followed by a line end, and that by anything.
-    """
-    ignored = int.from_bytes(tables.ignored.astype("<u4").tobytes(), "little")
-    breaks_of: dict[int, list[int]] = {}
-    for terminal, breaks in found:
-        breaks_of.setdefault(terminal, []).append(breaks)
-    # By context: the classes of bytes that begin what is ignored and can be followed by anything, and those that each
-    # terminal can begin with that is not ignored.
-    separators: list[int] = []
-    others: list[list[int]] = []
-    for start in tables.starts.tolist():
-        first = _first(tables, rows[start])
-        others.append([classes for terminal, classes in first.items() if not ignored >> terminal & 1])
-        separators.append(0)
-        for terminal in bits(ignored):
-            if all(breaks & classes for breaks in breaks_of.get(terminal, ()) for classes in others[-1]):
-                separators[-1] |= first.get(terminal, 0)
-    contexts = _contexts_after(tables, ignored)
-    return [
-        all(
-            breaks & separators[c] or (ignored >> terminal & 1 and all(breaks & classes for classes in others[c]))
-            for c in contexts[terminal]
-        )
-        for terminal, breaks in found
-    ]
+def test_what_is_watched_is_the_same_where_it_does_the_same() -> None:
+    """Behind names, one state is watched for all of them."""
+    tables = tables_of(sg.Grammar('start: NAME+\nNAME: /[a-c]{1,9}/ | /[d-f]{1,9}/\n%ignore " "'))
+    assert len({*tables.ends[:, 2].tolist()}) < len(tables.ends)
+    index = sg.compile(sg.Grammar('start: NAME+\nNAME: /[a-c]{2}|[d-f]{2}/\n%ignore " "'), BYTES, eager=False)
+    assert index.match(b"abde fd").accepted
+    assert not index.match(b"abd").accepted
 
 
-def _first(tables: GrammarTables, row: list[int]) -> dict[int, int]:
-    """By terminal: the classes of bytes that it can begin with where the lexer's state has a row."""
-    found: dict[int, int] = {}
-    for c, target in enumerate(row):
-        for terminal in bits(tables.futures[target] if target >= 0 else 0):
-            found[terminal] = found.get(terminal, 0) | 1 << c
-    return found
+# -- walls -----------------------------------------------------------------------------------------------
+
+#: A grammar, whether the lexer is contextual, texts that can be completed, texts that can't.
+WALLS: dict[str, tuple[str, str, list[bytes], list[bytes]]] = {
+    "two words in a row, six words later": (
+        'start: A B A B A A | "z" A\nA: /a+/\nB: /b+/', "contextual", [b"z", b"za"], [b"a", b"ab"],
+    ),
+    "brackets that can't be followed, at any depth": (
+        'start: "<" s ">" | "[" s "]"\ns: "(" s ")" | "w" | "q" ")>"', "basic",
+        [b"<", b"<w>", b"<q)>>", b"[(((", b"[((w))]"], [b"<(", b"<((((((", b"[((w)>"],
+    ),
+    "a terminal that others hide": (
+        'start: "x" B | "y" A\nA.2: /b/\nB: /b/\n%ignore " "', "basic", [b"y", b"y "], [b"x", b" x"],
+    ),
+    "what is watched outlives the next lexeme": (
+        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/', "basic",
+        [b"x", b"xa ", b"ab"], [b"a ", b"a  "],
+    ),
+    "what is watched outlives four lexemes": (
+        'start: "a" "b" "c" "d" "e" | "x" LONG\nLONG: "abcde"', "basic", [b"x", b"xabc"], [b"a", b"ab"],
+    ),
+    "a conflict that is shifted for ever": (
+        'start: "x" s | "y"\ns: "b" s "a" | r\nr: "a" "c" "a" | r r | "a" "b" "a"\n%ignore " "', "basic",
+        [b"y", b"xaca", b"xaba ac"], [b"xb", b"xba"],
+    ),
+    "a text may not end": ('start: A* "b" A\nA: /a(?=b)/', "contextual", [], []),
+}
 
 
-def _contexts_after(tables: GrammarTables, ignored: int) -> list[set[int]]:
-    """By terminal: the contexts that the lexer can read on in.
+@pytest.mark.parametrize("name", WALLS)
+def test_walls(name: str) -> None:
+    text, lexer, right, wrong = WALLS[name]
+    if not right:
+        with pytest.raises(sg.errors.EmptyLanguageError):
+            sg.compile(sg.Grammar(text, lexer=lexer), BYTES, eager=False)
+        return
+    machine = sg.compile(sg.Grammar(text, lexer=lexer), BYTES).machine
+    assert isinstance(machine, GrammarMachine)
+    letters = "".join(sorted({*(b"".join(right + wrong)).decode()} | {*"abcde)>]w"}))
+    for sample in right:
+        assert machine.match(sample).consumed == len(sample), sample
+        assert can_complete(machine, sample, letters) is not False, sample
+    for sample in wrong:
+        assert machine.match(sample).consumed < len(sample), sample
+        assert not can_complete(machine, sample, letters), sample
 
-    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
-    """
-    found: list[set[int]] = [set() for _ in range(tables.members)]
-    for _, terminal, target in tables.shift.tolist():
-        found[terminal].add(int(tables.context[target]))
-    for terminal in bits(ignored):
-        found[terminal] = set(range(len(tables.starts)))
-    later = set(tables.context[1:].tolist())  # no terminal leads back to the parser's first state
-    for terminal in range(tables.end + 1, tables.members):
-        found[terminal] = later
-    return found
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_grammars_can_be_completed(seed: int, lexer: str) -> None:
+    random = Random(seed)
+    refused = [agrees(random_grammar(random), lexer=lexer) for _ in range(6)]
+    assert max(refused) > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_grammars_with_conflicts_can_be_completed(seed: int) -> None:
+    """Terminals that the lexer always finds, and rules that a parser has to choose between."""
+    random = Random(seed)
+    for _ in range(8):
+        alternatives = (" | ".join(expansion(random) for _ in range(random.randint(2, 3))) for _ in range(2))
+        rules = [f"r{i}: {each}" for i, each in enumerate(alternatives)]
+        agrees("\n".join(["start: r0", *rules, '%ignore " "']), lexer="basic", longest=5)
+
+
+def expansion(random: Random) -> str:
+    return " ".join(random.choice(['"a"', '"b"', '"c"', "r0", "r1"]) for _ in range(random.randint(1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_proved"),
+    [
+        ('start: s\ns: "if" s | "if" s "else" s | "x"', True),
+        ('start: e\ne: e "+" e | e "*" e | "-" e | "x"', True),
+        ('start: "a" start "a" | "a"', False),
+        (WALLS["a conflict that is shifted for ever"][0], False),
+    ],
+)
+def test_what_is_proved_of_conflicts(text: str, is_proved: bool) -> None:
+    """Endings are loose only where the parser can complete what it has taken."""
+    assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_loose == is_proved
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_grammars_read_in_every_way_can_be_completed(seed: int) -> None:
+    random = Random(seed)
+    refused = [agrees(random_grammar(random), lexer="basic", ambiguity="all") for _ in range(6)]
+    assert max(refused) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_masks_and_moves_agree(seed: int) -> None:
+    """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
+    random = Random(seed)
+    tokens = ["".join(random.choices("abc ", k=random.randint(2, 4))).encode() for _ in range(40)]
+    tokens = [*dict.fromkeys(tokens), *(bytes([b]) for b in range(256))]
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    looked = 0
+    while looked < 4:
+        text = random_grammar(random)
+        try:
+            definition = sg.Grammar(text, lexer=random.choice(["basic", "contextual"]))
+            index = sg.compile(definition, vocabulary, eager=False)
+        except sg.errors.DefinitionError:
+            continue
+        if index.machine.tables.endings.is_loose:  # type: ignore[union-attr]
+            continue
+        looked += 1
+        guide, written = sg.Guide(index), b""
+        for _ in range(6):
+            ids = np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()
+            assert ids, (text, written)
+            for token in range(vocabulary.size):
+                data = vocabulary.token(token)
+                assert guide.fork().advance(token) == (token in ids)
+                if data:
+                    assert (index.match(written + data).consumed == len(written + data)) == (token in ids)
+            ids = [token for token in ids if vocabulary.token(token)]
+            if not ids:
+                break
+            token = random.choice(ids)
+            written += vocabulary.token(token) or b""
+            assert guide.advance(token)
+
+
+def test_definitions_and_tokens_that_can_not_follow() -> None:
+    inner = {"SEVENS": sg.Regex("7+"), "OTHERS": sg.Regex("8+")}
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(bytes([b]) for b in range(256)), None, None], eos_ids=[256], special_tokens={"<|end|>": 257}
+    )
+    text = 'start: "x" D SEVENS | "y" D OTHERS | "z" L <|end|> D D | "z" <|end|>\nD: /[0-7]+/\nL: /l(?=m)/'
+    guide = sg.Guide(sg.compile(sg.Grammar(text, definitions=inner), vocabulary, eager=False))
+    assert not guide.allows(ord("x"))  # the digits would take the sevens
+    assert guide.advance(ord("z"))
+    assert not guide.allows(ord("l"))  # no m follows
+    assert guide.advance(257)
+    guide.reset()
+    assert guide.advance(ord("y"))
+    assert guide.advance(ord("5"))
+    assert guide.advance(ord("8"))
+    assert guide.is_accepting()
+
+
+def test_a_match_that_is_certain_is_not_put_off() -> None:
+    """``b`` is taken as C before A is tried; so what A looks ahead for says nothing about it."""
+    text = "start: A B | C\nA: /b(?!a)/\nB: /a(?=b)/\nC.2: /ba?/\n"
+    index = sg.compile(sg.Grammar(text), BYTES, eager=False)
+    for sample in (b"b", b"ba", b"bab", b"bb"):
+        assert index.match(sample).accepted == parses(judge(text, "contextual"), sample.decode())
+
+
+def test_a_search_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = WALLS["brackets that can't be followed, at any depth"][0]
+    monkeypatch.setattr(outcomes, "_MOST_OUTCOMES", 2)
+    with pytest.raises(sg.errors.BudgetExceededError, match="too long"):
+        sg.compile(sg.Grammar(text, lexer="basic"), BYTES, eager=False).match(b"[((w")
+
+
+@pytest.mark.parametrize("name", sorted(GRAMMARS))
+def test_an_index_keeps_its_endings(name: str) -> None:
+    text, _ = GRAMMARS[name]
+    tables = tables_of(sg.Grammar(text))
+    again = GrammarTables.from_sections(tables.to_sections(), "here")
+    for attribute in ("ends", "watched", "words"):
+        assert (getattr(again.endings, attribute) == getattr(tables.endings, attribute)).all()

@@ -1,71 +1,79 @@
 """How lexemes can end: whether something can follow them at all, without making them longer.
 
 Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a`` can be read: it would be part of the
-lexeme. So it is not enough that the parser accepts a terminal; something must be able to come next. An *ending* is a
-terminal with the classes of bytes before which its lexeme ends. Where it can be followed by something that is
-ignored, such as a space, that is no question; such endings are *loose*, and in most grammars all are. Otherwise a
-lexeme counts as what the parser accepts only if some terminal that the parser accepts next, or the end of the text,
-can follow.
+lexeme. So it is not enough that the parser accepts a terminal; something must be able to come next, and after that,
+up to the end of the text. An *ending* is a terminal with the border behind its lexeme (`structgen.runtime.borders`).
+Where the lexer can read all that any parser that took the terminal may accept next, and so on, that is no question;
+such endings are *loose*, and in most grammars all are. Otherwise a lexeme counts as what the parser accepts only if
+the text can be completed (`structgen.runtime.completions`).
 
-Every index that is opened needs to know whether all its endings are loose, so that is worked out of the arrays as a
-whole; the rest waits until it is needed.
+Endings are found when a grammar is compiled (`structgen.compiler.grammar.endings`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .closure import solve
+from ..errors import FormatError
+from .borders import Watched
+from .container import smallest
 from .on_demand import OnDemand
-from .words import bits_of, from_bits, set_at, sets_of, words_of
-
-if TYPE_CHECKING:
-    from .grammar_tables import GrammarTables
+from .words import are_below, set_at
 
 
+@dataclass(frozen=True, eq=False)
 class Endings:
-    """The endings of a lexer's lexemes: of those ends that have the same terminal and classes, one."""
+    """The endings of a lexer's lexemes; of a grammar in which all are loose, none is told apart.
 
-    def __init__(self, tables: GrammarTables) -> None:
-        self._tables = tables
-        _, self._terminal, watch = tables.ends.T
-        targets = tables.table[watch]
-        self._breaks: NDArray[np.bool_] = (targets < 0) | (tables.beats[targets] == 0) | (watch < 0)[:, None]
-        self._is_final = (watch < 0) | (tables.lapses[watch] == 0)
-        self._loose = _loose(tables, self._terminal, self._breaks)
-        #: Whether all endings are loose.
-        self.is_loose = bool(self._loose.all())
+    Parameters
+    ----------
+    ends:
+        ``int32[endings, 3]``: terminal, border, and 1 where the ending is loose.
+    watched:
+        ``int32[borders, *]``: the lexer states that are watched at each border, ascending; -1 behind the last.
+    words:
+        ``uint32[lexer states, words]``: the endings that a lexeme can come to if nothing else is watched.
+    """
 
-    @cached_property
-    def _numbers(self) -> tuple[list[int], list[int]]:
-        """By end: the number of its ending; by ending: its first end."""
-        found: dict[tuple[int, bool, bytes], int] = {}
-        packed = np.packbits(self._breaks, axis=1)
-        ends = zip(self._terminal.tolist(), self._is_final.tolist(), map(bytes, packed), strict=True)
-        of_end = [found.setdefault(each, len(found)) for each in ends]
-        return of_end, [of_end.index(number) for number in range(len(found))]
+    ends: NDArray[np.int32]
+    watched: NDArray[np.int32]
+    words: NDArray[np.uint32]
+
+    @classmethod
+    def all_loose(cls) -> Endings:
+        """Of a grammar in which all are."""
+        return cls(np.zeros((0, 3), np.int32), np.zeros((0, 1), np.int32), np.zeros((0, 1), np.uint32))
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether all endings are loose."""
+        return not len(self.words)
 
     def __len__(self) -> int:
-        return len(self._numbers[1])
+        return len(self.ends)
 
     @cached_property
     def terminal(self) -> list[int]:
         """By ending: the terminal."""
-        return [int(self._terminal[end]) for end in self._numbers[1]]
+        found: list[int] = self.ends[:, 0].tolist()
+        return found
 
     @cached_property
-    def is_final(self) -> list[bool]:
-        """By ending: whether the text may end there."""
-        return [bool(self._is_final[end]) for end in self._numbers[1]]
+    def border(self) -> list[Watched]:
+        """By ending: what is watched behind it."""
+        borders = [tuple(w for w in row if w >= 0) for row in self.watched.tolist()]
+        return [borders[border] for border in self.ends[:, 1].tolist()]
 
     @cached_property
     def loose(self) -> list[bool]:
-        """By ending: whether its lexeme can be followed by one that is ignored, and that by anything."""
-        return [bool(self._loose[end]) for end in self._numbers[1]]
+        """By ending: whether all that the parser may accept next can be read, up to the end of the text."""
+        return [bool(each) for each in self.ends[:, 2].tolist()]
 
     @cached_property
     def by_terminal(self) -> dict[int, tuple[int, list[int]]]:
@@ -80,77 +88,52 @@ class Endings:
         return found
 
     @cached_property
-    def breaks(self) -> list[int]:
-        """By ending: the classes of bytes before which it ends, a bit each."""
-        return sets_of(from_bits(self._breaks[self._numbers[1]]))
+    def _number(self) -> dict[tuple[int, Watched], int]:
+        return {each: i for i, each in enumerate(zip(self.terminal, self.border, strict=True))}
 
-    @cached_property
-    def here(self) -> list[int]:
-        """By lexer state: the endings at which a lexeme can end there, as sets."""
-        found = [0] * len(self._tables.table)
-        for state, ending in zip(self._tables.ends[:, 0].tolist(), self._numbers[0], strict=True):
-            found[state] |= 1 << ending
+    def number(self, terminal: int, border: Watched) -> int:
+        """The number of an ending; -1 for one that no text comes to."""
+        return self._number.get((terminal, border if len(border) < 2 else tuple(sorted({*border}))), -1)
+
+    def given(self, terminal: int) -> int:
+        """The number of the ending of a terminal that is not lexed. Raises `FormatError`."""
+        found = self.number(terminal, ())
+        if found < 0:
+            raise FormatError(f"the endings of lexemes lack the terminal {terminal}")
         return found
-
-    @cached_property
-    def words(self) -> NDArray[np.uint32]:
-        """``uint32[lexer states, words]``: the endings that a lexeme can come to."""
-        stored = self._tables.future_endings
-        if stored is not None:
-            return stored
-        found = self.here[:]
-        rows = self._tables.table.tolist()
-        solve(found, [sorted({target for target in row if target >= 0}) for row in rows])
-        return words_of(found, max(1, len(self)))
 
     @cached_property
     def future(self) -> OnDemand[int]:
         """`words` as sets."""
         return OnDemand(lambda state: set_at(self.words, state))
 
+    # -- keeping ---------------------------------------------------------------------------------------
 
-def _loose(tables: GrammarTables, terminal: NDArray[Any], breaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By end: whether something ignored can follow, and everything can follow that, in each context that may come.
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/format.md)."""
+        return {
+            "lex_ending": smallest(self.ends),
+            "lex_border": smallest(self.watched + 1),
+            "lex_endings": self.words,
+        }
 
-    A comment up to the end of the line is followed by a line end, and that by anything.
-    """
-    members, targets = tables.members, tables.table[tables.starts]
-    ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
-    # By context, class of bytes and terminal: whether it can begin that. Then eight classes to a byte.
-    first = bits_of(tables.future, members)[targets] & (targets >= 0)[:, :, None]
-    packed, packed_breaks = np.packbits(first, axis=1), np.packbits(breaks, axis=1)
-    needless = ignored | ~first.any(axis=1)
-    meets: dict[bytes, NDArray[np.bool_]] = {}  # by classes: the contexts in which all that is not ignored has one
-    is_met = np.zeros((len(terminal), len(targets)), np.bool_)
-    separates = np.broadcast_to(ignored[:, None], (members, len(targets))).copy()
-    for end in np.flatnonzero(ignored[terminal]).tolist():
-        key = packed_breaks[end].tobytes()
-        if key not in meets:
-            meets[key] = ((packed & packed_breaks[end][:, None]).any(axis=1) | needless).all(axis=1)
-        is_met[end] = meets[key]
-        separates[terminal[end]] &= meets[key]
-    # By context: the classes of bytes that begin what is ignored and can be followed by anything.
-    separators = np.zeros(packed.shape[:2], np.uint8)
-    for each in np.flatnonzero(ignored).tolist():
-        separators |= np.where(separates[each][:, None], packed[:, :, each], 0)
-    distinct = {row.tobytes(): row for row in separators}
-    follows = np.stack([(packed_breaks & row).any(axis=1) for row in distinct.values()], axis=1)
-    number = {key: i for i, key in enumerate(distinct)}
-    follows = follows[:, [number[row.tobytes()] for row in separators]]
-    after = _contexts_after(tables, ignored)[terminal]
-    loose: NDArray[np.bool_] = (follows | is_met | ~after).all(axis=1)
-    return loose
+    @classmethod
+    def from_sections(
+        cls, sections: Mapping[str, NDArray[Any]], states: int, members: int, where: str
+    ) -> Endings:
+        """Read `to_sections`, for so many lexer states and terminals. Raises `FormatError`."""
+        ends = sections["lex_ending"].astype(np.int32)
+        watched = sections["lex_border"].astype(np.int32) - 1
+        words = sections["lex_endings"].astype(np.uint32)
+        if not (
+            ends.shape[1] == 3 and len(words) in (0, states) and bool(len(words)) == bool(len(ends))
+            and (not len(words) or are_below(words, len(ends)))
+            and _within(ends[:, 0], members) and _within(ends[:, 1], len(watched)) and _within(ends[:, 2], 2)
+            and _within(watched + 1, states + 1)
+        ):  # fmt: skip
+            raise FormatError("the endings of lexemes are damaged", where=where)
+        return cls(ends, watched, words)
 
 
-def _contexts_after(tables: GrammarTables, ignored: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """``bool[terminals, contexts]``: those that the lexer can read on in behind a terminal.
-
-    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
-    """
-    found = np.zeros((tables.members, len(tables.starts)), np.bool_)
-    found[tables.shift[:, 1], tables.context[tables.shift[:, 2]]] = True
-    found[ignored] = True
-    later = np.zeros(len(tables.starts), np.bool_)  # no terminal leads back to the parser's first state
-    later[tables.context[1:]] = True
-    found[tables.end + 1 :] = later
-    return found
+def _within(values: NDArray[Any], bound: int) -> bool:
+    return not values.size or (int(values.min()) >= 0 and int(values.max()) < bound)

@@ -6,7 +6,7 @@ The readable forms are `structgen.compiler.grammar.lalr.Lalr` and `structgen.com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -70,8 +70,8 @@ class GrammarTables:
         Names, for people.
     layout:
         How indentation works, where it matters.
-    future_endings:
-        ``uint32[lexer states, words]``, where it was stored: the endings that the lexeme can come to, see `Endings`.
+    endings:
+        How lexemes can end; see `structgen.runtime.endings`.
     notes:
         What the grammar's author may not expect. They are not stored.
     """
@@ -93,7 +93,7 @@ class GrammarTables:
     same: NDArray[np.int32]
     terminals: tuple[str, ...]
     layout: Layout | None = None
-    future_endings: NDArray[np.uint32] | None = None
+    endings: Endings = field(default_factory=Endings.all_loose)
     notes: tuple[str, ...] = ()
 
     #: The parser's first state.
@@ -138,11 +138,6 @@ class GrammarTables:
     def futures(self) -> OnDemand[int]:
         """`future` as integers, by lexer state."""
         return OnDemand(lambda state: set_at(self.future, state))
-
-    @cached_property
-    def endings(self) -> Endings:
-        """How lexemes can end; see `structgen.runtime.endings`."""
-        return Endings(self)
 
     @property
     def end(self) -> int:
@@ -190,7 +185,7 @@ class GrammarTables:
             "lex_beats": self.beats,
             "lex_lapses": self.lapses,
             "lex_future": self.future,
-            "lex_endings": np.zeros((0, 1), np.uint32) if self.endings.is_loose else self.endings.words,
+            **self.endings.to_sections(),
             "lex_start": smallest(self.starts),
             "lr_context": smallest(self.context),
             "lr_ignored": self.ignored,
@@ -238,13 +233,7 @@ class GrammarTables:
         )
         if not tables._is_sound():
             raise FormatError("the grammar's tables point outside themselves", where=where)
-        if tables.endings.is_loose:
-            return tables
-        future = found["lex_endings"].astype(np.uint32)
-        if len(future) != len(tables.table) or not are_below(future, max(1, len(tables.endings))):
-            raise FormatError("the endings of lexemes are damaged", where=where)
-        object.__setattr__(tables, "future_endings", future)
-        return tables
+        return replace(tables, endings=Endings.from_sections(found, len(tables.table), tables.members, where))
 
     def _is_sound(self) -> bool:
         return self._fits_together() and self._points_inside()
@@ -294,9 +283,9 @@ class GrammarTables:
 
 #: The sections of a grammar's tables, and their dimensions.
 _SECTIONS = {
-    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_endings": 2,
-    "lex_start": 1, "lr_context": 1, "lr_ignored": 1, "lr_shift": 2, "lr_goto": 2, "lr_reduce": 2, "lr_before": 2,
-    "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
+    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_ending": 2,
+    "lex_border": 2, "lex_endings": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1, "lr_shift": 2, "lr_goto": 2,
+    "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
 }  # fmt: skip
 
 

@@ -10,26 +10,26 @@ In place of a lexer state a thread may have a thread of a definition that stands
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import BudgetExceededError
+from .borders import Watched, watching
 from .closure import bits
+from .completions import Completions
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
-from .lexer_places import LexerPlaces, Watched, watching
+from .lexer_places import LexerPlaces
 from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
-from .pushdown import PushdownMachine
 from .pushdown import Thread as Inner
 
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_ANSWERS = 1 << 15
 
-#: Where it is a question what can follow a lexeme, so many further lexemes are looked for.
+#: With indentation, where it is a question what can follow a lexeme, so many further lexemes are looked for.
 _FORESIGHT = 3
 
 #: Threads that a configuration can have.
@@ -58,14 +58,10 @@ class Reader:
         self._future = places.futures
         self._open: dict[tuple[Parse, int], Accepted] = {}
         self._end = 1 << tables.end
-        special = {terminal for terminals in (embedded.tokens or {}).values() for terminal in terminals}
-        #: What can come where no byte does: the end of the text, special tokens.
-        self._silent = self._end | sum(1 << t for t in special)
-        #: What can come without a lexeme.
-        self._not_lexed = self._end | embedded.terminals
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
         self._is_loose = tables.endings.is_loose
+        self._given = self._end | embedded.terminals
 
     @cached_property
     def _lexed(self) -> int:
@@ -73,38 +69,8 @@ class Reader:
         return sum(1 << terminal for terminal in self._tables.endings.by_terminal)
 
     @cached_property
-    def _firsts(self) -> list[list[tuple[int, int]]]:
-        """By context: what its lexemes can become, with the classes of their first bytes."""
-        return [self._first(start) for start in self.starts]
-
-    @cached_property
-    def _begins(self) -> list[tuple[int, int]]:
-        """The classes of bytes that definitions begin with, by terminal."""
-        return [(terminal, self._first_of(machine)) for terminal, machine in self.embedded.definitions]
-
-    @cached_property
-    def _begun(self) -> int:
-        """The classes of bytes that a lexeme or a definition begins with."""
-        found = 0
-        for _, classes in itertools.chain(*self._firsts, self._begins):
-            found |= classes
-        return found
-
-    def _first(self, start: int) -> list[tuple[int, int]]:
-        """What lexemes can become, with the classes of their first bytes."""
-        found: dict[int, int] = {}
-        for c, target in enumerate(self._table[start]):
-            if target >= 0:
-                found[self._future[target]] = found.get(self._future[target], 0) | 1 << c
-        return list(found.items())
-
-    def _first_of(self, machine: PushdownMachine) -> int:
-        """The classes of bytes that a definition's texts begin with."""
-        found = 0
-        for byte in range(256):
-            if machine.step(machine.start_threads, byte):
-                found |= 1 << self._class_of[byte]
-        return found
+    def _completions(self) -> Completions:
+        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded)
 
     @property
     def start(self) -> Thread:
@@ -226,7 +192,7 @@ class Reader:
                     yield after, self.starts[after.context], watched
             return
         if at in self.fresh:
-            for begun in self.embedded.begin(self.parses.accepted(parse).terminals):
+            for begun in self.embedded.begin(self.given(parse).terminals):
                 yield parse, begun, watched
         for terminal, watch in self._ends[at]:
             for after in self.parses.after(parse, terminal).parses:
@@ -258,7 +224,7 @@ class Reader:
             return ()
         accepted = 0
         for parse in self._complete(threads):
-            accepted |= self.parses.accepted(parse).terminals
+            accepted |= self.given(parse).terminals
         named = sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts))
         return tuple(token_id for token_id in named if self.take(threads, token_id))
 
@@ -270,12 +236,23 @@ class Reader:
         future = self._places.future(at, watched) if watched else self._future[at]
         if future & self._surely_open_to(parse).terminals or future & self.open_to(parse).terminals:
             return True
-        return at in self.fresh and bool(self.parses.accepted(parse).terminals & self._not_lexed)
+        return at in self.fresh and bool(self.given(parse).terminals)
+
+    def given(self, parse: Parse) -> Accepted:
+        """The terminals that are not lexed and may come next: of definitions, of special tokens, the end of the text."""
+        accepted, looked = self.parses.accepted(parse)
+        found = accepted & self._given
+        if not self._is_loose and found:
+            wanted, there = self.open_to(parse)
+            number = self._tables.endings.given
+            found &= self._end | sum(1 << t for t in bits(found & ~self._end) if wanted >> number(t) & 1)
+            looked = min(looked, there)
+        return Accepted(found, looked)
 
     def open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
         """What a lexeme may become: terminals in a loose grammar, endings in others.
 
-        ``lexemes`` is how many have to follow, or else the end of the text.
+        With indentation ``lexemes`` have to follow, or else the end of the text; without, some text to the end.
         """
         if self._is_loose:
             return self.parses.accepted(parse)
@@ -307,54 +284,53 @@ class Reader:
         return found
 
     def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
-        """The endings of accepted terminals after which something can follow."""
+        """The endings of accepted terminals after which the text can be completed."""
         endings = self._tables.endings
+        can_follow = self._can_follow if self._tables.layout is not None else self._can_complete
         accepted, looked = self.parses.accepted(parse)
         found = 0
-        answers: dict[tuple[int, int, bool], bool] = {}
+        answers: dict[tuple[int, Watched], bool] = {}
         for terminal in bits(accepted & self._lexed):
             loose, others = endings.by_terminal[terminal]
             found |= loose
             for ending in others:
-                key = self.parses.like(parse, terminal), endings.breaks[ending], endings.is_final[ending]
+                key = self.parses.like(parse, terminal), endings.border[ending]
                 if key not in answers:
-                    answers[key], there = self._can_follow(parse, *key, lexemes)
+                    answers[key], there = can_follow(parse, *key, lexemes)
                     looked = min(looked, there)
                 if answers[key]:
                     found |= 1 << ending
         return Accepted(found, looked)
 
-    def _can_follow(self, parse: Parse, terminal: int, breaks: int, is_final: bool, lexemes: int) -> tuple[bool, int]:
-        """Whether something can follow a terminal that ends before some classes; the lowest depth looked at."""
+    def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
+        """Whether some text completes the one up to a terminal with a border behind it; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
-        if is_final:
-            for each in after:
+        for each in after:
+            is_possible, there = self._completions.find(each.stack, each.context, border)
+            looked = min(looked, there)
+            if is_possible:
+                return True, looked
+        return False, looked
+
+    def _can_follow(self, parse: Parse, terminal: int, border: Watched, lexemes: int) -> tuple[bool, int]:
+        """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
+        after, looked = self.parses.after(parse, terminal)
+        for each in after:
+            following = self._completions.next(each.context, border)
+            if following >> self._completions.last & 1:
                 final, there = self.parses.accepted(each)
                 looked = min(looked, there)
-                if final & self._silent:
+                if final & self._end:
                     return True, looked
-        if not breaks & self._begun:
-            return False, looked
-        if not lexemes:
-            return True, looked
-        classes, there = self._followers(after, 0)
-        if not breaks & classes:
-            classes, there = self._followers(after, lexemes)
-        return bool(breaks & classes), min(looked, there)
-
-    def _followers(self, parses: tuple[Parse, ...], lexemes: int) -> tuple[int, int]:
-        """The classes of bytes that the next lexeme may begin with, and the lowest depth looked at.
-
-        With 0 for ``lexemes`` only those of which that is no question.
-        """
-        found, lowest = 0, 1 << 60
-        for parse in parses:
-            wanted, looked = self.open_to(parse, lexemes - 1) if lexemes else self._surely_open_to(parse)
-            lowest = min(lowest, looked)
-            for future, classes in self._firsts[parse.context]:
-                if future & wanted:
-                    found |= classes
-            for terminal, classes in self._begins:
-                if self.parses.accepted(parse).terminals >> terminal & 1:
-                    found |= classes
-        return found, lowest
+                following ^= 1 << self._completions.last
+            if following and not lexemes:
+                return True, looked
+            if following:
+                wanted, there = self._surely_open_to(each)
+                if not following & wanted:
+                    wanted, more = self.open_to(each, lexemes - 1)
+                    there = min(there, more)
+                looked = min(looked, there)
+                if following & wanted:
+                    return True, looked
+        return False, looked

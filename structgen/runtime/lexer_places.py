@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..vocabulary.vocabulary import Vocabulary
-from .closure import bits, solve
+from .borders import Borders, Watched, WatchedFutures, watching
 from .grammar_tables import GrammarTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
 from .rows import RowPool
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from .place_table import PlaceTable
 
 __all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watching"]
-
-#: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
-Watched: TypeAlias = tuple[int, ...]
-
 
 #: So many watched states the kernel's walk takes at most.
 KERNEL_WATCHES = 1
@@ -58,11 +54,6 @@ class Settled(NamedTuple):
 
     groups: tuple[tuple[int, int], ...]  # a set of terminals or endings, and a row
     ends: tuple[End, ...]
-
-
-def watching(state: int, watched: Watched) -> Watched:
-    """What is watched after a lexeme that a state watches, or -1, besides what was."""
-    return tuple(sorted({*watched, state})) if state >= 0 else watched
 
 
 class LexerPlaces:
@@ -98,7 +89,6 @@ class LexerPlaces:
         #: What the members of such sets are below.
         self.members = tables.members if is_loose else max(1, len(tables.endings))
         self._rows = tables.rows
-        self._futures: dict[tuple[int, Watched], int] = {}
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
 
     def __len__(self) -> int:
@@ -149,59 +139,22 @@ class LexerPlaces:
             ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(names)])
         return Settled(tuple(groups), tuple(ends))
 
-    def future(self, state: int, watched: Watched) -> int:
-        """What a lexeme can become without being beaten by what is watched.
-
-        Terminals in a loose grammar, endings in others.
-        """
-        if not watched:
-            return self.futures[state]
-        key = state, watched
-        if key not in self._futures:
-            self._follow_watched(key)
-        return self._futures[key]
-
-    def _follow_watched(self, start: tuple[int, Watched]) -> None:
-        """Work out `future` for all that a lexeme and what is watched come to together."""
-        table, beats = self._rows, self._beats
-        number = {start: 0}
-        todo = [start]
-        values: list[int] = []
-        related: list[list[int]] = []
-        for state, watched in todo:  # grows as it goes
-            known = self._futures.get((state, watched))
-            values.append(self._ending_under(state, watched) if known is None else known)
-            after = set()
-            for c, target in enumerate(table[state] if known is None else ()):
-                if target >= 0:
-                    left = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-                    if not left:
-                        values[-1] |= self.futures[target]
-                    elif not any(beats[w] for w in left):
-                        after.add((target, left))
-            for place in after:
-                if place not in number:
-                    number[place] = len(todo)
-                    todo.append(place)
-            related.append([number[place] for place in after])
-        solve(values, related)
-        self._futures.update(zip(todo, values, strict=True))
+    @cached_property
+    def future(self) -> WatchedFutures:
+        """By lexer state and what is watched: what a lexeme can become, as in `futures`."""
+        return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under)
 
     def _ending_under(self, state: int, watched: Watched) -> int:
-        """The endings of a state after which some byte, or the end of the text, leaves what is watched unbeaten."""
-        table, beats, tables = self._rows, self._beats, self.tables
-        kept = sum(
-            1 << c
-            for c in range(tables.table.shape[1])
-            if not any(w >= 0 and beats[w] for w in (table[w][c] for w in watched))
-        )
-        is_kept = not any(tables.lapses[w] for w in watched)
-        endings = tables.endings
-        found = 0
-        for ending in bits(endings.here[state]):
-            if endings.breaks[ending] & kept or (is_kept and endings.is_final[ending]):
-                found |= 1 << (endings.terminal[ending] if endings.is_loose else ending)
-        return found
+        """What a lexeme can be if it ends in a state, beside what is watched."""
+        if not self.tables.endings.is_loose:
+            return self.borders.here(state, watched)
+        return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
+
+    @cached_property
+    def borders(self) -> Borders:
+        """What can be read behind borders."""
+        endings = self.tables.endings
+        return Borders(self.tables, endings.future.__getitem__, endings.number)
 
     def _by_future(
         self, ids: NDArray[np.int32], states: NDArray[np.int32], watches: NDArray[Any]

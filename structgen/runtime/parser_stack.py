@@ -234,6 +234,29 @@ class Parser:
             looked = min(looked, after.depth - 1)
         raise _endless()
 
+    def mentioned(self, state: int) -> int:
+        """The terminals before which a state does anything, as a set: more than are accepted, and none less."""
+        found = self._shifted[state]
+        for _, _, terminals in self._reductions[state]:
+            found |= terminals
+        return found
+
+    def shifted_to(self, state: int, terminal: int) -> int | None:
+        """The state that a terminal is shifted to, if it is."""
+        return self._shifts[state].get(terminal)
+
+    def reductions(self, state: int, terminal: int) -> Iterator[tuple[int, int]]:
+        """The length and the nonterminal of each reduction that is made before a terminal."""
+        return ((length, origin) for length, origin, before in self._reductions[state] if before >> terminal & 1)
+
+    def goto(self, state: int, origin: int) -> int | None:
+        """The state on top of another one and a nonterminal."""
+        return self._gotos[state].get(origin)
+
+    def context(self, state: int) -> int:
+        """The context in which the lexer reads on behind a terminal that was shifted to a state."""
+        return self._context[state]
+
     def reduced(self, stack: Stack) -> list[Stack]:
         """The stacks that one reduction leads to, whatever comes next."""
         return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]

@@ -95,7 +95,9 @@ class WalkedRows:
             if accepted >> end.terminal & 1:
                 found += self._after(parse, end.terminal, end.resume, end.watched)
         if at in reader.fresh:
-            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(accepted))
+            given, there = reader.given(parse)
+            self._looked = min(self._looked, there)
+            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(given))
         return found
 
     def _visit_inner(

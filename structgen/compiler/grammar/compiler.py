@@ -17,6 +17,7 @@ from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
 from . import conflicts, equivalent, lalr, merging, preferences, scanner
+from .endings import with_endings
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -85,7 +86,7 @@ def compile_rules(
     # With conflicts kept a stack has several moves before one terminal; that is not what is compared.
     same = equivalent.replacements(table, certain, contexts, meter) if ambiguity == "resolve" else []
     ends = [(state, *end) for state, there in enumerate(found.ends) for end in there]
-    return GrammarTables(
+    tables = GrammarTables(
         class_of=found.class_of,
         table=found.table,
         ends=np.array(ends, np.int32).reshape(-1, 3),
@@ -105,6 +106,10 @@ def compile_rules(
         layout=layout,
         notes=tuple(notes),
     )
+    given = sum(1 << t for t, matcher in enumerate(matchers) if matcher is None)
+    if layout is not None:
+        given &= ~(1 << layout.indent | 1 << layout.dedent)
+    return with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
 
 
 def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:

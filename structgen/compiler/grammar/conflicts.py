@@ -28,7 +28,7 @@ def check(table: Lalr, *, strict: bool) -> None:
     bad = [conflict for conflict in table.conflicts if strict or conflict.winner is None]
     if not bad:
         return
-    words = _words(table.symbols)
+    words = shortest_texts(table.symbols)
     shown = [described(table, conflict, words) for conflict in bad[:_MOST_SHOWN]]
     more = len(bad) - len(shown)
     raise DefinitionError(
@@ -45,14 +45,14 @@ def shifted(table: Lalr) -> Iterator[str]:
         if conflict.winner == -1
         and not all(table.symbols.names[table.symbols.rules[rule][0]].startswith(imported) for rule in conflict.rules)
     ]  # fmt: skip
-    words = _words(table.symbols) if found else None
+    words = shortest_texts(table.symbols) if found else None
     return (f"two actions compete {described(table, conflict, words)}" for conflict in found)
 
 
 def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | None] | None = None) -> str:
     """One conflict in a sentence."""
     symbols = table.symbols
-    words = words if words is not None else _words(symbols)
+    words = words if words is not None else shortest_texts(symbols)
     terminal = next(bits(conflict.terminals))
     names = [symbols.names[t] for t in _way_to(table, conflict.state, words)]
     rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
@@ -64,13 +64,16 @@ def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | 
     return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
 
 
-def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
+def shortest_texts(
+    symbols: Symbols, never: int = 0, weights: list[int] | None = None
+) -> list[tuple[Symbol, ...] | None]:
     """By symbol: a shortest text of terminals; None where there is none.
 
-    (Knuth's generalisation of Dijkstra's algorithm, 1977.)
+    ``never`` are terminals that no text has, ``weights`` how long each counts. (Knuth's generalisation of Dijkstra's
+    algorithm, 1977.)
     """
     found: list[tuple[Symbol, ...] | None] = [
-        (s,) if symbols.is_terminal(s) else None for s in range(len(symbols.names))
+        (s,) if symbols.is_terminal(s) and not never >> s & 1 else None for s in range(len(symbols.names))
     ]
     found[symbols.end] = ()
     missing = [len(set(expansion)) for _, expansion in symbols.rules]
@@ -83,9 +86,10 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
 
     def settle(rule: int) -> None:
         origin, expansion = symbols.rules[rule]
-        length = sum(len(found[s] or ()) for s in expansion)
-        if length <= _LONGEST:
-            heapq.heappush(heap, (length, next(tie), origin, tuple(t for s in expansion for t in found[s] or ())))
+        if sum(len(found[s] or ()) for s in expansion) <= _LONGEST:
+            text = tuple(t for s in expansion for t in found[s] or ())
+            length = sum(weights[t] for t in text) if weights else len(text)
+            heapq.heappush(heap, (length, next(tie), origin, text))
 
     def known(symbol: Symbol) -> None:
         for rule in uses[symbol]:
@@ -97,7 +101,8 @@ def _words(symbols: Symbols) -> list[tuple[Symbol, ...] | None]:
         if not count:
             settle(rule)
     for terminal in range(symbols.end + 1):
-        known(terminal)
+        if found[terminal] is not None:
+            known(terminal)
     while heap:
         _, _, origin, word = heapq.heappop(heap)
         if found[origin] is None:

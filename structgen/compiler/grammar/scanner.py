@@ -171,6 +171,7 @@ class _Builder:
         rows: list[NDArray[np.int64]] = []
         ends: list[list[tuple[int, int]]] = []
         beats: list[bool] = []
+        lapses: list[bool] = []
         for context in contexts:
             counting = self._candidates(context)
             key = counting, context & self._strings(counting)
@@ -182,14 +183,14 @@ class _Builder:
                 if len(rows) % 512 == 0:
                     self._meter.check_states(len(self._states) + self._first[-1], "building the lexer")
                     self._meter.check_time("building the lexer")
-                row, found, beaten = self._row(len(rows), len(rows) == start_of[-1])
+                row, found, beaten, lapsing = self._row(len(rows), len(rows) == start_of[-1])
                 rows.append(row)
                 ends.append(found)
                 beats.append(beaten)
+                lapses.append(lapsing)
         count = len(rows)
         table = np.concatenate([np.stack(rows), *self._single_tables()])
         ends += self._single_ends()
-        lapses = [bool(self._places.lapsing[position] & counting) for counting, _, position in self._states]
         for matcher in self._places.matchers:
             beats += [] if matcher is None else matcher.beats.tolist()
             lapses += [] if matcher is None else matcher.lapses.tolist()
@@ -248,8 +249,8 @@ class _Builder:
             self._states.append(key)
         return state
 
-    def _row(self, number: int, is_start: bool) -> tuple[NDArray[np.int64], list[tuple[int, int]], bool]:
-        """Where the bytes lead from a state, what can end there, and whether something is certain there."""
+    def _row(self, number: int, is_start: bool) -> tuple[NDArray[np.int64], list[tuple[int, int]], bool, bool]:
+        """Where the bytes lead from a state, what can end there, whether something is certain, whether it lapses."""
         counting, strings, position = self._states[number]
         places = self._places
         beating = 0 if is_start else places.beating[position] & counting
@@ -268,4 +269,5 @@ class _Builder:
                 ends.append((terminal, watch))
         targets, part = places.after(position)
         after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]
-        return np.array(after, np.int64)[part], ends, bool(beating)
+        # What a match that is certain puts out of the question has no say in whether that match counts.
+        return np.array(after, np.int64)[part], ends, bool(beating), bool(places.lapsing[position] & counting)

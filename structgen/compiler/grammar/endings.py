@@ -1,0 +1,371 @@
+"""The endings of a grammar's lexemes, and which of them are loose; see `structgen.runtime.endings`.
+
+From the start of a text on, all borders are looked at that lexemes lead to, in each context in which the lexer may be
+then: whatever terminal the parser may take is taken. Then *loose* is the largest set of endings such that
+
+    (T, b) is loose  if  in each state that the parser can be in behind T, each terminal that it accepts there has an
+                         ending that is loose and can be read behind b, ignored lexemes in between or not;
+                         and if it accepts the end of the text, the text may end there.
+
+So behind a loose ending any text of terminals that the parser takes can be written out. Where it is not proved that
+there is one (`structgen.compiler.grammar.completing`), none is called loose. LALR lookaheads are more than what is
+accepted, so less may be called loose than is; nothing is called loose that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...budget import Meter
+from ...runtime.borders import Borders, Watched
+from ...runtime.closure import bits, solve
+from ...runtime.endings import Endings
+from ...runtime.grammar_tables import GrammarTables
+from ...runtime.words import bits_of, set_at, sets_of, words_of
+from .completing import Completing, Way
+from .conflicts import unproductive
+from .lalr import Lalr
+
+
+def with_endings(
+    tables: GrammarTables, table: Lalr, given: int, meter: Meter, *, is_resolved: bool = True
+) -> GrammarTables:
+    """The tables with the endings of lexemes. Raises `BudgetExceededError`.
+
+    Parameters
+    ----------
+    tables, table:
+        The grammar, and its parser as it can be read.
+    given:
+        The terminals that are not lexed, definitions and special tokens.
+    is_resolved:
+        Whether of actions that compete one was taken.
+    """
+    needless = _needless(tables, table, given)
+
+    def completing(weights: list[int]) -> Completing:
+        return Completing(table, needless, weights, meter, is_resolved=is_resolved)
+
+    return replace(tables, endings=_Explorer(tables, given, needless, completing, meter).run())
+
+
+def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
+    """Terminals that the lexer never finds, and no text needs: each rule with one begins with it, or with such a rule.
+
+    So no text comes to a state in which such a rule has begun, and in all others there is another way on.
+    """
+    symbols, read = table.symbols, given
+    for future in sets_of(np.unique(tables.future, axis=0)):
+        read |= future
+    never = ((1 << tables.end) - 1) & ~read
+    if not never:
+        return 0
+    names = {symbols.names[terminal] for terminal in bits(never)}
+    names |= unproductive(symbols, names)
+    dead = {symbol for symbol, name in enumerate(symbols.names) if name in names}
+    root = len(symbols.names) - 1
+    if root in dead or any(dead & {*expansion} and expansion[0] not in dead for _, expansion in symbols.rules):
+        return 0
+    return never
+
+
+class _Explorer:
+    def __init__(
+        self, tables: GrammarTables, given: int, needless: int, completing: Callable[[list[int]], Completing], meter: Meter
+    ) -> None:
+        self._tables = tables
+        self._given = given
+        self._needless = needless
+        self._completing = completing
+        self._meter = meter
+        self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
+        self._ending: dict[tuple[int, Watched], int] = {}
+        self._terminal: list[int] = []
+        self._border: list[Watched] = []
+        self._futures: list[int] = []
+        self._borders = Borders(tables, self._future, self._number)
+        #: What can be read by context and border, and where ignored lexemes lead to from there.
+        self._pairs: dict[tuple[int, Watched], int] = {}
+        self._contexts = _contexts_behind(tables, self._ignored)
+
+    def _future(self, state: int) -> int:
+        return self._futures[state]
+
+    def _number(self, terminal: int, border: Watched) -> int:
+        key = terminal, border
+        found = self._ending.get(key)
+        if found is None:
+            found = self._ending[key] = len(self._terminal)
+            self._terminal.append(terminal)
+            self._border.append(border)
+            self._meter.check_states(found, "looking for what can follow lexemes")
+        return found
+
+    def run(self) -> Endings:
+        tables = self._tables
+        rows = tables.table.tolist()
+        futures = [self._borders.here(state, ()) for state in range(len(rows))]
+        solve(futures, [sorted({target for target in row if target >= 0}) for row in rows])
+        self._futures = futures
+        for terminal in bits(self._given):
+            self._number(terminal, ())
+        loose = self._loose(self._explore()) if tables.layout is None else self._separated()
+        if all(loose):
+            return Endings.all_loose()
+        number: dict[Watched, int] = {}
+        ends = [
+            (terminal, number.setdefault(border, len(number)), is_loose)
+            for terminal, border, is_loose in zip(self._terminal, self._border, loose, strict=True)
+        ]
+        most = max(1, *map(len, number))
+        watched = [(*border, *[-1] * (most - len(border))) for border in number]
+        return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
+
+    def _explore(self) -> list[int]:
+        """By pair of a context and a border, in the order of `_pairs`: the endings that come next."""
+        todo: list[tuple[int, Watched]] = [(int(self._tables.context[0]), ())]
+        seen = self._pairs = {todo[0]: 0}
+        nexts: list[int] = []
+        for context, border in todo:  # grows as it goes
+            if len(nexts) % 64 == 0:
+                self._meter.check_time("looking for what can follow lexemes")
+                self._meter.check_states(len(todo), "looking for what can follow lexemes")
+            nexts.append(self._borders.next(context, border))
+            behind = [(self._terminal[ending], self._border[ending]) for ending in bits(nexts[-1])]
+            # Within a definition bytes are read that are none of the lexer's.
+            behind += ((terminal, left) for left in self._outlived(border) for terminal in bits(self._given))
+            for terminal, there in behind:
+                for after in (context,) if self._ignored >> terminal & 1 else self._contexts[terminal]:
+                    if (after, there) not in seen:
+                        seen[after, there] = len(todo)
+                        todo.append((after, there))
+        return nexts
+
+    def _outlived(self, border: Watched) -> list[Watched]:
+        """What can be watched when bytes were read that no lexeme has, nothing among it."""
+        found: list[Watched] = [border, ()] if border else [()]
+        for each in found:  # grows as it goes
+            found += [left for left in dict(self._borders.fate(each).stays).values() if left not in found]
+        return found
+
+    def _loose(self, nexts: list[int]) -> list[bool]:
+        """By ending; the greatest solution."""
+        # Two bits more: whether the text may end, and whether whatever byte comes, nothing is watched behind it.
+        fates = [self._borders.fate(border) for _, border in self._pairs]
+        everything = (1 << self._tables.table.shape[1]) - 1
+        reads = [
+            each << 2 | (fate.ends == everything) << 1 | fate.is_final for each, fate in zip(nexts, fates, strict=True)
+        ]
+        solve(reads, [
+            sorted({
+                self._pairs[context, self._border[ending]]
+                for ending in bits(each) if self._ignored >> self._terminal[ending] & 1
+            })
+            for (context, _), each in zip(self._pairs, nexts, strict=True)
+        ])  # fmt: skip
+        needed = self._needed()
+        with_terminal = [0] * self._tables.members
+        for ending, terminal in enumerate(self._terminal):
+            with_terminal[terminal] |= 1 << ending
+        end, loose = self._tables.end, (1 << len(self._terminal)) - 1
+
+        def is_loose(ending: int) -> bool:
+            for context, wanted in needed[self._terminal[ending]].items():
+                pair = self._pairs.get((context, self._border[ending]))
+                if pair is None:
+                    continue  # what is ignored was never read there
+                read = reads[pair]
+                for terminal in bits(wanted):
+                    if terminal == end:
+                        there = bool(read & 1)
+                    elif self._given >> terminal & 1:
+                        there = bool(read & 2 and loose & with_terminal[terminal])
+                    else:
+                        there = bool(read >> 2 & loose & with_terminal[terminal])
+                    if not there:
+                        return False
+            return True
+
+        while True:
+            left = sum(1 << ending for ending in bits(loose) if is_loose(ending))
+            if left == loose:
+                break
+            loose = left
+        # Texts are better of terminals that can be read behind most borders.
+        weights = [1 + 8 * sum(not read >> 2 & each for read in reads) for each in with_terminal[: end + 1]]
+        completing = self._completing(weights)
+        unproved = completing.unproved()
+        unsure = self._ignored if unproved else 0
+        for _, terminal, target in self._tables.shift.tolist():
+            if target in unproved:
+                unsure |= 1 << terminal
+        loose &= ~sum(with_terminal[terminal] for terminal in bits(unsure))
+        if loose != (1 << len(self._terminal)) - 1:
+            loose |= self._planned(reads, loose, with_terminal, completing.ways())
+        return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
+
+    def _planned(
+        self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
+    ) -> int:
+        """The endings behind which some way to complete any stack can be written out, though not all that is accepted.
+
+        Again the greatest solution: behind each border some way of the state on top can be read, and again for the
+        states that are on top then.
+        """
+        context, end = self._tables.context.tolist(), self._tables.end
+        number: dict[tuple[int, int, Watched], int] = {}
+        todo: list[tuple[int, int, Watched]] = []
+
+        def node(*key: Any) -> int:
+            known = number.get(key)
+            if known is None:
+                known = number[key] = len(todo)
+                todo.append(key)
+            return known
+
+        def read(here: set[tuple[int, Watched]], terminal: int, target: int) -> set[tuple[int, Watched]] | None:
+            """What is behind a terminal; None where nothing more is asked."""
+            found: set[tuple[int, Watched]] = set()
+            for place in here:
+                there = reads[self._pairs[place]] if place in self._pairs else 0
+                if terminal == end:
+                    if there & 1:
+                        return None
+                elif self._given >> terminal & 1:
+                    if there & 2:
+                        found.add((context[target], ()))
+                else:
+                    endings = there >> 2 & with_terminal[terminal]
+                    if endings & loose:
+                        return None
+                    found |= {(context[target], self._border[ending]) for ending in bits(endings)}
+            return found
+
+        roots = {
+            (self._border[ending], target): ending
+            for _, terminal, target in self._tables.shift.tolist() if target in ways
+            for ending in bits(with_terminal[terminal] & ~loose)
+        }  # fmt: skip
+        for border, target in roots:
+            node(target, context[target], border)
+        options: list[list[list[list[int]]]] = []
+        for state, where, border in todo:  # grows as it goes
+            if len(options) % 256 == 0:
+                self._meter.check_time("looking for what can follow lexemes")
+            found: list[list[list[int]]] = []
+            for way in ways.get(state, ()):
+                here: set[tuple[int, Watched]] | None = {(where, border)}
+                for terminal, target in way.text:
+                    here = read(here, terminal, target) if here else here
+                if here is None:
+                    found = [[]]
+                    break
+                if here:
+                    found.append([[node(each, *place) for place in here] for each in way.after])
+            options.append(found)
+        good = [True] * len(options)
+        while True:
+            left = [
+                is_good and any(all(any(good[n] for n in group) for group in way) for way in found)
+                for is_good, found in zip(good, options, strict=True)
+            ]
+            if left == good:
+                break
+            good = left
+        failed = 0
+        for _, terminal, target in self._tables.shift.tolist():
+            for ending in bits(with_terminal[terminal] & ~loose):
+                key = target, context[target], self._border[ending]
+                if key not in number or not good[number[key]]:
+                    failed |= 1 << ending
+        lexed = sum(each for t, each in enumerate(with_terminal) if not self._ignored >> t & 1)
+        return lexed & ~failed
+
+    def _needed(self) -> list[dict[int, int]]:
+        """By terminal and context behind it: the terminals that the parser may accept then."""
+        tables = self._tables
+        accepted = [0] * len(tables.context)
+        for state, terminal, _ in tables.shift.tolist():
+            accepted[state] |= 1 << terminal
+        for (state, _, _), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
+            accepted[state] |= terminals
+        accepted = [terminals & ~self._needless for terminals in accepted]
+        found: list[dict[int, int]] = [{} for _ in range(tables.members)]
+        for _, terminal, target in tables.shift.tolist():
+            there, context = found[terminal], int(tables.context[target])
+            there[context] = there.get(context, 0) | accepted[target]
+        everywhere: dict[int, int] = {}
+        for context, terminals in zip(tables.context.tolist(), accepted, strict=True):
+            everywhere[context] = everywhere.get(context, 0) | terminals
+        for terminal in bits(self._ignored):
+            found[terminal] = {c: t for c, t in everywhere.items()}
+        return found
+
+    # -- with indentation ------------------------------------------------------------------------------
+
+    def _separated(self) -> list[bool]:
+        """By ending, where there is indentation: whether something ignored can follow, and then everything.
+
+        That is so in each context that may come. A comment up to the end of the line is followed by a line end, and
+        that by anything.
+        """
+        tables = self._tables
+        terminal = np.array(self._terminal, np.int32)
+        breaks = np.array([self._breaks(border) for border in self._border], np.bool_)
+        members, targets = tables.members, tables.table[tables.starts]
+        ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
+        # By context, class of bytes and terminal: whether it can begin that. Then eight classes to a byte.
+        first = bits_of(tables.future, members)[targets] & (targets >= 0)[:, :, None]
+        packed, packed_breaks = np.packbits(first, axis=1), np.packbits(breaks, axis=1)
+        needless = ignored | ~first.any(axis=1)
+        meets: dict[bytes, NDArray[np.bool_]] = {}  # by classes: the contexts in which all that is not ignored has one
+        is_met = np.zeros((len(terminal), len(targets)), np.bool_)
+        separates = np.broadcast_to(ignored[:, None], (members, len(targets))).copy()
+        for end in np.flatnonzero(ignored[terminal]).tolist():
+            key = packed_breaks[end].tobytes()
+            if key not in meets:
+                meets[key] = ((packed & packed_breaks[end][:, None]).any(axis=1) | needless).all(axis=1)
+            is_met[end] = meets[key]
+            separates[terminal[end]] &= meets[key]
+        # By context: the classes of bytes that begin what is ignored and can be followed by anything.
+        separators = np.zeros(packed.shape[:2], np.uint8)
+        for each in np.flatnonzero(ignored).tolist():
+            separators |= np.where(separates[each][:, None], packed[:, :, each], 0)
+        distinct = {row.tobytes(): row for row in separators}
+        follows = np.stack([(packed_breaks & row).any(axis=1) for row in distinct.values()], axis=1)
+        number = {key: i for i, key in enumerate(distinct)}
+        follows = follows[:, [number[row.tobytes()] for row in separators]]
+        after = np.zeros((members, len(targets)), np.bool_)
+        for t, there in enumerate(self._contexts):
+            after[t, there] = True
+        found: NDArray[np.bool_] = np.all(follows | is_met | ~after[terminal], axis=1)
+        return [bool(each) for each in found]
+
+    def _breaks(self, border: Watched) -> NDArray[np.bool_]:
+        """``bool[classes]``: the bytes that do not complete what is watched."""
+        tables = self._tables
+        after = tables.table[list(border)]
+        is_beaten: NDArray[np.bool_] = np.any((after >= 0) & (tables.beats[after] > 0), axis=0)
+        return ~is_beaten
+
+
+def _contexts_behind(tables: GrammarTables, ignored: int) -> list[list[int]]:
+    """By terminal: the contexts that the lexer can read on in.
+
+    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
+    """
+    found: list[set[int]] = [set() for _ in range(tables.members)]
+    for _, terminal, target in tables.shift.tolist():
+        found[terminal].add(int(tables.context[target]))
+    for terminal in bits(ignored):
+        found[terminal] = set(range(len(tables.starts)))
+    if tables.layout is not None:
+        later = set(tables.context[1:].tolist())  # no terminal leads back to the parser's first state
+        for terminal in (tables.layout.newline, *range(tables.end + 1, tables.members)):
+            found[terminal] = later
+    return [sorted(each) for each in found]

@@ -1,0 +1,190 @@
+"""What the lexer can read next between two lexemes, whatever the parser makes of it.
+
+Lexers take what is longer, so what may follow a lexeme depends on what it could have become. All of that is in the
+states that watch it (`structgen.runtime.grammar_tables.GrammarTables.ends`), and in those that still watch lexemes
+before it: these together are a *border*. Behind ``if`` the state of identifiers is watched, and no letter may come;
+behind a lexeme that could not have gone on, nothing is, and anything may.
+
+    next(context, border) = the endings of lexemes that can be read there, each a terminal with the border behind it
+
+This is a finite automaton, whose letters are terminals. What the parser makes of it is in
+`structgen.runtime.completions`.
+
+With indentation, where that is not asked of it, it is a simpler one: the next byte alone decides, and of a border
+only what the last lexeme could have become is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from .closure import solve
+
+if TYPE_CHECKING:
+    from .grammar_tables import GrammarTables
+
+#: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
+Watched: TypeAlias = tuple[int, ...]
+
+
+def watching(state: int, watched: Watched) -> Watched:
+    """What is watched after a lexeme that a state watches, or -1, besides what was."""
+    return tuple(sorted({*watched, state})) if state >= 0 else watched
+
+
+class WatchedFutures:
+    """What lexemes can become beside what is watched.
+
+    Parameters
+    ----------
+    tables:
+        The lexer.
+    future:
+        By lexer state: what a lexeme can become there if nothing is watched, as a set.
+    own:
+        What ends right in a state, beside something that is watched.
+    """
+
+    def __init__(
+        self, tables: GrammarTables, future: Callable[[int], int], own: Callable[[int, Watched], int]
+    ) -> None:
+        self._future = future
+        self._own = own
+        self._rows = tables.rows
+        self._beats: list[int] = tables.beats.tolist()
+        self._known: dict[tuple[int, Watched], int] = {}
+
+    def __call__(self, state: int, watched: Watched) -> int:
+        """What a lexeme can become without being beaten by what is watched."""
+        if not watched:
+            return self._future(state)
+        found = self._known.get((state, watched))
+        return self._follow((state, watched)) if found is None else found
+
+    def _follow(self, start: tuple[int, Watched]) -> int:
+        """Work it out for all that a lexeme and what is watched come to together."""
+        table, beats = self._rows, self._beats
+        number = {start: 0}
+        todo = [start]
+        values: list[int] = []
+        related: list[list[int]] = []
+        for state, watched in todo:  # grows as it goes
+            known = self._known.get((state, watched))
+            values.append(self._own(state, watched) if known is None else known)
+            after = set()
+            for c, target in enumerate(table[state] if known is None else ()):
+                if target >= 0:
+                    left = tuple(sorted({w for w in (table[w][c] for w in watched) if w >= 0}))
+                    if not left:
+                        values[-1] |= self._future(target)
+                    elif not any(beats[w] for w in left):
+                        after.add((target, left))
+            for place in after:
+                if place not in number:
+                    number[place] = len(todo)
+                    todo.append(place)
+            related.append([number[place] for place in after])
+        solve(values, related)
+        self._known.update(zip(todo, values, strict=True))
+        return values[0]
+
+
+class Fate(NamedTuple):
+    """What bytes do to what is watched.
+
+    Parameters
+    ----------
+    ends:
+        The classes of bytes after which nothing is watched any more.
+    stays:
+        The other classes that do not complete what is watched, each with what is watched then.
+    is_final:
+        Whether the text may end there.
+    """
+
+    ends: int
+    stays: tuple[tuple[int, Watched], ...]
+    is_final: bool
+
+
+class Borders:
+    """What can be read behind borders.
+
+    Parameters
+    ----------
+    tables:
+        The lexer.
+    future:
+        By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
+    ending:
+        The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
+    """
+
+    def __init__(
+        self, tables: GrammarTables, future: Callable[[int], int], ending: Callable[[int, Watched], int]
+    ) -> None:
+        self._future = future
+        self._ending = ending
+        self._is_simple = tables.layout is not None
+        self._rows = tables.rows
+        self._starts: list[int] = tables.starts.tolist()
+        self._ends = tables.ends_of
+        self._beats: list[int] = tables.beats.tolist()
+        self._lapses: list[int] = tables.lapses.tolist()
+        self._classes = range(tables.table.shape[1])
+        self._under = WatchedFutures(tables, future, self.here)
+        self._firsts: dict[int, list[tuple[int, int]]] = {}
+        self._fates: dict[Watched, Fate] = {}
+
+    def here(self, state: int, watched: Watched) -> int:
+        """The endings at which a lexeme can end in a state, beside what is watched."""
+        found, kept = 0, () if self._is_simple else watched
+        for terminal, watch in self._ends[state]:
+            ending = self._ending(terminal, watching(watch, kept))
+            if ending >= 0:
+                found |= 1 << ending
+        return found
+
+    def next(self, context: int, border: Watched) -> int:
+        """The endings of the next lexeme, ignored ones among them, as a set."""
+        fate, found = self.fate(border), 0
+        for future, classes in self._first(context):
+            if classes & fate.ends:
+                found |= future
+        row = self._rows[self._starts[context]] if fate.stays else ()
+        for c, left in fate.stays:
+            if row[c] >= 0:
+                found |= self._under(row[c], left)
+        return found
+
+    def _first(self, context: int) -> list[tuple[int, int]]:
+        """What lexemes can become after their first byte, with the classes of such bytes."""
+        found = self._firsts.get(context)
+        if found is None:
+            sets: dict[int, int] = {}
+            for c, target in enumerate(self._rows[self._starts[context]]):
+                if target >= 0:
+                    future = self._future(target)
+                    sets[future] = sets.get(future, 0) | 1 << c
+            found = self._firsts[context] = list(sets.items())
+        return found
+
+    def fate(self, border: Watched) -> Fate:
+        """What bytes do to what is watched."""
+        found = self._fates.get(border)
+        if found is None:
+            rows, beats, ends, stays = [self._rows[w] for w in border], self._beats, 0, []
+            for c in self._classes:
+                left = tuple(sorted({row[c] for row in rows if row[c] >= 0}))
+                if not left:
+                    ends |= 1 << c
+                elif any(beats[w] for w in left):
+                    continue
+                elif self._is_simple:
+                    ends |= 1 << c
+                else:
+                    stays.append((c, left))
+            is_final = not any(self._lapses[w] for w in border)
+            found = self._fates[border] = Fate(ends, tuple(stays), is_final)
+        return found

@@ -1,0 +1,178 @@
+"""What a parser's runs come to until they take away the state that is on top, whatever lies below.
+
+Whether some sequence of terminals suits both the parser and the lexer is whether an automaton with a stack comes from
+here to the end, and that can be decided, for what a run does above a state does not depend on the stack below it
+(Bouajjani, Esparza & Maler 1997). For a state on top, and the ending that is read next, there are *outcomes*: the
+nonterminals that a reduction which takes the state away may be to, how many states below are popped for it besides,
+and which ending was read by then to decide it. They are the least solution of ::
+
+    outcomes(s, e) has  (A, k - 1, e)   if s reduces k states to A before e; for k = 0, A is put on s
+                        what is left of the outcomes of (t, f)
+                                        if s shifts e to t, and the lexer can read f behind e in t's context
+
+    of an outcome (A, j, f) above s is left:   (A, j - 1, f)   for j > 0
+                                               A is put on s   for j = 0
+
+    A put on s before f:                what is left of the outcomes of (goto(s, A), f)
+
+and are found as they are asked for. A run that shifts the end of the text, or a loose ending, has succeeded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ..errors import BudgetExceededError
+from .closure import bits
+from .endings import Endings
+from .parser_stack import Parser
+
+#: Outcomes that are looked at for one grammar.
+_MOST_OUTCOMES = 1 << 23
+
+#: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
+_Found: TypeAlias = dict[tuple[int, int], int]
+
+#: A state on top of the stack, and the ending that is read next.
+_Key: TypeAlias = tuple[int, int]
+
+
+class Outcome:
+    """What is known of a state on top and the ending that is read next."""
+
+    __slots__ = ("below", "found", "succeeds")
+
+    def __init__(self) -> None:
+        self.found: _Found = {}
+        #: Whether a run succeeds without taking the state away.
+        self.succeeds = False
+        #: The states that it may be put on, each with the ending that was next there.
+        self.below: dict[_Key, None] = {}
+
+
+class Outcomes:
+    """Outcomes of one grammar.
+
+    Parameters
+    ----------
+    parser, endings:
+        The grammar. The end of the text is the ending after the last.
+    end:
+        The end of the text, as a terminal.
+    next:
+        By context and ending: the endings that may come next, as a set.
+    """
+
+    def __init__(self, parser: Parser, endings: Endings, end: int, next: Callable[[int, int], int]) -> None:
+        self._parser = parser
+        self._next = next
+        self._terminal = [*endings.terminal, end]
+        self._succeeds = [*endings.loose, True]
+        self._of_terminal: dict[int, int] = {}
+        for ending, terminal in enumerate(self._terminal):
+            self._of_terminal[terminal] = self._of_terminal.get(terminal, 0) | 1 << ending
+        self._accepted: dict[int, int] = {}
+        self._known: dict[_Key, Outcome] = {}
+        self._count = 0
+        self._lock = threading.Lock()
+        #: What is new and not yet looked at; by node what the states below it do not know yet.
+        self._fresh: list[_Key] = []
+        self._grown: dict[_Key, _Found] = {}
+
+    def find(self, state: int, ending: int) -> Outcome:
+        """The outcomes of a state on top and the ending that is read next. Raises `BudgetExceededError`."""
+        with self._lock:
+            known = self._known.get((state, ending))
+            if known is None:
+                known = self._node((state, ending))
+                self._solve()
+            return known
+
+    def accepted(self, state: int) -> int:
+        """The endings before which a state does anything, as a set: those that are worth looking at."""
+        found = self._accepted.get(state)
+        if found is None:
+            found = 0
+            for terminal in bits(self._parser.mentioned(state)):
+                found |= self._of_terminal.get(terminal, 0)
+            self._accepted[state] = found
+        return found
+
+    def _node(self, key: _Key) -> Outcome:
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Outcome()
+            self._fresh.append(key)
+        return known
+
+    def _solve(self) -> None:
+        try:
+            while self._fresh or self._grown:
+                if self._count > _MOST_OUTCOMES:
+                    raise BudgetExceededError(
+                        "it takes too long to see whether the lexer can read what the parser accepts",
+                        remedy="Have the grammar ignore something that may stand between any lexemes, such as a space,"
+                        " and look at the rules that compete.",
+                    )
+                if self._fresh:
+                    self._begin(self._fresh.pop())
+                    continue
+                key, grown = self._grown.popitem()
+                for below in self._known[key].below:
+                    for (origin, popped), endings in grown.items():
+                        self._reduce(below, origin, popped, endings)
+        except BaseException:
+            self._known, self._fresh, self._grown, self._count = {}, [], {}, 0  # none of it is finished
+            raise
+
+    def _begin(self, key: _Key) -> None:
+        """What a state does at once."""
+        state, ending = key
+        parser, terminal = self._parser, self._terminal[ending]
+        target = parser.shifted_to(state, terminal)
+        if target is not None and self._succeeds[ending]:
+            self._succeed(key)
+            return
+        for length, origin in parser.reductions(state, terminal):
+            self._reduce(key, origin, length, 1 << ending)
+        if target is not None:
+            self._put(key, target, self._next(parser.context(target), ending))
+
+    def _reduce(self, key: _Key, origin: int, popped: int, endings: int) -> None:
+        """Reduce on top of a node's state, of which and those below so many are popped, before some endings."""
+        if not popped:
+            target = self._parser.goto(key[0], origin)
+            if target is not None:
+                self._put(key, target, endings)
+            return
+        found, outcome = self._known[key].found, (origin, popped - 1)
+        fresh = endings & ~found.get(outcome, 0)
+        if fresh:
+            found[outcome] = found.get(outcome, 0) | fresh
+            grown = self._grown.setdefault(key, {})
+            grown[outcome] = grown.get(outcome, 0) | fresh
+            self._count += 1
+
+    def _put(self, key: _Key, state: int, endings: int) -> None:
+        """Put a state on that of a node, before some endings."""
+        if self._known[key].succeeds:
+            return  # nothing more is asked of it
+        for ending in bits(endings & self.accepted(state)):
+            above = self._node((state, ending))
+            if key in above.below:
+                continue
+            above.below[key] = None
+            self._count += 1
+            if above.succeeds:
+                self._succeed(key)
+            for (origin, popped), there in list(above.found.items()):
+                self._reduce(key, origin, popped, there)
+
+    def _succeed(self, key: _Key) -> None:
+        for each in (todo := [key]):  # grows as it goes
+            node = self._known[each]
+            if not node.succeeds:
+                node.succeeds = True
+                todo += node.below
