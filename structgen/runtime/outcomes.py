@@ -30,7 +30,7 @@ from .endings import Endings
 from .parser_stack import Parser
 
 #: Outcomes that are looked at for one grammar.
-_MOST_OUTCOMES = 1 << 23
+_MOST_OUTCOMES = 1 << 22
 
 #: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
 _Found: TypeAlias = dict[tuple[int, int], int]
