@@ -49,7 +49,7 @@ def random_grammar(random: Random) -> str:
 def can_complete(machine: GrammarMachine, text: bytes, letters: str) -> bool | None:
     """Whether some letters complete a text, found by trying all of them; None where that takes too long."""
     reader = machine._reader
-    threads: tuple[Thread, ...] = machine.start.threads
+    threads: tuple[Thread, ...] = (reader.start,)
     for byte in text:
         threads = reader.step(threads, byte)
     seen = {frozenset(threads)}

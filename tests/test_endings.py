@@ -43,7 +43,7 @@ LOOSE = {
 
 #: Others.
 TIGHT = {
-    "words": sg.Grammar('start: (A | B | C)*\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
+    "words": sg.Grammar('start: A C A A | B "d"\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
     "blocks": sg.Grammar(BLOCKS, postlex=LINES),
     "python3": sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
     "given": sg.Grammar("start: A NUMBER\nA: /a+/\n", definitions={"NUMBER": {"type": "integer"}}),

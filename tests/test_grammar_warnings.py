@@ -77,7 +77,8 @@ def test_grammars_that_come_with_structgen_are_no_news(name: str) -> None:
         options |= {"start": "file_input", "postlex": sg.Indentation()}
     assert warned(grammars.path(name), **options) == []
     rule = {"json": "value", "arithmetic": "sum", "python3": "file_input"}.get(name, "start")
-    assert warned(f"%import {name}.{rule} -> all\nstart: all", **{**options, "start": "start"}) == []
+    ignored = '\n%ignore " "' if options["lexer"] == "basic" else ""  # an import leaves it behind
+    assert warned(f"%import {name}.{rule} -> all\nstart: all{ignored}", **{**options, "start": "start"}) == []
 
 
 def test_there_are_no_more_than_a_few() -> None:

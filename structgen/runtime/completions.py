@@ -132,7 +132,8 @@ class Completions:
             if here is None:
                 return Completion(False, 0)
             depth = looked
-            todo = [key for origin, endings in waiting.pop(depth).items() for key in self._put(here.state, origin, endings)]
+            below = waiting.pop(depth)
+            todo = [key for origin, endings in below.items() for key in self._put(here.state, origin, endings)]
 
     def _put(self, state: int, origin: int, endings: int) -> list[tuple[int, int]]:
         target = self._parser.goto(state, origin)

@@ -239,7 +239,7 @@ class Reader:
         return at in self.fresh and bool(self.given(parse).terminals)
 
     def given(self, parse: Parse) -> Accepted:
-        """The terminals that are not lexed and may come next: of definitions, of special tokens, the end of the text."""
+        """The terminals that may come next and are not lexed: definitions, special tokens, the end of the text."""
         accepted, looked = self.parses.accepted(parse)
         found = accepted & self._given
         if not self._is_loose and found:
@@ -303,7 +303,7 @@ class Reader:
         return Accepted(found, looked)
 
     def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
-        """Whether some text completes the one up to a terminal with a border behind it; the lowest depth looked at."""
+        """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         for each in after:
             is_possible, there = self._completions.find(each.stack, each.context, border)

@@ -30,7 +30,7 @@ from .endings import Endings
 from .parser_stack import Parser
 
 #: Outcomes that are looked at for one grammar.
-_MOST_OUTCOMES = 1 << 23
+_MOST_OUTCOMES = 1 << 22
 
 #: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
 _Found: TypeAlias = dict[tuple[int, int], int]
@@ -113,7 +113,7 @@ class Outcomes:
                 if self._count > _MOST_OUTCOMES:
                     raise BudgetExceededError(
                         "it takes too long to see whether the lexer can read what the parser accepts",
-                        remedy="Have the grammar ignore something that may stand between any lexemes, such as a space,"
+                        remedy="Have the grammar ignore something that may stand between any lexemes, like a space,"
                         " and look at the rules that compete.",
                     )
                 if self._fresh:

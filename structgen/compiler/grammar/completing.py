@@ -35,10 +35,13 @@ class Way:
         Terminals that are read, each with the state that it is shifted to; the end of the text with -1.
     after:
         The states of which one is on top then, up to what lies below.
+    is_lower:
+        Whether the stack is lower then. (Otherwise it is as high, and one must not go round in circles.)
     """
 
     text: tuple[tuple[Symbol, int], ...]
     after: tuple[int, ...]
+    is_lower: bool
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,9 @@ class Completing:
                         todo.append(target)
                     self._below.setdefault(target, set()).add(state)
         self._under: dict[tuple[int, int], frozenset[int]] = {}
-        #: By state: greater for those that were given a plan later.
-        self._rank: dict[int, int] = {}
 
     def unproved(self) -> set[int]:
-        """The states on top of stacks of which it is not proved that they can be completed. Raises `BudgetExceededError`."""
+        """The states on top of stacks that nothing is proved to complete. Raises `BudgetExceededError`."""
         if not self._is_contested:
             return set()
         plans = self._plans
@@ -110,31 +111,21 @@ class Completing:
         return found - {0}  # which no text leads to
 
     def ways(self) -> dict[int, list[Way]]:
-        """By state on top: ways to be done with it. Whoever takes one after the other comes to the end of the text."""
+        """By state on top: ways to be done with it, each of which the parser goes along with."""
         unproved = self.unproved()
         found: dict[int, list[Way]] = {}
         for state, candidates in self._candidates.items():
-            if state in unproved or state not in self._plans:
+            if state in unproved or (self._is_contested and state not in self._plans):
                 continue
-            plans = [self._plans[state]]
-            if not self._is_contested:
-                plans += [plan for plan in candidates if plan != plans[0] and self._is_lower(state, plan)]
             found[state] = []
-            for plan in plans:
+            for plan in [self._plans[state]] if self._is_contested else candidates:
                 targets = self._read(state, plan, 0)
                 if targets is not None:
                     text = tuple(zip(plan.text, targets, strict=True))
                     after = {self._moves[below][origin] for below, origin in self._after(state, plan)}
                     end = ((self._table.symbols.end, -1),) if plan.rule == self._root else ()
-                    found[state].append(Way(text + end, tuple(sorted(after))))
+                    found[state].append(Way(text + end, tuple(sorted(after)), self._is_contested or plan.read > 1))
         return found
-
-    def _is_lower(self, state: int, plan: _Plan) -> bool:
-        """Whether a plan leads on to fewer states, or to those that were given a plan before."""
-        rank = self._rank
-        return plan.read > 1 or all(
-            rank.get(self._moves[below][origin], rank[state]) < rank[state] for below, origin in self._after(state, plan)
-        )
 
     def _first(self, plans: dict[int, _Plan]) -> dict[tuple[int, Symbol], int]:
         """By state and nonterminal put on it: the terminals that the plans from there on may begin with."""
@@ -181,7 +172,6 @@ class Completing:
             if sure:
                 plans[state] = sure[0]
         while True:
-            self._rank.update((state, len(plans)) for state in plans if state not in self._rank)
             found = {}
             for state, candidates in self._candidates.items():
                 for plan in candidates if state not in plans else ():
@@ -193,7 +183,7 @@ class Completing:
             plans |= found
 
     def _after(self, state: int, plan: _Plan, below: int = -1) -> list[tuple[int, Symbol]]:
-        """What may be put on which states when a plan was carried out; where it is given, with a state right below."""
+        """What may be put on which states after a plan was carried out; maybe only with a given state right below."""
         if plan.rule == self._root:
             return []
         origin = self._table.symbols.rules[plan.rule][0]
@@ -224,7 +214,7 @@ class Completing:
         return found if not ahead or plan.rule == self._root or self._reduced(stack, ahead, plan) else None
 
     def _reduced(self, stack: list[int], ahead: int, plan: _Plan | None) -> bool:
-        """Make the reductions before some terminals, all the same: those up to a shift, or those up to a plan's rule."""
+        """Make the reductions before some terminals, all the same: up to a shift, or up to a plan's rule."""
         symbols = self._table.symbols
         for _ in range(_MOST_REDUCTIONS):
             here = self._table.reductions[stack[-1]]

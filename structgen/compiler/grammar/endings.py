@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...budget import Meter
 from ...runtime.borders import Borders, Watched
 from ...runtime.closure import bits, solve
 from ...runtime.endings import Endings
 from ...runtime.grammar_tables import GrammarTables
-from ...runtime.words import bits_of, set_at, sets_of, words_of
+from ...runtime.words import set_at, sets_of, words_of
 from .completing import Completing, Way
 from .conflicts import unproductive
 from .lalr import Lalr
+from .separators import separated
 
 
 def with_endings(
@@ -55,7 +55,7 @@ def with_endings(
 
 
 def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
-    """Terminals that the lexer never finds, and no text needs: each rule with one begins with it, or with such a rule.
+    """Terminals that the lexer never finds and no text needs: rules with one begin with it, or with such a rule.
 
     So no text comes to a state in which such a rule has begun, and in all others there is another way on.
     """
@@ -74,9 +74,41 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
     return never
 
 
+class _Option(NamedTuple):
+    """A way that can be read: for each state that may be on top then, its places; whether the stack is lower."""
+
+    groups: list[list[int]]
+    is_lower: bool
+
+
+def _good(options: list[list[_Option]]) -> list[bool]:
+    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower."""
+    good = [True] * len(options)
+    while True:
+        proved = [False] * len(options)
+        more = True
+        while more:
+            more = False
+            for place, there in enumerate(options):
+                if not proved[place] and good[place]:
+                    proved[place] = any(
+                        all(any((good if lower else proved)[n] for n in group) for group in groups)
+                        for groups, lower in there
+                    )
+                    more |= proved[place]
+        if proved == good:
+            return good
+        good = proved
+
+
 class _Explorer:
     def __init__(
-        self, tables: GrammarTables, given: int, needless: int, completing: Callable[[list[int]], Completing], meter: Meter
+        self,
+        tables: GrammarTables,
+        given: int,
+        needless: int,
+        completing: Callable[[list[int]], Completing],
+        meter: Meter,
     ) -> None:
         self._tables = tables
         self._given = given
@@ -114,7 +146,10 @@ class _Explorer:
         self._futures = futures
         for terminal in bits(self._given):
             self._number(terminal, ())
-        loose = self._loose(self._explore()) if tables.layout is None else self._separated()
+        if tables.layout is None:
+            loose = self._loose(self._explore())
+        else:
+            loose = separated(tables, self._terminal, self._border, self._contexts)
         if all(loose):
             return Endings.all_loose()
         number: dict[Watched, int] = {}
@@ -159,7 +194,8 @@ class _Explorer:
         fates = [self._borders.fate(border) for _, border in self._pairs]
         everything = (1 << self._tables.table.shape[1]) - 1
         reads = [
-            each << 2 | (fate.ends == everything) << 1 | fate.is_final for each, fate in zip(nexts, fates, strict=True)
+            each << 2 | (fate.ends == everything) << 1 | fate.is_final
+            for each, fate in zip(nexts, fates, strict=True)
         ]
         solve(reads, [
             sorted({
@@ -212,10 +248,9 @@ class _Explorer:
     def _planned(
         self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
     ) -> int:
-        """The endings behind which some way to complete any stack can be written out, though not all that is accepted.
+        """The endings behind which some way to complete any stack can be written out, if not all that is accepted.
 
-        Again the greatest solution: behind each border some way of the state on top can be read, and again for the
-        states that are on top then.
+        Behind each border some way of the state on top can be read, and again for the states that are on top then.
         """
         context, end = self._tables.context.tolist(), self._tables.end
         number: dict[tuple[int, int, Watched], int] = {}
@@ -253,30 +288,23 @@ class _Explorer:
         }  # fmt: skip
         for border, target in roots:
             node(target, context[target], border)
-        options: list[list[list[list[int]]]] = []
+        options: list[list[_Option]] = []
         for state, where, border in todo:  # grows as it goes
             if len(options) % 256 == 0:
                 self._meter.check_time("looking for what can follow lexemes")
-            found: list[list[list[int]]] = []
+            found: list[_Option] = []
             for way in ways.get(state, ()):
                 here: set[tuple[int, Watched]] | None = {(where, border)}
                 for terminal, target in way.text:
                     here = read(here, terminal, target) if here else here
                 if here is None:
-                    found = [[]]
+                    found = [_Option([], True)]
                     break
                 if here:
-                    found.append([[node(each, *place) for place in here] for each in way.after])
+                    after = [[node(each, *place) for place in here] for each in way.after]
+                    found.append(_Option(after, way.is_lower))
             options.append(found)
-        good = [True] * len(options)
-        while True:
-            left = [
-                is_good and any(all(any(good[n] for n in group) for group in way) for way in found)
-                for is_good, found in zip(good, options, strict=True)
-            ]
-            if left == good:
-                break
-            good = left
+        good = _good(options)
         failed = 0
         for _, terminal, target in self._tables.shift.tolist():
             for ending in bits(with_terminal[terminal] & ~loose):
@@ -303,55 +331,8 @@ class _Explorer:
         for context, terminals in zip(tables.context.tolist(), accepted, strict=True):
             everywhere[context] = everywhere.get(context, 0) | terminals
         for terminal in bits(self._ignored):
-            found[terminal] = {c: t for c, t in everywhere.items()}
+            found[terminal] = dict(everywhere)
         return found
-
-    # -- with indentation ------------------------------------------------------------------------------
-
-    def _separated(self) -> list[bool]:
-        """By ending, where there is indentation: whether something ignored can follow, and then everything.
-
-        That is so in each context that may come. A comment up to the end of the line is followed by a line end, and
-        that by anything.
-        """
-        tables = self._tables
-        terminal = np.array(self._terminal, np.int32)
-        breaks = np.array([self._breaks(border) for border in self._border], np.bool_)
-        members, targets = tables.members, tables.table[tables.starts]
-        ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
-        # By context, class of bytes and terminal: whether it can begin that. Then eight classes to a byte.
-        first = bits_of(tables.future, members)[targets] & (targets >= 0)[:, :, None]
-        packed, packed_breaks = np.packbits(first, axis=1), np.packbits(breaks, axis=1)
-        needless = ignored | ~first.any(axis=1)
-        meets: dict[bytes, NDArray[np.bool_]] = {}  # by classes: the contexts in which all that is not ignored has one
-        is_met = np.zeros((len(terminal), len(targets)), np.bool_)
-        separates = np.broadcast_to(ignored[:, None], (members, len(targets))).copy()
-        for end in np.flatnonzero(ignored[terminal]).tolist():
-            key = packed_breaks[end].tobytes()
-            if key not in meets:
-                meets[key] = ((packed & packed_breaks[end][:, None]).any(axis=1) | needless).all(axis=1)
-            is_met[end] = meets[key]
-            separates[terminal[end]] &= meets[key]
-        # By context: the classes of bytes that begin what is ignored and can be followed by anything.
-        separators = np.zeros(packed.shape[:2], np.uint8)
-        for each in np.flatnonzero(ignored).tolist():
-            separators |= np.where(separates[each][:, None], packed[:, :, each], 0)
-        distinct = {row.tobytes(): row for row in separators}
-        follows = np.stack([(packed_breaks & row).any(axis=1) for row in distinct.values()], axis=1)
-        number = {key: i for i, key in enumerate(distinct)}
-        follows = follows[:, [number[row.tobytes()] for row in separators]]
-        after = np.zeros((members, len(targets)), np.bool_)
-        for t, there in enumerate(self._contexts):
-            after[t, there] = True
-        found: NDArray[np.bool_] = np.all(follows | is_met | ~after[terminal], axis=1)
-        return [bool(each) for each in found]
-
-    def _breaks(self, border: Watched) -> NDArray[np.bool_]:
-        """``bool[classes]``: the bytes that do not complete what is watched."""
-        tables = self._tables
-        after = tables.table[list(border)]
-        is_beaten: NDArray[np.bool_] = np.any((after >= 0) & (tables.beats[after] > 0), axis=0)
-        return ~is_beaten
 
 
 def _contexts_behind(tables: GrammarTables, ignored: int) -> list[list[int]]:
