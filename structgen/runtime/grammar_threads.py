@@ -206,7 +206,15 @@ class Reader:
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text may end here."""
-        return any(map(self.parses.may_end, self._complete(threads)))
+        likely = tuple(filter(self._may_be_last, threads))
+        return any(map(self.parses.may_end, self._complete(likely)))
+
+    def _may_be_last(self, thread: Thread) -> bool:
+        """Whether what a thread is in may be the last of a text; in doubt, True."""
+        parse, at, _ = thread
+        if isinstance(at, tuple) or at in self.fresh:
+            return True
+        return any(self.parses.may_be_last(parse, terminal) for terminal, _ in self._ends[at])
 
     def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         """All threads over a special token, if they can go on from there, or end."""

@@ -124,6 +124,10 @@ class Parser:
         self._gotos = OnDemand(_moves(tables, tables.goto))
         self._reductions = OnDemand(_reductions(tables))
         self._certain = OnDemand(lambda state: self._reductions[state][0] if tables.certain[state] else None)
+        end = tables.end
+        self._before_end = OnDemand(
+            lambda state: end in self._shifts[state] or any(before >> end & 1 for *_, before in self._reductions[state])
+        )
         self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
         self._states = len(tables.context)
@@ -171,6 +175,23 @@ class Parser:
         reached = {stack: None}
         for here in (todo := [stack]):  # grows as it goes
             if terminal in self._shifts[here.state]:
+                return True
+            for length, origin, terminals in self._reductions[here.state]:
+                if terminals >> terminal & 1:
+                    reduced = self._reduce(here, length, origin)
+                    if reduced not in reached:
+                        reached[reduced] = None
+                        todo.append(reduced)
+            if len(todo) > _MOST_REDUCTIONS:
+                raise _endless()
+        return False
+
+    def may_be_last(self, stack: Stack, terminal: int) -> bool:
+        """Whether the text may be complete after a terminal, as far as the table tells: never False where it may."""
+        reached = {stack: None}
+        for here in (todo := [stack]):  # grows as it goes
+            target = self._shifts[here.state].get(terminal)
+            if target is not None and self._before_end[target]:
                 return True
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:

@@ -115,6 +115,12 @@ class ParserDriver:
             return self.parser.accepts(parse.stack, self._end)
         return bool(self.accepted(parse).terminals >> self._end & 1)
 
+    def may_be_last(self, parse: Parse, terminal: int) -> bool:
+        """Whether the text may be complete after a terminal; in doubt, True."""
+        if self._layout is not None or self._ignored >> terminal & 1:
+            return True
+        return self.parser.may_be_last(parse.stack, terminal)
+
     def _laid_out(self, parse: Parse, accepted: Accepted, layout: Layout, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
         terminals, looked = accepted
