@@ -126,7 +126,7 @@ class Parser:
         self._certain = OnDemand(lambda state: self._reductions[state][0] if tables.certain[state] else None)
         end = tables.end
         self._before_end = OnDemand(
-            lambda state: end in self._shifts[state] or any(before >> end & 1 for *_, before in self._reductions[state])
+            lambda s: end in self._shifts[s] or any(before >> end & 1 for *_, before in self._reductions[s])
         )
         self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
