@@ -65,7 +65,7 @@ class GrammarMachine(StackMachine[Thread]):
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
-            self.places, self._reader.parses, self._reader.open_to, None if tables.is_deterministic else self._walk
+            self.places, self._reader.parses, self._reader.is_open_to, None if tables.is_deterministic else self._walk
         )
         self._walked = WalkedRows(self.places, self._reader, self.masks.note)
         self._row_of_thread: Callable[..., NDArray[np.int32]] = (

@@ -56,7 +56,7 @@ class Reader:
         self._beats: list[int] = tables.beats.tolist()
         self._lapses: list[int] = tables.lapses.tolist()
         self._future = places.futures
-        self._open: dict[tuple[Parse, int], Accepted] = {}
+        self._possible: dict[tuple[Parse, int, Watched, int], tuple[bool, int]] = {}
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
@@ -81,7 +81,7 @@ class Reader:
     def trim(self) -> None:
         """Let go of what is remembered of parses, if it is much."""
         if self.parses.is_full():
-            self._open.clear()
+            self._possible.clear()
             self.parses.forget()
 
     @cached_property
@@ -242,7 +242,7 @@ class Reader:
         if isinstance(at, tuple):
             return True
         future = self._places.future(at, watched) if watched else self._future[at]
-        if future & self._surely_open_to(parse).terminals or future & self.open_to(parse).terminals:
+        if self.is_open_to(parse, future)[0]:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
 
@@ -251,64 +251,68 @@ class Reader:
         accepted, looked = self.parses.accepted(parse)
         found = accepted & self._given
         if not self._is_loose and found:
-            wanted, there = self.open_to(parse)
-            number = self._tables.endings.given
-            found &= self._end | sum(1 << t for t in bits(found & ~self._end) if wanted >> number(t) & 1)
+            ending = {t: self._tables.endings.given(t) for t in bits(found & ~self._end)}
+            is_open, there = self.open_to(parse, sum(1 << number for number in ending.values()))
+            found &= self._end | sum(1 << t for t, number in ending.items() if is_open >> number & 1)
             looked = min(looked, there)
         return Accepted(found, looked)
 
-    def open_to(self, parse: Parse, lexemes: int = _FORESIGHT) -> Accepted:
-        """What a lexeme may become: terminals in a loose grammar, endings in others.
+    def open_to(self, parse: Parse, wanted: int) -> Accepted:
+        """What of ``wanted`` a lexeme may become: terminals in a loose grammar, endings in others.
 
-        With indentation ``lexemes`` have to follow, or else the end of the text; without, some text to the end.
+        With indentation `_FORESIGHT` lexemes have to follow, or the end of the text; without, some text up to its end.
         """
         if self._is_loose:
-            return self.parses.accepted(parse)
-        key = parse, lexemes
-        found = self._open.get(key)
-        if found is None:
-            found = self._keep(key, self._endings_before(*key))
-        return found
+            accepted, looked = self.parses.accepted(parse)
+            return Accepted(accepted & wanted, looked)
+        found, looked = self._surely_open_to(parse)
+        found &= wanted
+        for ending in bits(wanted & ~found):
+            is_open, there = self._is_possible(parse, ending, _FORESIGHT)
+            looked = min(looked, there)
+            if is_open:
+                found |= 1 << ending
+        return Accepted(found, looked)
 
-    def _keep(self, key: tuple[Parse, int], found: Accepted) -> Accepted:
-        if len(self._open) >= _MOST_ANSWERS:
-            self._open.clear()
-        self._open[key] = found
-        return found
+    def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
+        """Whether `open_to` has anything, and the lowest depth looked at; so many lexemes have to follow."""
+        sure, looked = self._surely_open_to(parse)
+        if sure & wanted:
+            return True, looked
+        if not self._is_loose:
+            for ending in bits(wanted):
+                is_open, there = self._is_possible(parse, ending, lexemes)
+                looked = min(looked, there)
+                if is_open:
+                    return True, looked
+        return False, looked
 
     def _surely_open_to(self, parse: Parse) -> Accepted:
-        """Of what a lexeme may become, that after which anything that is ignored can follow."""
-        if self._is_loose:
-            return self.parses.accepted(parse)
-        key = parse, -1
-        found = self._open.get(key)
-        if found is None:
-            endings = self._tables.endings
-            accepted, looked = self.parses.accepted(parse)
-            loose = 0
-            for terminal in bits(accepted & self._lexed):
-                loose |= endings.by_terminal[terminal][0]
-            found = self._keep(key, Accepted(loose, looked))
-        return found
-
-    def _endings_before(self, parse: Parse, lexemes: int) -> Accepted:
-        """The endings of accepted terminals after which the text can be completed."""
-        endings = self._tables.endings
-        can_follow = self._can_follow if self._tables.layout is not None else self._can_complete
+        """Of what a lexeme may become, that behind which nothing needs to be looked for."""
         accepted, looked = self.parses.accepted(parse)
-        found = 0
-        answers: dict[tuple[int, Watched], bool] = {}
-        for terminal in bits(accepted & self._lexed):
-            loose, others = endings.by_terminal[terminal]
-            found |= loose
-            for ending in others:
-                key = self.parses.like(parse, terminal), endings.border[ending]
-                if key not in answers:
-                    answers[key], there = can_follow(parse, *key, lexemes)
-                    looked = min(looked, there)
-                if answers[key]:
-                    found |= 1 << ending
-        return Accepted(found, looked)
+        return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
+
+    @cached_property
+    def _loose_of(self) -> OnDemand[int]:
+        """By set of terminals: their loose endings."""
+        by_terminal = self._tables.endings.by_terminal
+        return OnDemand(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
+
+    def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
+        """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""
+        endings = self._tables.endings
+        terminal, border = endings.terminal[ending], endings.border[ending]
+        accepted, looked = self.parses.accepted(parse)
+        if not accepted >> terminal & 1 or endings.loose[ending]:
+            return bool(accepted >> terminal & 1), looked
+        key = parse, self.parses.like(parse, terminal), border, lexemes
+        found = self._possible.get(key)
+        if found is None:
+            if len(self._possible) >= _MOST_ANSWERS:
+                self._possible.clear()
+            can_follow = self._can_follow if self._tables.layout is not None else self._can_complete
+            found = self._possible[key] = can_follow(*key)
+        return found[0], min(looked, found[1])
 
     def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
         """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
@@ -334,11 +338,8 @@ class Reader:
             if following and not lexemes:
                 return True, looked
             if following:
-                wanted, there = self._surely_open_to(each)
-                if not following & wanted:
-                    wanted, more = self.open_to(each, lexemes - 1)
-                    there = min(there, more)
+                is_open, there = self.is_open_to(each, following, lexemes - 1)
                 looked = min(looked, there)
-                if following & wanted:
+                if is_open:
                     return True, looked
         return False, looked

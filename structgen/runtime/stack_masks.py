@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
-from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
 from .place_graph import PlaceGraph
 from .stack_cells import ParserTables, StackCells
@@ -44,8 +43,9 @@ class StackMasks:
     ----------
     places, parses:
         What is settled, and the parser.
-    open_to:
-        The endings that a lexeme may come to after a parse: asked where something must be able to follow the lexeme.
+    is_open_to:
+        Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
+        where something must be able to follow the lexeme.
     find:
         A row, and how many states decided it, of a grammar with conflicts, which the kernel doesn't know.
     """
@@ -54,12 +54,12 @@ class StackMasks:
         self,
         places: LexerPlaces,
         parses: ParserDriver,
-        open_to: Callable[[Parse], Accepted],
+        is_open_to: Callable[[Parse, int], tuple[bool, int]],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]] | None = None,
     ) -> None:
         self._places = places
         self._parses = parses
-        self._open_to = open_to
+        self._is_open_to = is_open_to
         self._find = self._walk if find is None else lambda *thread: self._interned(*find(*thread))
         self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
@@ -145,16 +145,17 @@ class StackMasks:
     ) -> tuple[NDArray[np.int32], int]:
         """Those groups that the kernel left open and that are allowed, and how many states decided it."""
         lowest = parse.stack.depth
-        answers: dict[tuple[int, int, int], int] = {}
+        parses: dict[tuple[int, int, int], Parse] = {}
         found = []
         for cell, context, level, group in cells.questions[:questions].tolist():
-            key = cell, context, level
-            if key not in answers:
+            after = parses.get((cell, context, level))
+            if after is None:
                 states, left = cells.above(cell)
                 after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
-                answers[key], looked = self._open_to(after)
-                lowest = min(lowest, looked)
-            if self._graph.wanted(group) & answers[key]:
+                parses[cell, context, level] = after
+            is_open, looked = self._is_open_to(after, self._graph.wanted(group))
+            lowest = min(lowest, looked)
+            if is_open:
                 found.append(group)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 

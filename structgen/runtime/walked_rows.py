@@ -86,7 +86,10 @@ class WalkedRows:
             return self._visit_inner(resume, parse, at, watched, numbers, ids)
         reader = self._reader
         groups, ends = self._places.settle(resume, at, watched)
-        is_open, looked = reader.open_to(parse)
+        everything = 0
+        for wanted, _ in groups:
+            everything |= wanted
+        is_open, looked = reader.open_to(parse, everything)
         numbers.update({(-1, row): None for wanted, row in groups if wanted & is_open})
         accepted, there = reader.parses.accepted(parse)
         self._looked = min(self._looked, looked, there)
