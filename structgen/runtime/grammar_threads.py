@@ -260,7 +260,7 @@ class Reader:
     def open_to(self, parse: Parse, wanted: int) -> Accepted:
         """What of ``wanted`` a lexeme may become: terminals in a loose grammar, endings in others.
 
-        With indentation `_FORESIGHT` lexemes have to follow, or the end of the text; without, some text up to its end.
+        With indentation `_FORESIGHT` lexemes have to follow, or the end of the text; without, a text up to its end.
         """
         if self._is_loose:
             accepted, looked = self.parses.accepted(parse)
