@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from endings_judge import agrees, can_complete, random_grammar
-from grammars import GRAMMARS
+from grammars import BLOCKS, GRAMMARS, indentation
 from lark.indenter import PythonIndenter
 from lark_judge import BYTES, judge, parses
 
@@ -20,15 +20,7 @@ from structgen.runtime.closure import bits
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.grammar_tables import GrammarTables
 
-LINES = sg.Indentation(newline="_NEWLINE", indent="_INDENT", dedent="_DEDENT", columns=5)
-BLOCKS = r"""
-start: (_NEWLINE | statement)*
-statement: NAME _NEWLINE | "if" NAME ":" _NEWLINE _INDENT statement+ _DEDENT
-NAME: /[a-z]+/
-_NEWLINE: /\r?\n[\t ]*/
-%declare _INDENT _DEDENT
-%ignore " "
-"""
+LINES = indentation(5)
 
 #: Grammars whose endings are all loose: nothing of them is asked when masks are made.
 LOOSE = {

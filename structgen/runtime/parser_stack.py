@@ -172,36 +172,26 @@ class Parser:
         """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""
         if (known := stack.accepted) is not None:
             return bool(known.terminals >> terminal & 1)
-        reached = {stack: None}
-        for here in (todo := [stack]):  # grows as it goes
-            if terminal in self._shifts[here.state]:
-                return True
-            for length, origin, terminals in self._reductions[here.state]:
-                if terminals >> terminal & 1:
-                    reduced = self._reduce(here, length, origin)
-                    if reduced not in reached:
-                        reached[reduced] = None
-                        todo.append(reduced)
-            if len(todo) > _MOST_REDUCTIONS:
-                raise _endless()
-        return False
+        return any(terminal in self._shifts[here.state] for here in self._reached(stack, terminal))
 
     def may_be_last(self, stack: Stack, terminal: int) -> bool:
         """Whether the text may be complete after a terminal, as far as the table tells: never False where it may."""
-        reached = {stack: None}
+        targets = (self._shifts[here.state].get(terminal) for here in self._reached(stack, terminal))
+        return any(target is not None and self._before_end[target] for target in targets)
+
+    def _reached(self, stack: Stack, terminal: int) -> Iterator[Stack]:
+        """The stack, and all that it is reduced to before a terminal."""
+        known = {stack}
         for here in (todo := [stack]):  # grows as it goes
-            target = self._shifts[here.state].get(terminal)
-            if target is not None and self._before_end[target]:
-                return True
+            yield here
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
-                    if reduced not in reached:
-                        reached[reduced] = None
+                    if reduced not in known:
+                        known.add(reduced)
                         todo.append(reduced)
             if len(todo) > _MOST_REDUCTIONS:
                 raise _endless()
-        return False
 
     def after(self, stack: Stack, terminal: int) -> After:
         """The stack after a terminal."""

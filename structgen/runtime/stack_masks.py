@@ -29,8 +29,8 @@ _MOST_BYTES = 256 << 20
 #: a stack begins at a multiple of it.
 _SHALLOW = 64
 
-#: Room for stacks in the kernel, at first and at most: 20 bytes each, and 60 with what is remembered of them.
-_FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 22
+#: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
+_FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
 
 #: A lexer state, what is watched, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
