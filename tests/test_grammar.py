@@ -20,7 +20,7 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.loading import load
-from structgen.runtime import lexer_places
+from structgen.runtime import lexer_places, stack_masks
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.parser_stack import Parser, Stack
 
@@ -141,6 +141,20 @@ def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(lexer_places, "KERNEL_WATCHES", -1)
     index = compiled("undecided", "basic", vocabulary)
     assert [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)] == expected
+
+
+def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables fill up all the time, and have to be emptied, or to grow in the middle of a mask."""
+    vocabulary = small_vocabulary("json", 3)
+    expected = walk(compiled("json", "contextual", vocabulary), Random(5), 60)
+    monkeypatch.setattr(stack_masks, "_FEW_CELLS", 4)
+    tight = compiled("json", "contextual", vocabulary)
+    found = walk(tight, Random(5), 60)
+    assert [text for _, text in found] == [text for _, text in expected]
+    pairs = zip(found, expected, strict=True)
+    assert all((guide.bitmask() == other.bitmask()).all() for (guide, _), (other, _) in pairs)
+    assert isinstance(tight.machine, GrammarMachine)
+    assert tight.machine.masks._cells(0).size > 4
 
 
 def test_a_stack_decides_where_lookaheads_promise_too_much() -> None:
