@@ -30,6 +30,7 @@ _HOMES = {
     "compile_base_rows": "api",
     "Index": "runtime.index",
     "Guide": "runtime.guide",
+    "GuideBatch": "runtime.batch",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -44,6 +45,7 @@ __all__ = [
     "Gbnf",
     "Grammar",
     "Guide",
+    "GuideBatch",
     "Indentation",
     "Index",
     "JsonSchema",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from .cache.cache import Cache
     from .definitions import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex
     from .errors import Error
+    from .runtime.batch import GuideBatch
     from .runtime.guide import Guide
     from .runtime.index import Index
     from .vocabulary.vocabulary import Vocabulary

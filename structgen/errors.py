@@ -77,6 +77,10 @@ class BitmaskError(StructgenError, ValueError):
     """A bitmask or logits array of the wrong shape, dtype, width or device."""
 
 
+class BatchError(StructgenError, ValueError):
+    """A row that a batch does not have, or as many values as it does not have rows."""
+
+
 class RollbackError(StructgenError, ValueError):
     """A rollback past the beginning of the text."""
 

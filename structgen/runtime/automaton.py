@@ -150,6 +150,15 @@ class AutomatonMachine:
         self._next[state] = edges
         return edges
 
+    def follow_byte(self, config: Any, byte: int) -> int | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        target = self.follow(config, bytes([byte]))
+        return target if target >= 0 else None
+
+    def repeats(self, config: Any) -> bool:
+        """Whether nothing is counted."""
+        return bool(config < self._n)
+
     def is_accepting(self, config: Any) -> bool:
         """Whether the text so far is complete."""
         return bool(self._accepting[config % self._n])

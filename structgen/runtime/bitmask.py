@@ -113,7 +113,7 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: NDArray[np.int32]) -> No
         elif vocabulary is None:
             row[:] = -1
         else:
-            _fill_first(row, vocabulary.size)
+            fill_first(row, vocabulary.size)
 
 
 def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary | None:
@@ -158,7 +158,7 @@ def little_endian_bytes(bitmask: NDArray[np.int32]) -> NDArray[np.uint8]:
     return (words if sys.byteorder == "little" else words.byteswap()).view(np.uint8)
 
 
-def _fill_first(row: NDArray[np.int32], count: int) -> None:
+def fill_first(row: NDArray[np.int32], count: int) -> None:
     """Set the first ``count`` bits and clear the rest."""
     full, rest = divmod(count, BITS)
     row[:full] = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,26 @@ class Guide:
         twin._words, twin._config, twin._past = self._words, self._config, self._past
         twin._most, twin._room = self._most, self._room
         return twin
+
+    def path(self) -> list[Config | None]:
+        """The configurations that were gone through, the first one first; None stands for the end."""
+        found: list[Config | None] = []
+        past, config = self._past, self._config
+        while True:
+            found.append(None if config is _END else config)
+            if past is None:
+                return found[::-1]
+            past, config = past
+
+    @classmethod
+    def at(cls, index: Index, path: Iterable[Config | None], *, max_rollback: int | None = None) -> Guide:
+        """A guide that has gone through some configurations of an index; see `path`."""
+        guide = cls(index, max_rollback=max_rollback)
+        for i, config in enumerate(path):
+            if i:
+                guide._past = guide._past, guide._config
+            guide._config = _END if config is None else config
+        return guide
 
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""

@@ -32,6 +32,17 @@ class Machine(Protocol):
         """
         ...
 
+    def follow_byte(self, config: Config, byte: int) -> Config | None:
+        """Where a byte leads, ``None`` where no text goes on with it."""
+        ...
+
+    def repeats(self, config: Config) -> bool:
+        """Whether texts come by the same configuration so often that its single bytes are worth remembering.
+
+        They do not where something is counted, or where a parser's stack is part of it.
+        """
+        ...
+
     def row(self, config: Config) -> NDArray[np.int32]:
         """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
         ...

@@ -121,6 +121,10 @@ class PushdownMachine(StackMachine[Thread]):
         super()._forget()
         self._floor = {}  # frames that nobody stands on can go, too
 
+    def repeats(self, config: Any) -> bool:
+        """Whether nothing is counted on top of the stack."""
+        return not any(count for _, count, _ in config.threads)
+
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         i, end = 0, len(data)
         while i < end and threads:

@@ -97,6 +97,15 @@ class StackMachine(ABC, Generic[T]):
         config.targets[token_id] = target
         return target
 
+    def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        threads = self._follow(config.threads, bytes([byte]))
+        return self._config(threads) if threads else None
+
+    def repeats(self, config: Any) -> bool:
+        """Whether texts come by the same configuration often; see `structgen.runtime.machine.Machine`."""
+        return False
+
     def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
         config = self._configs.get(threads)
         if config is None:

@@ -1,0 +1,101 @@
+"""`RowStore`: the masks that sequences of a batch are at, each distinct one once, as one array.
+
+A device holds the same array and needs only numbers then (`structgen.runtime.devices`).
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..vocabulary.vocabulary import Vocabulary
+from .bitmask import BITS, fill_first
+
+#: Rows that are always there: nothing is allowed; the EOS ids; every id of the vocabulary.
+NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2
+
+#: Rows with more words that are not zero are written whole.
+_NARROW = 64
+
+#: Rows to begin with, and bytes at most.
+_FEW, MOST_BYTES = 64, 1 << 27
+
+
+class RowStore:
+    """Distinct rows by number.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    most_bytes:
+        Bytes of rows that are kept; past that the store begins anew.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, most_bytes: int = MOST_BYTES) -> None:
+        self.words = vocabulary.words
+        self._most = max(4 * _FEW, most_bytes // (4 * self.words))
+        #: How often the store began anew: rows of an earlier generation have other numbers.
+        self.generation = 0
+        #: ``int32[capacity, words]``
+        self.rows = np.zeros((_FEW, self.words), np.int32)
+        #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
+        self.counts = np.zeros(_FEW, np.int32)
+        self.places = np.zeros((_FEW, _NARROW), np.int32)
+        every = np.zeros(self.words, np.int32)
+        fill_first(every, vocabulary.size)
+        self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._by_identity: dict[int, tuple[Any, int]] = {}
+        self._count = 0
+        for row in self._always:
+            self._append(row, self._digest(row))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`; it still takes what one step brings."""
+        return self._count >= self._most
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.generation += 1
+        self._begin()
+
+    def add(self, row: NDArray[np.int32]) -> int:
+        """The number of a row, ``int32[words]``, which nobody writes to any more."""
+        known = self._by_identity.get(id(row))
+        if known is not None:
+            return known[1]
+        digest = self._digest(row)
+        number = self._numbers.get(digest)
+        if number is None:
+            number = self._append(row, digest)
+        self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
+        return number
+
+    @staticmethod
+    def _digest(row: NDArray[np.int32]) -> bytes:
+        return blake2b(row.data, digest_size=16).digest()
+
+    def _append(self, row: NDArray[np.int32], digest: bytes) -> int:
+        number = self._count
+        self._numbers.setdefault(digest, number)
+        if number == len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+            self.places = np.concatenate([self.places, np.zeros_like(self.places)])
+        self.rows[number] = row
+        places = np.flatnonzero(row)
+        self.counts[number] = len(places) if len(places) <= _NARROW else -1
+        if len(places) <= _NARROW:
+            self.places[number, : len(places)] = places
+        self._count += 1
+        return number
