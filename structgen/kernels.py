@@ -2185,10 +2185,11 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
     Parameters
     ----------
     tokens, above, begins:
-        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1, and the configuration that
-        one without begins at.
+        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1, and the configuration
+        that one without begins at.
     reached:
-        ``int32[n]``: where each token leads, `DEAD` where it or one before it is refused; those `UNKNOWN` are looked at.
+        ``int32[n]``: where each token leads, `DEAD` where it or one before it is refused; the `UNKNOWN` are looked
+        at.
 
     Returns the place of the first that stays unknown, or -1.
     """
@@ -2236,7 +2237,7 @@ def copy_rows(numbers, rows, counts, places, masks):
 
 @bare_kernel
 def change_rows(numbers, shown, rows, counts, places, masks):
-    """As `copy_rows`, where the masks hold the rows ``shown`` (``int32[batch]``, updated) and nobody else writes them."""
+    """As `copy_rows`, for masks that hold the rows ``shown`` (``int32[batch]``, updated); nobody else writes them."""
     words = rows.shape[1]
     for i in range(len(numbers)):
         number = numbers[i]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,12 @@ class Sequence:
     """One row, by a guide."""
 
     def __init__(self, index: sg.Index | None, guide: sg.Guide | None = None) -> None:
-        self.guide = guide or (index and sg.Guide(index))
+        self.guide = sg.Guide(index) if index is not None else guide
         self.taken = 0
 
     def mask(self) -> set[int]:
-        return set(range(VOCABULARY.size)) if self.guide is None else allowed_tokens(self.guide.bitmask(), VOCABULARY.size)
+        size = VOCABULARY.size
+        return set(range(size)) if self.guide is None else allowed_tokens(self.guide.bitmask(), size)
 
     def advance(self, token: int) -> bool:
         accepted = 0 <= token < VOCABULARY.size and (self.guide is None or self.guide.advance(token))
@@ -75,7 +75,8 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
         monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 8)
         monkeypatch.setattr(row_store, "MOST_BYTES", 0)
     chance = random.Random(seed)
-    batch, oracle = sg.GuideBatch(VOCABULARY), []
+    batch = sg.GuideBatch(VOCABULARY)
+    oracle: list[Sequence] = []
     if cramped:
         batch.rows._most = 6
     for _ in range(60):
@@ -110,3 +111,154 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
                 assert isinstance(error, sg.errors.TokenIdError)
                 assert error.where == f"row {row}"
         check(batch, oracle)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drafts_of_trees_as_guides_do(seed: int) -> None:
+    chance = random.Random(seed)
+    indexes = [chance.choice([*INDEXES, None]) for _ in range(6)]
+    batch, oracle = sg.GuideBatch(VOCABULARY, indexes), [Sequence(index) for index in indexes]
+    for _ in range(6):
+        ends: list[Sequence | None] = []
+        tokens: list[int] = []
+        above: list[int] = []
+        rows: list[int] = []
+        for _ in range(24):
+            place = chance.randrange(-1, len(ends)) if ends else -1
+            row = rows[place] if place >= 0 else chance.randrange(6)
+            start = ends[place] if place >= 0 else oracle[row]
+            token = chance.randint(-1, VOCABULARY.size)
+            if start is not None and chance.random() < 0.9:
+                token = chance.choice([*start.mask()])
+            end = start and start.fork()
+            ends.append(end if end is not None and end.advance(token) else None)
+            tokens.append(token)
+            above.append(place)
+            rows.append(row)
+        drafts = batch.draft(tokens, above, rows)
+        assert drafts.accepted.tolist() == [end is not None for end in ends]
+        masks = allocate(len(ends), VOCABULARY.size)
+        drafts.fill_bitmask(masks)
+        for mask, end in zip(masks, ends, strict=True):
+            assert allowed_tokens(mask, VOCABULARY.size) == (set(VOCABULARY.eos_ids) if end is None else end.mask())
+        check(batch, oracle)  # no row has moved
+
+        chains = [[chance.choice([*each.mask()]), chance.randint(-1, VOCABULARY.size)] for each in oracle]
+        counts = [chance.randint(0, 2) for _ in oracle]
+        wanted = []
+        for each, chain, count in zip(oracle, chains, counts, strict=True):
+            taken = 0
+            while taken < count and each.advance(chain[taken]):
+                taken += 1
+            wanted.append(taken)
+        assert batch.advance_many(chains, counts).tolist() == wanted
+        assert sorted(batch.errors) == [row for row in range(6) if wanted[row] < counts[row]]
+        check(batch, oracle)
+
+
+def test_what_is_wrong_is_named() -> None:
+    batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], None])
+    other = sg.compile(sg.Regex("a"), sg.Vocabulary.from_bytes([b"a", None], eos_ids=[1]))
+    with pytest.raises(sg.errors.VocabularyMismatchError, match=r"row 2"):
+        batch.add(other)
+    with pytest.raises(sg.errors.BatchError, match=r"row 2"):
+        batch.advance([1], [2])
+    with pytest.raises(sg.errors.BatchError, match="twice"):
+        batch.advance([1, 1], [0, 0])
+    with pytest.raises(sg.errors.BatchError, match=r"int\[2\]"):
+        batch.advance([1])
+    with pytest.raises(sg.errors.BatchError, match="float"):
+        batch.advance(np.zeros(2))
+    with pytest.raises(sg.errors.RollbackError, match=r"row 0"):
+        batch.rollback([1, 0])
+    with pytest.raises(sg.errors.RollbackError, match=r"row 1"):
+        batch.rollback(-1, [1])
+    with pytest.raises(sg.errors.RollbackError):
+        sg.GuideBatch(VOCABULARY, max_rollback=-1)
+    words = VOCABULARY.words
+    for wrong in (
+        np.zeros((2, words), np.int64), np.zeros((3, words), np.int32), np.zeros((2, words - 1), np.int32),
+        np.zeros(words, np.int32), [[0] * words] * 2,
+    ):  # fmt: skip
+        with pytest.raises(sg.errors.BitmaskError, match=rf"int32\[2, {words}\]"):
+            batch.fill_bitmask(wrong)
+    masks = np.zeros((2, words), np.int32)
+    masks.flags.writeable = False
+    with pytest.raises(sg.errors.BitmaskError, match="read-only"):
+        batch.fill_bitmask(masks)
+    for draft in (([1], [0], [0]), ([1, 1], [-1, 0], [0, 1]), ([1], [-1, -1], [0]), ([1], [-2], [0])):
+        with pytest.raises(sg.errors.BatchError):
+            batch.draft(*draft)
+    with pytest.raises(sg.errors.BatchError):
+        batch.draft([1], [-1], [7])
+    check(batch, [Sequence(INDEXES[0]), Sequence(None)])
+
+
+def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(sg.Regex("(a|b)*c"), VOCABULARY)
+
+    def broken(*_: Any) -> Any:
+        raise sg.errors.BudgetExceededError("too ambiguous")
+
+    batch = sg.GuideBatch(VOCABULARY, [index, INDEXES[0], index])
+    monkeypatch.setattr(index.machine, "row", broken)
+    masks = allocate(3, VOCABULARY.size)
+    batch.fill_bitmask(masks)
+    assert sorted(batch.errors) == [0, 2]
+    assert [allowed_tokens(mask, VOCABULARY.size) for mask in masks] == [
+        {*VOCABULARY.eos_ids}, Sequence(INDEXES[0]).mask(), {*VOCABULARY.eos_ids},
+    ]  # fmt: skip
+    for name in ("advance", "follow_byte"):
+        monkeypatch.setattr(index.machine, name, broken)
+    assert batch.advance([ord("a")] * 3).tolist() == [False, True, False]
+    assert {row: type(error) for row, error in batch.errors.items()} == dict.fromkeys(
+        [0, 2], sg.errors.BudgetExceededError
+    )
+
+
+def test_guides_come_and_go_with_their_history() -> None:
+    guide = sg.Guide(INDEXES[0])
+    for token in (ord("a"), ord("b"), EOS):
+        assert guide.advance(token)
+    batch = sg.GuideBatch(VOCABULARY, [guide, None])
+    assert batch.guide(1) is None
+    assert batch.is_finished().tolist() == [True, False]
+    batch.rollback([2, 0])
+    again = batch.guide(0)
+    assert again is not None
+    assert again.advance(ord("b"))
+    again.rollback(2)
+    with pytest.raises(sg.errors.RollbackError):
+        again.rollback(1)
+    batch.reset([0])
+    check(batch, [Sequence(INDEXES[0]), Sequence(None)])
+
+
+def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
+    batch = sg.GuideBatch(VOCABULARY, [INDEXES[0]] * 50, max_rollback=3)
+    for step in range(400):  # 20,000 nodes, of which 200 are wanted
+        assert batch.advance([ord("ab"[step % 2])] * 50).all()
+    assert len(batch._histories.befores) < 20_000
+    batch.rollback(3)
+    assert batch.guide(49) is not None
+    check(batch, [batch_row(batch, row) for row in range(50)])
+
+
+def batch_row(batch: sg.GuideBatch, row: int) -> Sequence:
+    return Sequence(None, batch.guide(row))
+
+
+def test_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], None])
+    assert batch.advance(torch.tensor([ord("a"), 3])).all()
+    masks = torch.full((2, VOCABULARY.words), -1, dtype=torch.int32)
+    batch.fill_bitmask(masks)
+    assert np.array_equal(masks.numpy(), batch.bitmask())
+    every_other = torch.zeros((4, VOCABULARY.words), dtype=torch.int32)[::2]
+    batch.fill_bitmask(every_other)
+    assert np.array_equal(every_other.numpy(), batch.bitmask())
+    with pytest.raises(sg.errors.BitmaskError, match="meta"):
+        batch.fill_bitmask(masks.to("meta"))
+    with pytest.raises(sg.errors.BatchError, match="meta"):
+        batch.advance(torch.tensor([1, 2], device="meta"))

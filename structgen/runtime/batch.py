@@ -1,14 +1,15 @@
 """`GuideBatch`: many sequences over one vocabulary, moved and masked together.
 
 What a `Guide` does for one sequence with dictionaries, a batch does for all of its sequences in one call of a kernel,
-without the GIL: the indexes' configurations are states of one lazily built automaton (`structgen.runtime.lazy_automaton`),
-histories a forest (`structgen.runtime.histories`), masks numbered rows (`structgen.runtime.row_store`). What no sequence
-did before is worked out by the index's machine, as for a guide, and remembered.
+without the GIL: the indexes' configurations are states of one lazily built automaton
+(`structgen.runtime.lazy_automaton`), histories a forest (`structgen.runtime.histories`), masks numbered rows
+(`structgen.runtime.row_store`). What no sequence did before is worked out by the index's machine, as for a guide, and
+remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, To
 from ..kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
 from ..vocabulary.vocabulary import Vocabulary
 from .bitmask import describe
+from .drafts import Drafts
 from .guide import Guide
 from .histories import Histories
 from .index import Index
@@ -32,11 +34,11 @@ Integers: TypeAlias = Any
 class GuideBatch:
     """Sequences by number, 0 to ``len(batch) - 1``: the rows of the batch.
 
-    Each row follows its own index, or none: then every id of the vocabulary is allowed. The state after an EOS token is
-    that of `Guide`: the mask holds the EOS ids alone, and further EOS ids change nothing.
+    Each row follows its own index, or none: then every id of the vocabulary is allowed. The state after an EOS token
+    is that of `Guide`: the mask holds the EOS ids alone, and further EOS ids change nothing.
 
-    A row that goes wrong takes no other down: the others move on, and `errors` says what was wrong. A batch is not meant
-    for several threads at once, while the indexes behind it are.
+    A row that goes wrong takes no other down: the others move on, and `errors` says what was wrong. A batch is not
+    meant for several threads at once, while the indexes behind it are.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ class GuideBatch:
         self.rows = RowStore(vocabulary)
         #: What was wrong in the last call, by row.
         self.errors: dict[int, StructgenError] = {}
-        self._automaton = LazyAutomaton(vocabulary, self.rows)
+        #: The configurations of all rows.
+        self.automaton = LazyAutomaton(vocabulary, self.rows)
         self._histories = Histories(max_rollback)
         self._indexes: list[Index | None] = []
         #: The number of each row's mask, `UNKNOWN` where it has not been asked for.
@@ -142,7 +145,7 @@ class GuideBatch:
         index = self.index(row)
         if index is None:
             return None
-        places = map(self._automaton.place, self._histories.path(row))
+        places = map(self.automaton.place, self._histories.path(row))
         return Guide.at(index, [place and place[1] for place in places])
 
     def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
@@ -152,17 +155,18 @@ class GuideBatch:
         self.errors = {}
 
     def _start(self, index: Index | None) -> int:
-        return FREE if index is None else self._automaton.number(index.machine, index.machine.start)
+        return FREE if index is None else self.automaton.number(index.machine, index.machine.start)
 
     def _number(self, index: Index, config: Any) -> int:
-        return ENDED if config is None else self._automaton.number(index.machine, config)
+        return ENDED if config is None else self.automaton.number(index.machine, config)
 
     # -- masks -----------------------------------------------------------------------------------------
 
     def row_ids(self) -> NDArray[np.int32]:
         """The number of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those."""
         self._find_rows()
-        return self._row_ids.copy()
+        found: NDArray[np.int32] = self._row_ids.copy()
+        return found
 
     def bitmask(self) -> NDArray[np.int32]:
         """The allowed tokens, as a read-only ``int32[batch, words]`` that the batch keeps and changes.
@@ -176,7 +180,7 @@ class GuideBatch:
             self._shown[:] = UNKNOWN
         rows = self.rows
         kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.places, self._masks)
-        view = self._masks.view()
+        view: NDArray[np.int32] = self._masks.view()
         view.flags.writeable = False
         return view
 
@@ -195,37 +199,36 @@ class GuideBatch:
             For another dtype, shape or device, or fewer words than the vocabulary needs.
         """
         self._find_rows()
-        self._copy(self._row_ids, self._checked_masks(bitmask, (len(self),)))
+        self.copy_rows(self._row_ids, bitmask)
 
-    def _copy(self, numbers: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
-        rows = self.rows
+    def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
+        """Write rows of `rows`, by number (``int32[n]``), into ``int32[n, words]``; see `fill_bitmask`."""
+        masks, rows = self._checked_masks(bitmask, len(numbers)), self.rows
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
         kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)
         if whole is not masks:
             masks[...] = whole
 
-    def _checked_masks(self, bitmask: Any, shape: tuple[int, ...]) -> NDArray[np.int32]:
-        """``int32[n, width]`` for masks of this shape, ``width`` aside."""
+    def _checked_masks(self, bitmask: Any, count: int) -> NDArray[np.int32]:
         device = getattr(bitmask, "device", None)
         if device is not None and getattr(device, "type", "cpu") != "cpu":
             raise BitmaskError(
                 f"masks are written to CPU memory, got a tensor on {device}",
                 remedy="Use structgen.runtime.devices.DeviceRows, which keeps masks on the device.",
             )
-        masks = np.asarray(bitmask) if hasattr(bitmask, "__array__") else bitmask
+        masks: Any = np.asarray(bitmask) if hasattr(bitmask, "__array__") else bitmask
         words = self.vocabulary.words
         if (
             not isinstance(masks, np.ndarray) or masks.dtype != np.int32
-            or masks.shape[:-1] != shape or masks.shape[-1] < words
+            or masks.ndim != 2 or len(masks) != count or masks.shape[1] < words
         ):  # fmt: skip
-            sizes = ", ".join(map(str, (*shape, words)))
             raise BitmaskError(
-                f"the bitmask is int32[{sizes}] or wider, got {describe(bitmask)}",
+                f"the bitmask is int32[{count}, {words}] or wider, got {describe(bitmask)}",
                 remedy="Allocate structgen.runtime.allocate(batch, width).",
             )
         if not masks.flags.writeable:
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
-        return masks
+        return masks  # type: ignore[no-any-return]
 
     def _find_rows(self) -> None:
         """Have the number of every row's mask."""
@@ -236,7 +239,7 @@ class GuideBatch:
     def _row_of(self, config: int, row: int) -> int:
         """The number of a configuration's mask. One that can't be worked out lets the row end, and is an error."""
         try:
-            return self._automaton.row(config)
+            return self.automaton.row(config)
         except StructgenError as error:
             self.errors[row] = error
             return EOS_IDS
@@ -270,7 +273,7 @@ class GuideBatch:
             raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
         self.errors = {}
         self._make_room()
-        histories, automaton = self._histories, self._automaton
+        histories, automaton = self._histories, self.automaton
         histories.reserve(len(which))
         outcome = np.zeros(len(which), np.int8)
         tokens = wanted.astype(np.int32)
@@ -296,6 +299,65 @@ class GuideBatch:
             for i in np.flatnonzero(~accepted).tolist():
                 self._refused(int(which[i]), int(wanted[i]))
         return accepted
+
+    def advance_many(self, token_ids: Any, counts: Integers = None) -> NDArray[np.int64]:
+        """Append several tokens to each row, as far as they are allowed, and return how many were: ``int64[batch]``.
+
+        Parameters
+        ----------
+        token_ids:
+            ``int[batch, k]``.
+        counts:
+            ``int[batch]``: how many of them each row gets; None for all.
+        """
+        tokens = np.asarray(token_ids)
+        if tokens.ndim != 2 or len(tokens) != len(self):
+            raise BatchError(f"token_ids are int[{len(self)}, k], got {describe(tokens)}")
+        wanted = np.full(len(self), tokens.shape[1]) if counts is None else self._integers(counts, "counts")
+        if wanted.shape != (len(self),) or (wanted < 0).any() or (wanted > tokens.shape[1]).any():
+            raise BatchError(f"counts are int[{len(self)}], from 0 to {tokens.shape[1]}, got {describe(wanted)}")
+        taken = np.zeros(len(self), np.int64)
+        errors: dict[int, StructgenError] = {}
+        for column in range(tokens.shape[1]):
+            rows = np.flatnonzero((taken == column) & (wanted > column))
+            taken[rows] += self.advance(tokens[rows, column], rows)
+            errors |= self.errors
+        self.errors = errors
+        return taken
+
+    def draft(self, token_ids: Integers, above: Integers, rows: Integers) -> Drafts:
+        """Follow tokens that are proposed for rows, without moving these.
+
+        For each row there may be a chain, or a tree: tokens that come before others are named first.
+
+        Parameters
+        ----------
+        token_ids, above, rows:
+            ``int[n]``: the tokens; the place of the token before each, -1 where it is a row's next; the row that each
+            belongs to.
+
+        Raises
+        ------
+        BatchError
+            For arrays of different lengths, a row that isn't there, or a token that follows a later one, or one of
+            another row.
+        """
+        tokens, before = self._integers(token_ids, "token_ids"), self._integers(above, "above")
+        which = self._which(rows, distinct=False)
+        if not len(tokens) == len(before) == len(which):
+            raise BatchError(f"{len(tokens)} tokens of a draft, {len(before)} places before them, {len(which)} rows")
+        wrong = (before < -1) | (before >= np.arange(len(before)))
+        if not wrong.any():
+            wrong = (before >= 0) & (which[before] != which)
+        if wrong.any():
+            raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
+        self._make_room()
+        tokens = np.clip(tokens, -1, self.vocabulary.size)
+        return Drafts(self, tokens.astype(np.int32), before.astype(np.int32), which)
+
+    def configurations(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The configurations of rows, numbers in `automaton`; ``int32[n]``."""
+        return self._histories.here()[rows]
 
     def _refused(self, row: int, token: int) -> None:
         if row in self.errors:
@@ -332,13 +394,13 @@ class GuideBatch:
                 where=f"row {row}",
             )
         self._histories.at[which] = nodes
-        self._row_ids[which] = self._automaton.row_of[self._histories.configs[nodes]]
+        self._row_ids[which] = self.automaton.row_of[self._histories.configs[nodes]]
 
     # -- questions -------------------------------------------------------------------------------------
 
     def is_accepting(self) -> NDArray[np.bool_]:
         """Which rows are complete, so that an EOS id is allowed; ``bool[batch]``."""
-        return np.array([self._automaton.is_accepting(c) for c in self._histories.here().tolist()], np.bool_)
+        return np.array([self.automaton.is_accepting(c) for c in self._histories.here().tolist()], np.bool_)
 
     def is_finished(self) -> NDArray[np.bool_]:
         """Which rows have accepted an EOS id; ``bool[batch]``. A row without an index never has."""
@@ -349,11 +411,11 @@ class GuideBatch:
 
     def _make_room(self) -> None:
         """Begin anew where too much is remembered."""
-        if self._automaton.is_full():
-            self._histories.renumber(self._automaton.forget(self._histories.live()))
+        if self.automaton.is_full():
+            self._histories.renumber(self.automaton.forget(self._histories.live()))
         if self.rows.is_full():
             self.rows.forget()
-            self._automaton.forget_rows()
+            self.automaton.forget_rows()
             self._row_ids[:] = UNKNOWN
             self._shown[:] = UNKNOWN
 
@@ -378,6 +440,6 @@ class GuideBatch:
         array = np.asarray(values)
         if not array.size:
             array = array.astype(np.int64)
-        if array.dtype.kind not in "iu" or array.ndim != 1 and not (few and array.ndim == 0):
+        if array.dtype.kind not in "iu" or (array.ndim != 1 and not (few and array.ndim == 0)):
             raise BatchError(f"{name} are int[n], got {describe(array)}")
         return array.astype(np.int64, copy=False)

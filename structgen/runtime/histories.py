@@ -1,8 +1,8 @@
 """`Histories`: where each sequence of a batch is, and where it was: a forest of configurations.
 
 A node is a configuration and the node before it, so that sequences with a common beginning share it: to fork, or to
-reorder beams, is to copy numbers, and to roll back is to follow them. Nodes that nobody comes back to are swept out when
-the forest has doubled.
+reorder beams, is to copy numbers, and to roll back is to follow them. Nodes that nobody comes back to are swept out
+when the forest has doubled.
 """
 
 from __future__ import annotations

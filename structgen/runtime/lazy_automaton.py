@@ -1,16 +1,14 @@
 """`LazyAutomaton`: the configurations of any number of indexes as states of one automaton over bytes.
 
-It is a lazy DFA (as in RE2, or the *hybrid* engine of Rust's regex-automata): configurations get numbers when they are
-first met, and a transition is worked out by its index's machine when it is first taken. What was taken once is found by
-a kernel, for a batch of sequences in one call, whatever their indexes are.
+It is a lazy DFA (as in RE2, or the *hybrid* engine of Rust's regex-automata): configurations get numbers when they
+are first met, and a transition is worked out by its index's machine when it is first taken. What was taken once is
+found by a kernel, for a batch of sequences in one call, whatever their indexes are.
 
 Where every place is a new one, inside a counted string, or as stacks of a parser go, single bytes are not worth
 remembering; there a token's target is remembered as a whole.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +107,7 @@ class LazyAutomaton:
         return place is None or place[0].is_accepting(place[1])
 
     def target(self, number: int, token: int) -> int:
-        """Where a token leads, `DEAD` where it is refused; worked out and remembered. Raises what the machine does."""
+        """Where a token leads, `DEAD` where it is refused, to be remembered. Raises what the machine does."""
         place = self._places[number]
         data = self.vocabulary.token(token)
         if number == FREE:

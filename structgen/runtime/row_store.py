@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..vocabulary.vocabulary import Vocabulary
-from .bitmask import BITS, fill_first
+from .bitmask import fill_first
 
 #: Rows that are always there: nothing is allowed; the EOS ids; every id of the vocabulary.
 NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2

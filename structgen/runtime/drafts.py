@@ -1,0 +1,84 @@
+"""`Drafts`: tokens that another model proposes for rows of a batch, and what may follow each of them.
+
+A draft moves no sequence. Its masks come in one call; what the model then accepts is appended with
+`GuideBatch.advance_many`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..errors import StructgenError
+from ..kernels import DEAD, UNKNOWN
+from .row_store import EOS_IDS
+
+if TYPE_CHECKING:
+    from .batch import GuideBatch
+
+
+class Drafts:
+    """The tokens of some trees, followed from where rows of a batch were; made by `GuideBatch.draft`.
+
+    Parameters
+    ----------
+    batch:
+        The batch; while it stays as it is, masks can be asked for.
+    tokens, above, rows:
+        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the row that
+        each belongs to.
+    """
+
+    def __init__(
+        self, batch: GuideBatch, tokens: NDArray[np.int32], above: NDArray[np.int32], rows: NDArray[np.int32]
+    ) -> None:
+        self._batch = batch
+        self._rows = rows
+        #: What was wrong, by place: more than that a token is not allowed.
+        self.errors: dict[int, StructgenError] = {}
+        self._reached = self._follow(tokens, above, batch.configurations(rows))
+
+    def _follow(
+        self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        automaton = self._batch.automaton
+        outside = (tokens < 0) | (tokens >= automaton.vocabulary.size)
+        reached = np.where(outside, DEAD, UNKNOWN).astype(np.int32)
+        while True:
+            place = kernels.follow_tree(
+                tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
+                automaton.keys, automaton.values, reached,
+            )  # fmt: skip
+            if place < 0:
+                return reached
+            before = above[place]
+            try:
+                automaton.target(int(begins[place] if before < 0 else reached[before]), int(tokens[place]))
+            except StructgenError as error:
+                self.errors[place], reached[place] = error, DEAD
+
+    @property
+    def accepted(self) -> NDArray[np.bool_]:
+        """Which tokens are allowed, with all those before them; ``bool[n]``."""
+        allowed: NDArray[np.bool_] = self._reached >= 0
+        return allowed
+
+    def row_ids(self) -> NDArray[np.int32]:
+        """The number of the mask behind each token, in `GuideBatch.rows`; ``int32[n]``.
+
+        Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids.
+        """
+        found = np.full(len(self._reached), EOS_IDS, np.int32)
+        for place in np.flatnonzero(self._reached >= 0).tolist():
+            try:
+                found[place] = self._batch.automaton.row(int(self._reached[place]))
+            except StructgenError as error:
+                self.errors[place] = error
+        return found
+
+    def fill_bitmask(self, bitmask: Any) -> None:
+        """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
+        self._batch.copy_rows(self.row_ids(), bitmask)
