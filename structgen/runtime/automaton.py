@@ -214,6 +214,13 @@ class AutomatonMachine:
             self._row_of[state] = -2 - len(self._segmented)
             self._segmented.append(segments)
 
+    def all_rows(self) -> list[Segments]:
+        """The rows of every state; all of them must be there."""
+        return [
+            self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
+            for number in self._row_of.tolist()
+        ]
+
     def missing(self) -> list[int]:
         """The states whose rows have not been worked out."""
         found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()

@@ -45,7 +45,7 @@ from .bitmask import BITS, describe, fill_batch, little_endian_bytes, words_for
 __all__ = ["apply_bitmask", "fill_batch"]
 
 #: For each dtype of logits, the integer dtype of the same size, in which the bits are kept or replaced.
-_BITS_OF = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
+LOGITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 
 _NEVER = float("-inf")
 
@@ -80,7 +80,7 @@ def apply_bitmask(
         For logits or a bitmask of another dtype or shape, more words than the logits need, a bitmask with
         another number of rows, or a row that is out of range or named twice.
     """
-    if not isinstance(logits, torch.Tensor) or logits.dtype not in _BITS_OF or logits.dim() not in (1, 2):
+    if not isinstance(logits, torch.Tensor) or logits.dtype not in LOGITS or logits.dim() not in (1, 2):
         raise BitmaskError(
             f"logits are float32, float16 or bfloat16 [width] or [batch, width], got {describe(logits)}"
         )
@@ -107,7 +107,7 @@ def _mask(logits: torch.Tensor, words: torch.Tensor) -> None:
 
 
 def _mask_by_table(logits: torch.Tensor, words: torch.Tensor) -> None:
-    bits = np.atleast_2d(logits.detach().view(_BITS_OF[logits.dtype]).numpy())
+    bits = np.atleast_2d(logits.detach().view(LOGITS[logits.dtype]).numpy())
     octets = little_endian_bytes(words.numpy())
     octets = np.broadcast_to(octets, (len(bits), octets.shape[-1]))
     lanes, never = _lanes(bits.dtype), _bits_of_never(logits.dtype)
@@ -127,7 +127,7 @@ def _lanes(dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @cache
 def _bits_of_never(dtype: torch.dtype) -> int:
-    return int(torch.tensor(_NEVER, dtype=dtype).view(_BITS_OF[dtype]))
+    return int(torch.tensor(_NEVER, dtype=dtype).view(LOGITS[dtype]))
 
 
 def _mask_by_shift(logits: torch.Tensor, words: torch.Tensor) -> None:
