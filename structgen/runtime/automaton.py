@@ -189,6 +189,10 @@ class AutomatonMachine:
             if target >= 0:
                 yield byte, target + self._n * new_count
 
+    def after(self, place: int, byte: int) -> int | None:
+        """The place after a byte, None where it can't follow."""
+        return self.follow_byte(place, byte)
+
     def may_stop(self, place: int) -> bool:
         """Whether something other than a byte may follow: the end of the text."""
         return self.is_accepting(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +221,24 @@ class Guide:
         """Go back to the beginning, and forget what could be rolled back."""
         self._config, self._past = self._machine.start, None
         self._room = -1 if self._most is None else 2 * self._most + 1
+
+    # -- what must follow ------------------------------------------------------------------------------
+
+    def forced_bytes(self) -> bytes:
+        """The bytes with which every text goes on; see `structgen.runtime.forced`."""
+        from .forced import forced_bytes
+
+        return forced_bytes(self)
+
+    def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
+        """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
+
+        They can be appended without asking the model. None, where nothing is forced or the split is not sure; see
+        `structgen.runtime.forced_tokens`, also for the parameters. Raises `VocabularyError` where no tokenizer is known.
+        """
+        from .forced_tokens import forced_tokens
+
+        return forced_tokens(self, encode)
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class Machine(Protocol):
         """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
         ...
 
+    def after(self, place: Any, byte: int) -> Any:
+        """The place after a byte, None where it can't follow."""
+        ...
+
     def may_stop(self, place: Any) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...

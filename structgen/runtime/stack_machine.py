@@ -105,6 +105,10 @@ class StackMachine(ABC, Generic[T]):
                 for byte in alike:
                     yield byte, after
 
+    def after(self, place: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
+        """The place after a byte, None where it can't follow."""
+        return self._follow(place, bytes([byte])) or None
+
     def may_stop(self, place: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         return self._may_end(place) or bool(self._tokens(place))
@@ -123,8 +127,8 @@ class StackMachine(ABC, Generic[T]):
 
     def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
-        threads = self._follow(config.threads, bytes([byte]))
-        return self._config(threads) if threads else None
+        threads = self.after(config.threads, byte)
+        return self._config(threads) if threads is not None else None
 
     def repeats(self, config: Any) -> bool:
         """Whether texts come by the same configuration often; see `structgen.runtime.machine.Machine`."""

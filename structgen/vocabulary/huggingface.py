@@ -19,6 +19,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,7 @@ def from_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, s
     vocabulary = _assemble(table, eos_ids, size, where=type(tokenizer).__name__)
     encode, decode = _codec(tokenizer)
     check_roundtrip(vocabulary, encode, faithful_texts(encode, decode))
+    vocabulary.encode = encode
     return vocabulary
 
 
@@ -180,7 +183,29 @@ def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) 
         if eos_token := _content(config.get("eos_token")):
             eos_id = table.special_tokens.get(eos_token)
             eos_ids = eos_ids if eos_id is None else [*eos_ids, eos_id]
-    return _assemble(table, eos_ids, size, where=str(folder))
+    vocabulary = _assemble(table, eos_ids, size, where=str(folder))
+    if find_spec("tokenizers"):
+        vocabulary.encode = _encoder_of(folder / "tokenizer.json")
+    return vocabulary
+
+
+def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
+    """The tokenizer in a file, which is read when a text is first encoded: that takes longer than all the rest."""
+
+    @cache
+    def tokenizer() -> Any:
+        from tokenizers import Tokenizer
+
+        found = Tokenizer.from_file(str(file))
+        found.no_padding()
+        found.no_truncation()
+        return found
+
+    def encode(text: str) -> Sequence[int]:
+        ids: Sequence[int] = tokenizer().encode(text, add_special_tokens=False).ids
+        return ids
+
+    return encode
 
 
 def _load_json(file: Path) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,26 @@ def from_tekken(
         ) from error
     if eos_ids is None:
         eos_ids = [table.special_tokens[_EOS]]
-    return Vocabulary.from_bytes(table.tokens, eos_ids, special_tokens=table.special_tokens, size=size)
+    vocabulary = Vocabulary.from_bytes(table.tokens, eos_ids, special_tokens=table.special_tokens, size=size)
+    if find_spec("mistral_common"):
+        vocabulary.encode = _encoder_of(file)
+    return vocabulary
+
+
+def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
+    """mistral-common's tokenizer of a file, which is read when a text is first encoded."""
+
+    @cache
+    def tokenizer() -> Any:
+        from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+        return Tekkenizer.from_file(file)
+
+    def encode(text: str) -> Sequence[int]:
+        ids: Sequence[int] = tokenizer().encode(text, bos=False, eos=False)
+        return ids
+
+    return encode
 
 
 def read_tekkenizer(tekkenizer: Any) -> TokenTable:

@@ -41,7 +41,9 @@ def from_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: 
         eos_ids = [special_tokens[_EOS]]
     specials = set(special_tokens.values())
     tokens = {i: _token(encoding, i) for i in range(encoding.n_vocab) if i not in specials}
-    return Vocabulary.from_bytes(tokens, eos_ids, special_tokens=special_tokens, size=size)
+    vocabulary = Vocabulary.from_bytes(tokens, eos_ids, special_tokens=special_tokens, size=size)
+    vocabulary.encode = encoding.encode_ordinary
+    return vocabulary
 
 
 def _token(encoding: Any, i: int) -> bytes | None:

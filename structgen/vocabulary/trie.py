@@ -62,6 +62,25 @@ class Trie:
         """Bytes of the longest token."""
         return int(self.depth.max())
 
+    def find(self, data: bytes) -> int:
+        """The node of some bytes, -1 where no token begins with them."""
+        node = self._tops.get(data[0], -1) if data else 0
+        skip, byte_of = self.skip.data, self.byte.data  # which yield ints, faster than arrays their scalars
+        for byte in data[1:]:
+            child, end = node + 1, skip[node] if node >= 0 else 0
+            while child < end and byte_of[child] != byte:
+                child = skip[child]
+            if child >= end:
+                return -1
+            node = child
+        return node
+
+    @cached_property
+    def _tops(self) -> dict[int, int]:
+        """The nodes of depth 1 by their bytes."""
+        tops = np.flatnonzero(self.depth == 1)
+        return dict(zip(self.byte[tops].tolist(), tops.tolist(), strict=True))
+
     def nodes_below(self, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Nodes whose first byte is in each class: what a live transition may cost. ``classes``: ``uint[256]``."""
         return np.bincount(classes, self._below_byte, int(classes[-1]) + 1).astype(np.float64)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,9 @@ class Vocabulary:
         self.size = len(offsets) - 1
         self.eos_ids = tuple(sorted({int(i) for i in eos_ids}))
         self.special_tokens = dict(special_tokens or {})
+        #: How the tokenizer splits a text, without special tokens around it, where the vocabulary was made from one.
+        #: Not kept in files.
+        self.encode: Callable[[str], Sequence[int]] | None = None
         self._check()
         self.bytes = blob.tobytes()
         #: Rows that depend on the vocabulary and a string's automaton alone; see `structgen.runtime.stack_rows`.
