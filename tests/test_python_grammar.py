@@ -84,7 +84,8 @@ f"{'a' '''b's''' r'c'}" f'{"" u"y"}' f'''{'a"'}'{"b'" 'c'}"{d:{"e"}.{'f'}}'''
 f"{a if b else (yield from c)}"
 f"{a!=b} {a==b=} {a<b} {f(c, *e, d=1)}" if 0 else 1
 f"{ {1, *a, (b := 2)} }{ {'a': 1, **b,}['a']!r:>3}{ {}}{ {c: lambda: d for c in e if f}}{ {c for c in d}:#x}#"
-f'{a[b:{c}]}{ {a: {b: {c}}} }{a:{ {b}}#{c}# }# \n\N{BULLET}{a: # x}{a:[{b}](c)}{x:=5}{a:{{b}}}{b for b in c}\f{d}# \'{ d }#'
+f'{a[b:{c}]}{ {a: {b: {c}}} }{a:{ {b}}#{c}# }# \n\N{BULLET}'
+f'{a: # x}{a:[{b}](c)}{x:=5}{a:{{b}}}{b for b in c}\f{d}# \'{ d }#'
 f"{f'{ {a} }#{b:#x}# {c}'} {f'{a}#'} {x[{y: z}:{y}]}{a} # {{ \" {b}}} # \"" rf'{a}\d#{b} # \'{c}'
 f"{f(c, *d, e=1)} {[x for x in y]} {a, b} {(c)} { -d } {not e} {f is not g} {x:%Y-%m-%d} {y:,}"
 naïve = Ω = 变量 = 가 = 𝔘𝔫𝔦 = ℘· = กำ = µ.ｉｆ
