@@ -49,6 +49,11 @@ def read(path: Path, *, limit: int | None = None, seed: int | None = None) -> li
     return [json.loads(text) for text in texts]
 
 
+def sample(lines: list[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
+    """A random sample of some lines, or all of them where there are no more."""
+    return lines if limit >= len(lines) else random.Random(seed).sample(lines, limit)
+
+
 class Encoder:
     """Instances to token ids, by the tokenizer of the model; text that looks like a special token is text.
 

@@ -1,0 +1,287 @@
+"""Batches, forced tokens and masks on a device: structgen and its peers, in one run. See benchmarks/README.md.
+
+Run ``python benchmarks/engines.py`` from anywhere; ``--help`` tells the options.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if __package__ in (None, ""):
+    sys.path[0] = str(ROOT)  # this folder has a regex.py, which is not what `import regex` means
+
+import typer  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+import structgen as sg  # noqa: E402
+from benchmarks import batch_engines, batch_trial, instances, machine, vocabularies  # noqa: E402
+from benchmarks.schema_order import ordered  # noqa: E402
+
+#: MaskBench's schemas; beside the repository, not in it.
+MASKBENCH = Path(
+    os.environ.get("STRUCTGEN_MASKBENCH") or ROOT.parent / "shared" / "data" / "maskbench" / "dev.jsonl.gz"
+)
+
+WORKLOADS = ("batch", "forced", "masks")
+
+#: Seconds that an engine may take to say which texts it takes, and for its steps.
+_PATIENCE = 900.0
+
+
+def main(
+    workloads: Annotated[str, typer.Option(help=f"Some of {','.join(WORKLOADS)}.")] = ",".join(WORKLOADS),
+    vocab: Annotated[str, typer.Option(help="The name of a tokenizer folder.")] = "llama3",
+    batch: Annotated[int, typer.Option(help="Sequences.")] = 256,
+    steps: Annotated[int, typer.Option(help="Tokens of each sequence.")] = 300,
+    threads: Annotated[int, typer.Option(help="Threads of the engines.")] = os.cpu_count() or 1,
+    limit: Annotated[int, typer.Option(help="How many schemas, drawn at random.")] = 100,
+    largest: Annotated[int, typer.Option(help="Characters of the largest schema: XGrammar takes long for some.")] = 3000,
+    seed: Annotated[int, typer.Option(help="For drawing schemas and texts.")] = 0,
+    engines: Annotated[str, typer.Option(help="By default all that are installed.")] = "",
+    output: Annotated[Path, typer.Option(help="Folder of the JSON file.")] = ROOT / "benchmarks" / "results" / "local",
+) -> None:
+    """Measure what was asked for, show it, and keep it."""
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    tokenizer = vocabularies.TOKENIZERS / vocab
+    lines = [
+        line for line in instances.read(MASKBENCH) if len(json.dumps(line["schema"])) <= largest
+    ]  # fmt: skip
+    lines = instances.sample(lines, limit, seed)
+    names = [name.strip() for name in engines.split(",")] if engines else batch_engines.available()
+    kept: dict[str, Any] = {
+        "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
+        "options": {
+            "vocabulary": vocab, "batch": batch, "steps": steps, "threads": threads, "schemas": len(lines),
+            "largest schema": largest, "seed": seed,
+        },
+    }  # fmt: skip
+    wanted = [name.strip() for name in workloads.split(",")]
+    if unknown := set(wanted) - set(WORKLOADS):
+        raise typer.BadParameter(f"unknown workloads: {', '.join(sorted(unknown))}")
+    if "batch" in wanted:
+        cases = [
+            (case.schema, [i.tokens for i in case.instances if i.valid and i.tokens])
+            for case in map(instances.Encoder(tokenizer / "tokenizer.json").case, lines)
+        ]
+        task = batch_trial.Task("", tokenizer, cases, batch, steps, threads, seed)
+        kept["batch"] = _batch(console, task, names)
+    if "forced" in wanted:
+        kept["forced"] = _forced(console, tokenizer, lines)
+    if "masks" in wanted:
+        kept["masks"] = _masks(console, batch)
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"{kept['began'][:10]}-engines.json"
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    console.print(f"kept in {path}")
+
+
+# -- batches -------------------------------------------------------------------------------------------
+
+
+def _batch(console: Console, task: batch_trial.Task, names: list[str]) -> dict[str, Any]:
+    """Steps of a batch over texts that every engine takes."""
+    ours = [name for name in names if name.startswith("structgen")]
+    judges = [*ours[:1], *(name for name in names if name not in ours)]
+    taken = []
+    for name in judges:
+        with console.status(f"which texts {name} takes"):
+            taken.append(batch_trial.in_process(batch_trial.texts_taken, _with(task, engine=name), _PATIENCE))
+    cases = []
+    for number, (schema, texts) in enumerate(task.cases):
+        common = [text for i, text in enumerate(texts) if all(each[number][i] for each in taken)]
+        if common:
+            cases.append((schema, common))
+    console.print(f"{len(cases)} schemas, {sum(len(texts) for _, texts in cases)} texts that all engines take")
+    found: dict[str, Any] = {"schemas": len(cases), "engines": {}}
+    for name in names:
+        with console.status(f"steps of {name}"):
+            rounds = batch_trial.in_process(
+                batch_trial.step_times, _with(task, engine=name, cases=cases), _PATIENCE
+            )
+        found["engines"][name] = [
+            {clock: batch_trial.summary(times[clock]) for clock in ("wall", "processor")} for times in rounds
+        ]
+    table = Table(title=f"A step of {task.batch} sequences, microseconds, {task.threads} threads")
+    for column in ("engine", "texts", "wall: mean", "p50", "p99", "processor: mean", "of it a sequence"):
+        table.add_column(column, justify="left" if column in ("engine", "texts") else "right")
+    for name, rounds in found["engines"].items():
+        for texts, clocks in zip(("new", "read before"), rounds, strict=True):
+            wall, processor = clocks["wall"], clocks["processor"]
+            table.add_row(
+                name, texts, f"{wall['mean']:,.0f}", f"{wall['p50']:,.0f}", f"{wall['p99']:,.0f}",
+                f"{processor['mean']:,.0f}", f"{processor['mean'] / task.batch:,.2f}",
+            )  # fmt: skip
+    console.print(table)
+    for peer in judges[1:]:
+        theirs = found["engines"][peer]
+        for name in ours:
+            ratios = [
+                theirs[i][clock]["mean"] / found["engines"][name][i][clock]["mean"]
+                for i in (0, 1) for clock in ("wall", "processor")
+            ]  # fmt: skip
+            console.print(
+                f"{name} against {peer}: new texts {ratios[0]:.1f} times faster (processor {ratios[1]:.1f}), "
+                f"read before {ratios[2]:.1f} ({ratios[3]:.1f})"
+            )
+    return found
+
+
+def _with(task: batch_trial.Task, **changes: Any) -> batch_trial.Task:
+    from dataclasses import replace
+
+    return replace(task, **changes)
+
+
+# -- forced tokens -------------------------------------------------------------------------------------
+
+
+def _forced(console: Console, tokenizer: Path, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many tokens of valid instances, compact and in the schema's order, need no model."""
+    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+    encode = vocabulary.encode
+    assert encode is not None
+    total = forced = peers_forced = others = seconds = calls = 0.0
+    peer = _Fast(tokenizer, vocabulary)
+    for line in lines:
+        try:
+            definition = sg.JsonSchema(line["schema"], whitespace="compact")
+            index = sg.compile(definition, vocabulary, eager=False)
+        except sg.Error:
+            continue
+        matcher = peer.compile(line["schema"])
+        for test in line["tests"]:
+            if not test["valid"]:
+                continue
+            data = ordered(line["schema"], test["data"])
+            tokens = list(encode(json.dumps(data, ensure_ascii=False, separators=(",", ":"))))
+            guide = sg.Guide(index)
+            written = here = 0
+            while written < len(tokens):
+                begun = time.perf_counter()
+                run = [token for token in guide.forced_tokens() if token not in vocabulary.eos_ids]
+                seconds += time.perf_counter() - begun
+                calls += 1
+                if run != tokens[written : written + len(run)]:
+                    others += 1  # another split, or a text that the definition doesn't take
+                    run = []
+                here += len(run)
+                run = run or [tokens[written]]
+                if not all(map(guide.advance, run)):
+                    break
+                written += len(run)
+            else:
+                theirs = peer.forced(matcher, tokens)
+                if theirs is not None:
+                    total, forced, peers_forced = total + len(tokens), forced + here, peers_forced + theirs
+    found = {
+        "tokens": total, "forced": forced / total, "llguidance": peers_forced / total, "split otherwise": others,
+        "microseconds a call": 1e6 * seconds / calls,
+    }  # fmt: skip
+    console.print("forced tokens:", found)
+    return found
+
+
+class _Fast:
+    """llguidance's fast-forward tokens, with the same whitespace."""
+
+    def __init__(self, tokenizer: Path, vocabulary: sg.Vocabulary) -> None:
+        from llguidance import LLMatcher, LLTokenizer
+
+        self._matcher = LLMatcher
+        self._tokenizer = LLTokenizer(
+            str(tokenizer / "tokenizer.json"), n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_ids)
+        )
+
+    def compile(self, schema: Any) -> Any:
+        """A matcher, or None."""
+        options = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+        grammar = self._matcher.grammar_from_json_schema(schema, defaults=options)
+        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
+        return None if matcher.is_error() else matcher
+
+    def forced(self, matcher: Any, tokens: list[int]) -> int | None:
+        """How many tokens of a text it forces; None where it doesn't take the text."""
+        if matcher is None:
+            return None
+        matcher = matcher.deep_copy()
+        written = found = 0
+        while written < len(tokens):
+            run = matcher.compute_ff_tokens()
+            if run != tokens[written : written + len(run)]:
+                run = []
+            found += len(run)
+            run = run or [tokens[written]]
+            if not all(matcher.consume_token(token) for token in run):
+                return None
+            written += len(run)
+        return found
+
+
+# -- masks on a device ---------------------------------------------------------------------------------
+
+
+def _masks(console: Console, batch: int) -> dict[str, Any]:
+    """Masks onto logits on a GPU: structgen's kernel, XGrammar's with its transfers, and a copy of the logits."""
+    import torch
+
+    if not torch.cuda.is_available():
+        console.print("masks: there is no CUDA device")
+        return {}
+    import numpy as np
+
+    from structgen.runtime.devices import DeviceRows
+    from structgen.runtime.row_store import RowStore
+
+    width = 128 * 1024
+    vocabulary = sg.Vocabulary.from_bytes([b"a"] * (width - 1) + [None], eos_ids=[width - 1])
+    store, rng = RowStore(vocabulary), np.random.default_rng(0)
+    numbers = np.array(
+        [store.add(rng.integers(-(2**31), 2**31, width // 32).astype(np.int32)) for _ in range(batch)], np.int32
+    )
+    rows = DeviceRows(store, "cuda")
+    rows.slots(numbers)
+    logits = torch.randn((batch, width), device="cuda").to(torch.bfloat16)
+    other = torch.empty_like(logits)
+    host = torch.from_numpy(store.rows[numbers]).pin_memory()
+
+    def timed(function: Any, repeats: int = 200) -> float:
+        for _ in range(10):
+            function()
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        for _ in range(repeats):
+            function()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - begun) / repeats * 1e6
+
+    found = {
+        "structgen, row ids sent": timed(lambda: rows.mask(logits, numbers)),
+        "copy of the logits": timed(lambda: other.copy_(logits)),
+    }
+    try:
+        import xgrammar
+
+        def theirs() -> None:
+            xgrammar.apply_token_bitmask_inplace(logits, host.to("cuda", non_blocking=True))
+
+        found["xgrammar, masks sent"] = timed(theirs)
+    except ImportError:
+        pass
+    # What is forbidden is written, two bytes each, and a bit a token is read.
+    forbidden = batch * width - int(np.bitwise_count(store.rows[numbers].view(np.uint32)).sum())
+    found["gigabytes a second"] = (2 * forbidden + batch * width / 8) / found["structgen, row ids sent"] / 1e3
+    console.print("masks, microseconds:", found)
+    return found
+
+
+if __name__ == "__main__":
+    typer.run(main)
