@@ -52,8 +52,16 @@ class Lines:
         """Forget every line: the next call is the first of a new generation."""
         self._lines.clear()
 
-    def follow(self, ids: Ids) -> Text:
+    def follow(self, ids: Ids, *, may_begin: bool = False) -> Text:
         """The text of a row of integers, ``[length]``.
+
+        Parameters
+        ----------
+        ids:
+            The row.
+        may_begin:
+            Whether the caller knows that a generation may begin here. A line with one token more, which was not
+            allowed there, is then a new prompt.
 
         Raises
         ------
@@ -66,27 +74,29 @@ class Lines:
             raise BitmaskError(f"token ids are integers [length], got {ids.dtype}{list(ids.shape)}")
         if len(ids) < (self._prompt_length or 0):
             raise BitmaskError(f"input_ids of length {len(ids)} are shorter than the prompt")
-        text = self._find(ids)
+        text = self._find(ids, may_begin)
         if text is None:
             text = self._begun(ids)
         if len(self._lines) > MOST_LINES:
             del self._lines[0]
         return text
 
-    def _find(self, ids: Ids) -> Text | None:
+    def _find(self, ids: Ids, may_begin: bool) -> Text | None:
         """The text of ``ids`` where they belong to a known line; that line, or its fork, is then the last."""
         found = self._closest(ids)
         if found is None:
             return None
         line, shared = found
         rest = ids[shared:].tolist()
-        fixed = self._prompt_length is not None
+        if rest and self._prompt_length is None:
+            if line.text.has_ended() and shared == line.length and rest[0] not in self._index.vocabulary.eos_ids:
+                return None
+            if may_begin or shared < line.length:
+                allowed = line.text.rewound(line.length - shared).advance(rest[0])
+                if not allowed:
+                    return None
         if shared < line.length:
             line = line.left_at(shared)
-            if rest and not fixed and not line.text.rewound(0).advance(rest[0]):
-                return None
-        elif rest and not fixed and line.text.has_ended() and rest[0] not in self._index.vocabulary.eos_ids:
-            return None
         else:
             self._lines.remove(line)
         line.extend(rest)

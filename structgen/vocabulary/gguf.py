@@ -108,7 +108,7 @@ def assemble(
     specials: dict[str, int] = {}
     for i, (piece, type_) in enumerate(zip(pieces, types, strict=True)):
         if type_ not in (NORMAL, USER_DEFINED, BYTE) or i in ends or piece in END_NAMES or piece in MARKERS:
-            specials.setdefault(piece, i)
+            specials.setdefault(_encoded(piece).decode("utf-8", "replace"), i)
         else:
             tokens[i] = _bytes_of(kind, piece, type_, f"{where}, token {i}")
     return Vocabulary.from_bytes(tokens, eos, special_tokens=specials, size=len(pieces) if size is None else size)
@@ -116,17 +116,22 @@ def assemble(
 
 def _bytes_of(kind: str, piece: str, type_: int, where: str) -> bytes:
     if type_ == USER_DEFINED:
-        return piece.encode()
+        return _encoded(piece)
     if type_ == BYTE:
         if match := _BYTE_PIECE.fullmatch(piece):
             return bytes([int(match[1], 16)])
         raise VocabularyError(f"{piece!r} is typed as a byte, and does not name one", where=where)
     if kind == "llama":
-        return piece.replace("▁", " ").encode()
+        return _encoded(piece.replace("▁", " "))
     spelled = byte_level.piece_bytes(piece)
     if spelled is None:
         raise VocabularyError(f"{piece!r} is not spelled in the byte-level alphabet", where=where)
     return spelled
+
+
+def _encoded(piece: str) -> bytes:
+    """The bytes of a piece as they stood in the file, UTF-8 or not."""
+    return piece.encode("utf-8", "surrogateescape")
 
 
 class _Reader:
