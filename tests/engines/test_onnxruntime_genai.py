@@ -136,6 +136,8 @@ def test_rewinding(model: Any, vocabulary: sg.Vocabulary) -> None:
         assert not guided.is_done()
         assert generator.get_sequence(0).tolist() == ids[:length]
         assert np.allclose(generator.get_logits(), seen[length], atol=1e-4)
+    while not guided.is_done():
+        guided.generate_next_token()
     for length in (5, 4, 3):
         guided.rewind_to(length)
         while not guided.is_done():
