@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, StructgenError, VocabularyError, VocabularyMismatchError
+from ..errors import BitmaskError, StructgenError, VocabularyError
 from ..runtime.array_logits import apply_bitmask
 from ..runtime.bitmask import describe
 from ..runtime.lines import Lines
 from ..vocabulary.gguf import MARKERS
 from ..vocabulary.vocabulary import Vocabulary
+from .checks import check_vocabulary
 
 if TYPE_CHECKING:
     from ..runtime.index import Index
@@ -67,7 +68,8 @@ class LogitsProcessor:
     """
 
     def __init__(self, index: Index, llama: Any, *, prompt_length: int | None = None) -> None:
-        check_vocabulary(index.vocabulary, llama)
+        remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
+        check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
         self._lines = Lines(index, prompt_length=prompt_length)
@@ -177,30 +179,6 @@ def vocabulary(llama: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabular
     if eos_ids is None:
         _vocabularies[llama] = found
     return found
-
-
-def check_vocabulary(expected: Vocabulary, llama: Any) -> None:
-    """Raise `VocabularyMismatchError` unless a vocabulary's tokens, and ends, are those of a loaded model."""
-    own = vocabulary(llama)
-    if expected.fingerprint == own.fingerprint:
-        return
-    if expected.size > own.size:
-        raise VocabularyMismatchError(
-            f"the index was compiled for {expected.size:,} token ids, the model has {own.size:,}",
-            remedy="Compile it with structgen.integrations.llama_cpp.vocabulary(llama).",
-        )
-    for i in range(expected.size):
-        if (token := expected.token(i)) is not None and token != own.token(i):
-            raise VocabularyMismatchError(
-                f"the index was compiled for token {token!r}, the model's is {own.token(i)!r}",
-                where=f"token {i}",
-                remedy="Compile it with structgen.integrations.llama_cpp.vocabulary(llama).",
-            )
-    if not set(expected.eos_ids) <= set(own.eos_ids):
-        raise VocabularyError(
-            f"llama.cpp does not end a text at the EOS ids {list(expected.eos_ids)}, but at {list(own.eos_ids)}",
-            remedy="Compile the index with structgen.integrations.llama_cpp.vocabulary(llama).",
-        )
 
 
 def _piece(llama_cpp: Any, handle: Any, token: int) -> bytes:
