@@ -171,7 +171,8 @@ def vocabulary(llama: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabular
         is_end = llama_cpp.llama_vocab_is_eog(handle, i)
         if is_end:
             ends.append(i)
-        if is_end or llama_cpp.llama_vocab_get_attr(handle, i) & _WITHOUT_TEXT or name in MARKERS or name == "<|end|>":
+        has_text = not llama_cpp.llama_vocab_get_attr(handle, i) & _WITHOUT_TEXT
+        if is_end or not has_text or name in MARKERS or name == "<|end|>":
             specials.setdefault(name, i)
         else:
             tokens[i] = _piece(llama_cpp, handle, i)

@@ -26,8 +26,9 @@ class LogitsProcessor:
     """Keeps mlx-lm inside one definition.
 
     Takes part in ``generate``, ``stream_generate``, ``generate_step``, speculative decoding (``draft_model=``) and
-    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.lines` says; several
-    sequences may take turns, but prompts of one batch that differ by a token at the end need a processor each.
+    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.lines` says.
+    Several sequences may take turns, but prompts of one batch that differ by a token at the end need a processor
+    each.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class GuidedGenerator:
     """Keeps an ``onnxruntime_genai.Generator`` inside one definition for each row of its batch.
 
-    Make it when the prompt was appended: what follows is the text. After another prompt (a turn of a conversation), or
-    for another definition, make another one over the same generator. What each row has so far is read from the
+    Make it when the prompt was appended: what follows is the text. After another prompt (a turn of a conversation),
+    or for another definition, make another one over the same generator. What each row has so far is read from the
     generator before each token, so that one may append and rewind behind its back.
 
     Parameters
@@ -116,7 +116,8 @@ class GuidedGenerator:
         sequence = self._generator.get_sequence(0).copy()
         if not max(1, self._prompt_length) <= length <= len(sequence):
             raise RollbackError(
-                f"cannot rewind to {length} tokens: there are {len(sequence)}, {self._prompt_length} of them the prompt"
+                f"cannot rewind to {length} tokens: there are {len(sequence)}, "
+                f"{self._prompt_length} of them the prompt"
             )
         self._generator.rewind_to(length - 1)
         self._generator.append_tokens(sequence[length - 1 : length])

@@ -32,8 +32,8 @@ def logits_processor(indexes: Index | Sequence[Index | None], model: Any) -> Any
     Parameters
     ----------
     indexes:
-        One index. For models of transformers also a sequence with one for each prompt of ``generator.batch(prompts)``,
-        where ``None`` leaves a prompt's text alone.
+        One index. For models of transformers also a sequence with one for each prompt of
+        ``generator.batch(prompts)``, where ``None`` leaves a prompt's text alone.
     model:
         The Outlines model: of transformers, llama-cpp-python or mlx-lm.
 
@@ -173,7 +173,7 @@ def _processor_class() -> Any:
     """The subclass of Outlines' processor; made when it is first needed, as its base has to be imported."""
     from outlines.processors import OutlinesLogitsProcessor
 
-    class StructgenLogitsProcessor(OutlinesLogitsProcessor):
+    class StructgenLogitsProcessor(OutlinesLogitsProcessor):  # type: ignore[misc]
         """Masks with the processor of the engine behind the model."""
 
         supports_continuous_batching = False
@@ -208,7 +208,7 @@ def _backend_class() -> Any:
     """The subclass of Outlines' backend; made when it is first needed."""
     from outlines.backends.base import BaseBackend
 
-    class StructgenBackend(BaseBackend):
+    class StructgenBackend(BaseBackend):  # type: ignore[misc]
         """Compiles definitions and makes logits processors of them."""
 
         def __init__(self, make: Callable[[Definition], Any], options: dict[str, Any]) -> None:

@@ -213,19 +213,22 @@ class Rows:
         """The texts of ``ids``, an integer array ``[rows, length]``; copied."""
         if ids.ndim != 2 or ids.dtype.kind not in "iu":
             raise BitmaskError(f"token ids are integers [rows, length], got {ids.dtype}{list(ids.shape)}")
-        check_rows(ids.shape[0], ids.shape[1], len(self._indexes), self._prompt_length)
+        rows, length = ids.shape
+        check_rows(rows, length, len(self._indexes), self._prompt_length)
         last, self._last = self._last, None  # forgotten, should this raise
         step = None
         if last is not None:
             known, before = last
-            if ids.shape == (len(known), before.length + 1) and np.array_equal(ids[:, :-1], known):
+            if (rows, length) == (len(known), before.length + 1) and np.array_equal(ids[:, :-1], known):
                 step = before.grown(ids[:, -1].tolist())
             else:
                 step = before.moved(ids, known)
         if step is None:
-            generation, texts = Generation.begin(self._indexes, *ids.shape, self._prompt_length, self._strict)
+            generation, texts = Generation.begin(
+                self._indexes, rows, length, self._prompt_length, self._strict
+            )
             generation.extend(texts, ids[:, generation.prompt :].tolist(), generation.prompt)
-            step = Step(generation, ids.shape[1], texts)
+            step = Step(generation, length, texts)
         self._last = ids.copy(), step
         return step.texts
 

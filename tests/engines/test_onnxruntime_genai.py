@@ -55,7 +55,7 @@ def model(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     )  # fmt: skip
     transformers.LlamaForCausalLM(config).save_pretrained(source)
     tokenizer.save_pretrained(source)
-    options = ["-i", source, "-o", target, "-p", "fp32", "-e", "cpu", "-c", target / "cache"]
+    options = ["-i", str(source), "-o", str(target), "-p", "fp32", "-e", "cpu", "-c", str(target / "cache")]
     subprocess.run(
         [sys.executable, "-m", "onnxruntime_genai.models.builder", *options], check=True, capture_output=True
     )
@@ -183,10 +183,12 @@ def test_refusals(model: Any, vocabulary: sg.Vocabulary) -> None:
     with pytest.raises(BitmaskError, match="for 1 rows"):
         GuidedGenerator(generator, index).generate_next_token()
     guided = GuidedGenerator(generator, [index, None])
-    for call in (lambda: guided.append_tokens([1]), lambda: guided.rewind_to(2)):
-        with pytest.raises(BitmaskError, match="batch of one, this one has 2 rows"):
-            call()
-    wide = sg.Vocabulary.from_bytes([bytes([48 + i % 10]) * (i // 10 + 1) for i in range(400)] + [b"-"], eos_ids=[401])
+    with pytest.raises(BitmaskError, match="append_tokens is for a batch of one, this one has 2 rows"):
+        guided.append_tokens([1])
+    with pytest.raises(BitmaskError, match="rewind_to is for a batch of one"):
+        guided.rewind_to(2)
+    tokens = [bytes([48 + i % 10]) * (i // 10 + 1) for i in range(400)]
+    wide = sg.Vocabulary.from_bytes([*tokens, b"-"], eos_ids=[401])
     with pytest.raises(BitmaskError, match="logits of width 333 need 11"):
         GuidedGenerator(generator, [index_of(DATE, wide), None]).generate_next_token()
     with pytest.raises(VocabularyMismatchError, match="rows 0 and 1"):

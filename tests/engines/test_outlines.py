@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -175,10 +174,3 @@ def test_refusals(local: Any, tmp_path: Path) -> None:
     index = sg.compile(sg.Regex(DATE), vocabulary(llama))
     with pytest.raises(UnsupportedError, match="one text at a time"):
         logits_processor([index], llama)
-
-
-def test_outlines_is_imported_when_it_is_used() -> None:
-    import subprocess
-
-    script = "import sys, structgen.integrations.outlines; print([n for n in sys.modules if n in ('outlines', 'torch')])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -76,7 +76,7 @@ def _weights(size: int, seed: int) -> list[tuple[str, Any]]:
 
 def sentencepiece_pieces() -> list[tuple[str, int]]:
     """``<unk> <s> </s>``, the 256 bytes, and some pieces; EOS is 2."""
-    words = "▁ ▁the ▁cat true false 12 00 ab é \": {\" \"} ▁▁ -".split(" ")
+    words = ["▁", "▁the", "▁cat", "true", "false", "12", "00", "ab", "é", '":', '{"', '"}', "▁▁", "-"]
     letters = [chr(c) for c in range(0x21, 0x7F) if chr(c) not in words]
     return [
         ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL),

@@ -20,4 +20,5 @@ def byte_tokenizer() -> Any:
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=EOS_NAME, pad_token=PAD_NAME)
+    made: Any = PreTrainedTokenizerFast
+    return made(tokenizer_object=tokenizer, eos_token=EOS_NAME, pad_token=PAD_NAME)
