@@ -125,11 +125,11 @@ def test_foreign_and_damaged_files(tmp_path: Path) -> None:
     rng = random.Random(1)
     damaged = 0
     for _ in range(800):
-        other = bytearray(data)
+        changed = bytearray(data)
         for _ in range(rng.randint(1, 4)):
-            other[rng.randrange(len(other))] = rng.choice([0, 1, 8, 9, 255, rng.randrange(256)])
+            changed[rng.randrange(len(changed))] = rng.choice([0, 1, 8, 9, 255, rng.randrange(256)])
         try:
-            read(tmp_path, bytes(other))
+            read(tmp_path, bytes(changed))
         except VocabularyError:
             damaged += 1
     assert damaged > 100

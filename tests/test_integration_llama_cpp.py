@@ -16,7 +16,7 @@ import pytest
 from fakes import EOS, PAD, byte_vocabulary, fake_index
 
 import structgen as sg
-from structgen.errors import BitmaskError, TokenIdError, VocabularyError, VocabularyMismatchError
+from structgen.errors import BitmaskError, StructgenError, TokenIdError, VocabularyError, VocabularyMismatchError
 from structgen.integrations import llama_cpp
 from structgen.integrations.llama_cpp import LogitsProcessor
 
@@ -53,7 +53,8 @@ class FakeLlama:
 
     def generate(self, prompt: list[int], processor: Any, tokens: int = 40) -> list[int]:
         self._sampler = Sampler()
-        known, found = list(prompt), []
+        known = list(prompt)
+        found: list[int] = []
         drafted: list[int] = []
         while True:
             place = len(known)
@@ -138,7 +139,8 @@ def test_an_error_ends_the_text_and_is_kept() -> None:
     assert tokens[1] == PAD
     with pytest.raises(TokenIdError, match=rf"token {PAD} is not allowed .*\(1 tokens after a prompt of 2\)"):
         processor.check()
-    processor.check()
+    with pytest.raises(StructgenError, match="was not called"):
+        processor.check()
     check(llama.generate([1, 2], processor))
     llama._width = 40
     assert llama.generate([1, 2], processor, 1) != []

@@ -131,7 +131,10 @@ def test_each_token_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_begins_a_generation() -> None:
     lines = Lines(NUMBER)
     start = replayed(NUMBER, [])
-    follow = lambda ids, **options: allowed(lines.follow(np.array(ids), **options))  # noqa: E731
+
+    def follow(ids: list[int], may_begin: bool = False) -> list[int]:
+        return allowed(lines.follow(np.array(ids), may_begin=may_begin))
+
     assert follow([1, 2]) == start
     assert follow([1, 2, 48]) == replayed(NUMBER, [48])
     assert follow([1, 2, 48, EOS]) == [EOS]

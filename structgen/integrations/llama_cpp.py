@@ -9,7 +9,7 @@ Follows llama-cpp-python 0.3.36. What its calls are like, and what follows from 
 - The processor runs inside a C callback: Python prints an exception there, and sampling goes on with the scores as
   they were. So where a call fails, the scores are overwritten in place first, with the EOS ids alone, and the
   error is kept for `LogitsProcessor.check`.
-- ``Llama.__call__`` with ``logit_bias`` drops all logits processors (``list.extend`` returns ``None``).
+- ``Llama.__call__`` with ``logit_bias`` drops all logits processors (``list.extend`` returns ``None``). `check` notices.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LogitsProcessor:
 
     Works with ``draft_model=``, streaming, and one generation after another. Where a generation begins is found out
     from the ids, as `structgen.runtime.lines` says. Use one processor for one generation at a time, and call `check`
-    after it.
+    after each.
 
     Parameters
     ----------
@@ -77,6 +77,7 @@ class LogitsProcessor:
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.
         self.error: StructgenError | None = None
+        self._called = False
 
     def reset(self) -> None:
         """Forget the generation in progress, and its error: the next call is the first of a new one."""
@@ -85,10 +86,22 @@ class LogitsProcessor:
         self.error = None
 
     def check(self) -> None:
-        """Raise what went wrong in a call, once. The C code that calls a processor cannot pass it on."""
+        """To be called after each generation: raises what went wrong in it, which C code could not pass on.
+
+        Raises
+        ------
+        StructgenError
+            What a call raised, once; or that there was no call since the last check, so that nothing was masked.
+        """
         error, self.error = self.error, None
+        called, self._called = self._called, False
         if error is not None:
             raise error
+        if not called:
+            raise StructgenError(
+                "the logits processor was not called, so nothing kept the text inside the definition",
+                remedy="With logit_bias=, llama-cpp-python drops logits processors: bias in one of your own.",
+            )
 
     def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
         """Mask the scores of the next token, in place.
@@ -112,6 +125,7 @@ class LogitsProcessor:
         TokenIdError
             For a token that was not allowed.
         """
+        self._called = True
         try:
             begins = self._look(input_ids)
             row = self._lines.follow(input_ids[: self._position], may_begin=begins).bitmask()

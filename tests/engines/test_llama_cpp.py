@@ -6,6 +6,7 @@ Judges: llama.cpp itself for the bytes of tokens, `re.fullmatch` for texts.
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,14 @@ from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # noqa: E402
 import structgen as sg  # noqa: E402
 from structgen.errors import (  # noqa: E402
     BitmaskError,
+    StructgenError,
     TokenIdError,
     VocabularyError,
     VocabularyMismatchError,
 )
 from structgen.integrations.llama_cpp import LogitsProcessor, vocabulary  # noqa: E402
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
 
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 OBJECT = r'\{"(a|ab|the)":(true|false|[0-9]{1,4})(,"(b|c)":"[a-z ]{0,12}"){0,3}\}'
@@ -193,9 +197,16 @@ def test_a_token_that_something_else_forced(model: Any) -> None:
     assert reply["choices"][0]["text"] == "x"
     with pytest.raises(TokenIdError, match=f"token {letter} is not allowed"):
         processor.check()
-    processor.check()  # once
+    assert processor.error is None
     text, ended = completed(model, "On ", processor)  # the next request is served
     check(DATE, text, ended)
+
+
+def test_processors_that_were_dropped(model: Any) -> None:
+    processor = LogitsProcessor(sg.compile(sg.Regex(DATE), vocabulary(model)), model)
+    model("On ", logits_processor=LogitsProcessorList([processor]), logit_bias={5: 1.0}, max_tokens=5)
+    with pytest.raises(StructgenError, match=r"was not called.* With logit_bias="):
+        processor.check()
 
 
 def test_scores_are_checked(model: Any) -> None:
@@ -223,3 +234,8 @@ def test_an_index_for_other_tokens(folder: Path, model: Any) -> None:
     ):
         with pytest.raises(error, match=message):
             LogitsProcessor(sg.compile(sg.Regex("[0-9]"), other), model)
+
+
+def test_example(model: Any) -> None:
+    example = runpy.run_path(str(EXAMPLES / "with_llama_cpp.py"))
+    assert re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", example["main"](model.model_path))

@@ -5,10 +5,14 @@ Judges: `re.fullmatch` for texts that ended, `regex`'s partial match for those c
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 import time
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 import regex
@@ -29,6 +33,8 @@ from structgen.runtime.array_logits import apply_bitmask as apply_by_numpy  # no
 
 #: Logits are padded beyond the vocabulary's 266 ids, and beyond its 9 words.
 WIDTH = 333
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
+
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 OBJECT = r'\{"(a|ab|the)":(true|false|[0-9]{1,4})(,"(b|c)":"[a-z ]{0,12}"){0,3}\}'
 
@@ -218,3 +224,8 @@ def test_refusals(vocabulary: sg.Vocabulary) -> None:
     processor(tokens, mx.zeros((1, WIDTH)))
     with pytest.raises(TokenIdError, match=r"token 5 is not allowed .*\(0 tokens after a prompt of 2\)"):
         processor(mx.array([1, 2, 5]), mx.zeros((1, WIDTH)))
+
+
+def test_example(model: Any, tokenizer: Any) -> None:
+    example = runpy.run_path(str(EXAMPLES / "with_mlx_lm.py"))
+    jsonschema.validate(json.loads(example["main"](model, TokenizerWrapper(tokenizer))), example["PET"])

@@ -7,6 +7,7 @@ logits before it was rewound.
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,8 @@ from structgen.errors import BitmaskError, RollbackError, TokenIdError, Vocabula
 from structgen.integrations.onnxruntime_genai import GuidedGenerator  # noqa: E402
 
 WIDTH = 333
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
+
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 OBJECT = r'\{"(a|ab|the)":(true|false|[0-9]{1,4})(,"(b|c)":"[a-z ]{0,12}"){0,3}\}'
 
@@ -44,7 +47,7 @@ def vocabulary(tokenizer: Any) -> sg.Vocabulary:
 
 
 @pytest.fixture(scope="module")
-def model(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def folder(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("torch"), tmp_path_factory.mktemp("onnx")
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
@@ -59,7 +62,12 @@ def model(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     subprocess.run(
         [sys.executable, "-m", "onnxruntime_genai.models.builder", *options], check=True, capture_output=True
     )
-    return og.Model(str(Path(target)))
+    return target
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Any:
+    return og.Model(str(folder))
 
 
 def begun(model: Any, prompts: list[list[int]], **options: Any) -> Any:
@@ -198,3 +206,8 @@ def test_refusals(model: Any, vocabulary: sg.Vocabulary) -> None:
     single.append_tokens(np.array([40], np.int32))
     with pytest.raises(TokenIdError, match=r"token 40 is not allowed .*row 0"):
         guided.generate_next_token()
+
+
+def test_example(folder: Path) -> None:
+    example = runpy.run_path(str(EXAMPLES / "with_onnxruntime_genai.py"))
+    assert re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", example["main"](str(folder)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from outlines.types import Regex as OutlinesRegex  # noqa: E402
 import structgen as sg  # noqa: E402
 from structgen.errors import BudgetExceededError, UnsupportedError, VocabularyMismatchError  # noqa: E402
 from structgen.integrations.outlines import backend, logits_processor, register, vocabulary  # noqa: E402
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
 
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 SUM = 'start: NUMBER (("+" | "-") NUMBER)~1..3 ";"\nNUMBER: /[1-9][0-9]?/'
@@ -174,3 +177,8 @@ def test_refusals(local: Any, tmp_path: Path) -> None:
     index = sg.compile(sg.Regex(DATE), vocabulary(llama))
     with pytest.raises(UnsupportedError, match="one text at a time"):
         logits_processor([index], llama)
+
+
+def test_example(local: Any) -> None:
+    example = runpy.run_path(str(EXAMPLES / "with_outlines.py"))
+    assert isinstance(example["main"](local), example["Pet"])
