@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import tokenizer_folder
 
 import structgen as sg
+from structgen.cli.options import load_vocabulary
 from structgen.errors import VocabularyError
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -79,6 +83,36 @@ def test_byte_level(tmp_path: Path) -> None:
     assert found.eos_ids == (6, 7)  # <|end|> ends a part of a message here
     assert found.size == 20
     assert read(tmp_path, gguf(tokenizer("gpt2", tokens)), eos_ids=[4]).eos_ids == (4,)
+
+
+def converted(folder: Path) -> tuple[str, list[tuple[str, int]]]:
+    """The kind, pieces and types that llama.cpp's ``convert_hf_to_gguf.py`` writes for a ``tokenizer.json``."""
+    document = json.loads((folder / "tokenizer.json").read_bytes())
+    kind = "llama" if document["model"].get("byte_fallback") else "gpt2"
+    pieces = {i: (piece, NORMAL) for piece, i in document["model"]["vocab"].items()}
+    if kind == "llama":
+        pieces |= {i: (p, BYTE) for i, (p, _) in pieces.items() if re.fullmatch("<0x[0-9A-F]{2}>", p)}
+    for added in document["added_tokens"]:
+        pieces[added["id"]] = added["content"], CONTROL if added["special"] else USER_DEFINED
+    return kind, [pieces.get(i, (f"[PAD{i}]", UNUSED)) for i in range(max(pieces) + 1)]
+
+
+@pytest.mark.parametrize("name", ["gemma", "llama3", "qwen2_5"])
+def test_real_tokenizers(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
+    """The bytes are those of the tokenizer that the file was converted from."""
+    expected: sg.Vocabulary = request.getfixturevalue(name)
+    kind, pieces = converted(tokenizer_folder(name))
+    found = read(tmp_path, gguf(tokenizer(kind, pieces, eos_token_id=expected.eos_ids[0])))
+    assert found.size == expected.size
+    assert set(expected.eos_ids) <= set(found.eos_ids)
+    differ = [i for i in range(found.size) if found.token(i) != expected.token(i)]
+    assert [(expected.token(i), found.token(i)) for i in differ if i not in found.eos_ids] == []
+
+
+def test_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(tokenizer("llama", SENTENCEPIECE, eos_token_id=2)))
+    assert load_vocabulary(str(path)).eos_ids == (2, 8)
 
 
 def test_pieces_that_are_no_utf8(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SHARED = (
 #: and those under `if TYPE_CHECKING` count too.
 MAY_IMPORT = {
     "cli": {"loading", "api", "index_store", "cache", "runtime"},
-    "integrations": {"api", "runtime", "cache"},
+    "integrations": {"api", "index_store", "runtime", "cache"},
     "loading": set(),
     "api": {"building", "index_store", "compiler", "runtime", "cache"},
     "building": {"compiler", "runtime", "cache", "grammar_store"},

@@ -8,7 +8,7 @@ from typing import Any
 from mlx_lm import generate, load
 
 import structgen as sg
-from structgen.integrations.mlx_lm import LogitsProcessor
+from structgen.integrations.mlx_lm import LogitsProcessor, vocabulary
 
 PET = {
     "type": "object",
@@ -23,8 +23,7 @@ PET = {
 
 def main(model: Any, tokenizer: Any) -> str:
     """Have a loaded model write a JSON object."""
-    vocabulary = sg.Vocabulary.from_transformers(tokenizer._tokenizer, eos_ids=tokenizer.eos_token_ids)
-    processor = LogitsProcessor(sg.compile(sg.JsonSchema(PET), vocabulary))
+    processor = LogitsProcessor(sg.compile(sg.JsonSchema(PET), vocabulary(tokenizer)))
     text: str = generate(model, tokenizer, "A pet, as JSON: ", logits_processors=[processor], max_tokens=128)
     return text
 

@@ -9,7 +9,7 @@ Follows llama-cpp-python 0.3.36. What its calls are like, and what follows from 
 - The processor runs inside a C callback: Python prints an exception there, and sampling goes on with the scores as
   they were. So where a call fails, the scores are overwritten in place first, with the EOS ids alone, and the
   error is kept for `LogitsProcessor.check`.
-- ``Llama.__call__`` with ``logit_bias`` drops all logits processors (``list.extend`` returns ``None``). `check` notices.
+- ``Llama.__call__`` with ``logit_bias`` drops all logits processors, silently. `check` notices.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ as one more promise.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ..errors import BitmaskError
 from ..runtime.bitmask import BITS, describe, words_for
 from ..runtime.lines import Lines
+from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..runtime.index import Index
@@ -77,6 +79,26 @@ class LogitsProcessor:
         row = self._lines.follow(np.asarray(tokens)).bitmask()
         assert row is not None, "only a row without an index has no mask"
         return apply_bitmask(logits, mx.array(row))
+
+
+def vocabulary(tokenizer: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    """The vocabulary of a tokenizer that mlx-lm loaded.
+
+    Parameters
+    ----------
+    tokenizer:
+        mlx-lm's ``TokenizerWrapper``, or a tokenizer of transformers.
+    eos_ids:
+        The ids that end a text; by default those at which mlx-lm ends one.
+
+    Raises
+    ------
+    VocabularyError
+        For a kind of tokenizer whose bytes cannot be known exactly.
+    """
+    if eos_ids is None:
+        eos_ids = getattr(tokenizer, "eos_token_ids", None)
+    return Vocabulary.from_transformers(getattr(tokenizer, "_tokenizer", tokenizer), eos_ids=eos_ids)
 
 
 def apply_bitmask(logits: Any, bitmask: Any) -> Any:

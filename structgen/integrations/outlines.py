@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..api import compile as compile_definition
 from ..budget import Budget
 from ..definitions import Definition, Grammar, JsonSchema, Regex
-from ..errors import BitmaskError, UnsupportedError
+from ..errors import BitmaskError, CacheError, UnsupportedError
+from ..index_store import cache_key, fetch
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
 
@@ -57,7 +58,13 @@ def logits_processor(indexes: Index | Sequence[Index | None], model: Any) -> Any
 
 
 def backend(
-    model: Any, *, cache: Cache | None = None, budget: Budget | None = None, eager: bool = False, **options: Any
+    model: Any,
+    *,
+    cache: Cache | None = None,
+    budget: Budget | None = None,
+    eager: bool = False,
+    compile_missing: bool = True,
+    **options: Any,
 ) -> Any:
     """A ``BaseBackend``: makes a logits processor of a JSON Schema, a regex, or a grammar in Lark's syntax.
 
@@ -71,14 +78,30 @@ def backend(
         Bounds on each compile; definitions may come from strangers.
     eager:
         Whether all masks are worked out when a definition is compiled, or each when it is first needed.
+    compile_missing:
+        What to do about a definition that is not in the cache. False: raise `CacheError`, for a service that serves
+        what was compiled ahead of time and nothing else.
     options:
         For `JsonSchema`, such as ``property_order="any"``. Whitespace is what Outlines asks for, by default one
         space or none.
     """
 
+    if cache is None and not compile_missing:
+        raise CacheError("compile_missing=False needs a cache to take definitions from", remedy="Pass cache=.")
+
     def make(definition: Definition) -> Any:
         own = vocabulary(model)
-        return logits_processor(compile_definition(definition, own, cache=cache, budget=budget, eager=eager), model)
+        if cache is not None and not compile_missing:
+            index = fetch(cache, cache_key(definition, own), own)
+            if index is None:
+                raise CacheError(
+                    "the definition is not in the cache",
+                    where=definition.canonical(),
+                    remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
+                )
+        else:
+            index = compile_definition(definition, own, cache=cache, budget=budget, eager=eager)
+        return logits_processor(index, model)
 
     return _backend_class()(make, options)
 
@@ -143,10 +166,9 @@ def _read_vocabulary(model: Any, eos_ids: Iterable[int] | None) -> Vocabulary:
 
         return of_llama(model.model, eos_ids=eos_ids)
     if library == "mlx":
-        wrapper = model.mlx_tokenizer
-        ends = getattr(wrapper, "eos_token_ids", None)
-        tokenizer = getattr(wrapper, "_tokenizer", wrapper)
-        return Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids if eos_ids is not None else ends)
+        from .mlx_lm import vocabulary as of_mlx
+
+        return of_mlx(model.mlx_tokenizer, eos_ids=eos_ids)
     raise UnsupportedError(
         f"how an Outlines model of the type {type(model).__name__} is masked is not known",
         remedy="Known are transformers, llama-cpp-python and mlx-lm.",

@@ -28,6 +28,7 @@ from mlx_lm.tokenizer_utils import TokenizerWrapper  # noqa: E402
 import structgen as sg  # noqa: E402
 from structgen.errors import BitmaskError, TokenIdError  # noqa: E402
 from structgen.integrations.mlx_lm import LogitsProcessor, apply_bitmask, unpack  # noqa: E402
+from structgen.integrations.mlx_lm import vocabulary as vocabulary_of  # noqa: E402
 from structgen.runtime import bitmask as numpy_bitmask  # noqa: E402
 from structgen.runtime.array_logits import apply_bitmask as apply_by_numpy  # noqa: E402
 
@@ -132,6 +133,7 @@ def test_speculative(model: Any, vocabulary: sg.Vocabulary, drafted: int, seed: 
 
 def test_generate_gives_the_text(model: Any, tokenizer: Any, vocabulary: sg.Vocabulary) -> None:
     wrapped = TokenizerWrapper(tokenizer)
+    assert vocabulary_of(wrapped).fingerprint == vocabulary.fingerprint
     processor = LogitsProcessor(index_of(DATE, vocabulary))
     for prompt in ("When? ", "And then? "):
         text = mlx_generate.generate(model, wrapped, prompt, logits_processors=[processor], max_tokens=40)

@@ -28,7 +28,7 @@ from outlines.types import CFG, JsonSchema  # noqa: E402
 from outlines.types import Regex as OutlinesRegex  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import BudgetExceededError, UnsupportedError, VocabularyMismatchError  # noqa: E402
+from structgen.errors import BudgetExceededError, CacheError, UnsupportedError, VocabularyMismatchError  # noqa: E402
 from structgen.integrations.outlines import backend, logits_processor, register, vocabulary  # noqa: E402
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"
@@ -155,6 +155,12 @@ def test_backend_options(local: Any, tmp_path: Path) -> None:
             jsonschema.validate(json.loads(text), schema)
             assert set(re.sub(pattern, "", text)) <= set('{}[]",:ab12')
         assert len(cache) == 2
+        served = backend(local, cache=cache, property_order="any", compile_missing=False)
+        served.get_json_schema_logits_processor(json.dumps(schema))
+        with pytest.raises(CacheError, match="not in the cache"):
+            served.get_json_schema_logits_processor("true")
+    with pytest.raises(CacheError, match="needs a cache"):
+        backend(local, compile_missing=False)
     with pytest.raises(BudgetExceededError):
         backend(local, budget=sg.Budget(states=4)).get_regex_logits_processor(DATE)
 
