@@ -11,7 +11,6 @@ import pytest
 from fakes import EOS, PAD, byte_vocabulary, fake_index
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
-from structgen.runtime import lines as lines_module
 from structgen.runtime.bitmask import ids_of
 from structgen.runtime.guide import Guide
 from structgen.runtime.lines import Lines
@@ -159,9 +158,8 @@ def test_a_given_prompt_length() -> None:
         lines.follow(np.array([1]))
 
 
-def test_lines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "MOST_LINES", 4)
-    lines = Lines(NUMBER)
+def test_lines_are_bounded() -> None:
+    lines = Lines(NUMBER, most=4)
     for prompt in range(20):
         lines.follow(np.array([prompt, 200]))
         assert len(lines._lines) <= 4

@@ -72,7 +72,7 @@ class LogitsProcessor:
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
-        self._lines = Lines(index, prompt_length=prompt_length)
+        self._lines = Lines(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
         self._sampler: weakref.ref[Any] | None = None
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.
@@ -209,6 +209,8 @@ def _piece(llama_cpp: Any, handle: Any, token: int) -> bytes:
 
 def _allow_only(scores: Any, ids: Iterable[int]) -> None:
     """Set every score but those of ``ids`` to ``-inf``, as far as there are scores."""
+    if scores.ndim != 1 or scores.dtype.kind != "f":
+        return
     kept = [i for i in ids if i < len(scores)]
     scores[...] = -np.inf
     scores[kept] = 0

@@ -22,7 +22,7 @@ from .prefixes import Ids, Text, check_prompt_length, vocabulary_of
 if TYPE_CHECKING:
     from .index import Index
 
-#: So many lines are remembered; the one that was not asked for longest is forgotten.
+#: So many lines are remembered by default; the one that was not asked for longest is forgotten.
 MOST_LINES = 1024
 
 
@@ -38,13 +38,16 @@ class Lines:
         The definition of every text.
     prompt_length:
         How many leading ids of each row are no part of the text; ``None`` finds it out.
+    most:
+        How many lines are remembered: as many as sequences take turns, at least.
     """
 
-    def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
+    def __init__(self, index: Index, *, prompt_length: int | None = None, most: int = MOST_LINES) -> None:
         vocabulary_of([index])
         check_prompt_length(prompt_length)
         self._index = index
         self._prompt_length = prompt_length
+        self._most = most
         #: In the order of their last use.
         self._lines: list[_Line] = []
 
@@ -77,7 +80,7 @@ class Lines:
         text = self._find(ids, may_begin)
         if text is None:
             text = self._begun(ids)
-        if len(self._lines) > MOST_LINES:
+        if len(self._lines) > self._most:
             del self._lines[0]
         return text
 
