@@ -1,8 +1,8 @@
-"""Engines under one interface for batches: all sequences are advanced and masked, each library by its fastest way.
+"""Engines under one interface for batches: all sequences are advanced and masked, each library its fastest way.
 
-structgen: one `GuideBatch`. llguidance: `consume_token_par` and `fill_next_token_bitmask_par`, on an executor of as many
-threads as asked for. XGrammar: `BatchGrammarMatcher`. All write into the same kind of buffer, ``int32[batch, words]``,
-but for structgen's own masks and row ids, which are timed as ways of their own.
+structgen: one `GuideBatch`. llguidance: `consume_token_par` and `fill_next_token_bitmask_par`, on an executor of as
+many threads as asked for. XGrammar: `BatchGrammarMatcher`. All write into the same kind of buffer,
+``int32[batch, words]``, but for structgen's own masks and row ids, which are timed as ways of their own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _StructgenBatch:
 
 
 class Structgen:
-    """structgen; ``way`` is ``fill`` (a caller's buffer), ``own`` (the batch's) or ``rows`` (numbers for a device)."""
+    """structgen; ``way`` is ``fill`` (a caller's buffer), ``own`` (the batch's) or ``rows`` (row ids)."""
 
     def __init__(self, vocabulary: sg.Vocabulary, setting: Setting, way: str) -> None:
         self._engine = schema_engines.Structgen(vocabulary, setting)

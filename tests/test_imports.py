@@ -37,6 +37,7 @@ SHARED = (
 #: and those under `if TYPE_CHECKING` count too.
 MAY_IMPORT = {
     "cli": {"loading", "api", "index_store", "cache", "runtime"},
+    "integrations": {"api", "index_store", "runtime", "cache"},
     "loading": set(),
     "api": {"building", "index_store", "compiler", "runtime", "cache"},
     "building": {"compiler", "runtime", "cache", "grammar_store"},
@@ -51,6 +52,8 @@ MAY_IMPORT = {
 #: Which third-party packages each part may import.
 THIRD_PARTY = {
     "cli": {"typer", "rich"},
+    # each module its own engine, when it is used
+    "integrations": {"numpy", "llama_cpp", "mlx", "outlines"},
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),
     "building": {"numpy"},
@@ -174,6 +177,15 @@ def test_serving_modules_import_no_compiler(module: str) -> None:
         f"import sys, {module};"
         "print([n for n in sys.modules if n.startswith('structgen.compiler')"
         " or n in ('numba', 'torch', 'transformers', 'lark', 'diskcache', 'interegular')])"
+    )
+    assert python(script) == "[]"
+
+
+@pytest.mark.parametrize("engine", ["llama_cpp", "mlx_lm", "onnxruntime_genai", "outlines"])
+def test_integrations_load_their_engine_later(engine: str) -> None:
+    script = (
+        f"import sys, structgen.integrations.{engine};"
+        f"print([n for n in sys.modules if n in ('torch', 'transformers', 'mlx', '{engine}')])"
     )
     assert python(script) == "[]"
 

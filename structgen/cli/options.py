@@ -33,8 +33,8 @@ Tokenizer = Annotated[
         "--tokenizer",
         "-t",
         metavar="T",
-        help="A model's folder or hub name, a tekken.json, or the word [bold]tekken[/] for the newest one "
-        "that mistral-common ships.",
+        help="A model's folder or hub name, a tekken.json, a .gguf file, or the word [bold]tekken[/] for the newest "
+        "one that mistral-common ships.",
     ),
 ]
 CacheFolder = Annotated[
@@ -80,9 +80,11 @@ def load_vocabulary(spec: str) -> Vocabulary:
     if spec == "tekken":
         return Vocabulary.from_tekken()
     if path.is_file():
+        if path.suffix == ".gguf":
+            return Vocabulary.from_gguf(path)
         if "tekken" not in path.name:
             raise VocabularyError(
-                f"a tokenizer is a folder, a hub name or a tekken.json, got the file {path.name}",
+                f"a tokenizer is a folder, a hub name, a tekken.json or a .gguf, got the file {path.name}",
                 where=spec,
                 remedy="Pass the folder that holds the file.",
             )

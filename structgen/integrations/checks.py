@@ -1,0 +1,47 @@
+"""Whether an index was compiled for the tokens of the model that is to generate."""
+
+from __future__ import annotations
+
+from ..errors import VocabularyError, VocabularyMismatchError
+from ..vocabulary.vocabulary import Vocabulary
+
+
+def check_vocabulary(expected: Vocabulary, own: Vocabulary, *, remedy: str) -> None:
+    """Raise unless every token, and every end, of an index's vocabulary is the model's own.
+
+    The model may have more: ids that the index knows no bytes of are never allowed, except its EOS ids.
+
+    Parameters
+    ----------
+    expected:
+        The vocabulary that the index was compiled for.
+    own:
+        The model's.
+    remedy:
+        What the caller can do.
+
+    Raises
+    ------
+    VocabularyMismatchError
+        For the first token whose bytes differ, or a vocabulary larger than the model's.
+    VocabularyError
+        Where the model goes on after an EOS id of the index.
+    """
+    if expected.fingerprint == own.fingerprint:
+        return
+    if expected.size > own.size:
+        raise VocabularyMismatchError(
+            f"the index was compiled for {expected.size:,} token ids, the model has {own.size:,}", remedy=remedy
+        )
+    for i in range(expected.size):
+        if (token := expected.token(i)) is not None and token != own.token(i):
+            raise VocabularyMismatchError(
+                f"the index was compiled for token {token!r}, the model's is {own.token(i)!r}",
+                where=f"token {i}",
+                remedy=remedy,
+            )
+    if not set(expected.eos_ids) <= set(own.eos_ids):
+        raise VocabularyError(
+            f"the index ends a text at the ids {list(expected.eos_ids)}, the model at {list(own.eos_ids)}",
+            remedy=remedy,
+        )

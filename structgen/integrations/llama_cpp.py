@@ -1,0 +1,216 @@
+"""llama-cpp-python: a logits processor for ``Llama``, and the vocabulary of its model.
+
+Follows llama-cpp-python 0.3.36. What its calls are like, and what follows from it here:
+
+- A processor gets ``(input_ids, scores)`` from a sampler that ``generate()`` makes anew for each generation. With
+  a draft model, ``input_ids`` has *all* drafted tokens at its end, and comes again, unchanged, for each of them in
+  turn. So its length does not say which token is asked for; but within one sampler every call asks for the token
+  behind that of the call before. So the sampler is looked at, and for that the processor knows its ``Llama``.
+- The processor runs inside a C callback: Python prints an exception there, and sampling goes on with the scores as
+  they were. So where a call fails, the scores are overwritten in place first, with the EOS ids alone, and the
+  error is kept for `LogitsProcessor.check`.
+- ``Llama.__call__`` with ``logit_bias`` drops all logits processors, silently. `check` notices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BitmaskError, StructgenError, VocabularyError
+from ..runtime.array_logits import apply_bitmask
+from ..runtime.bitmask import describe
+from ..runtime.lines import Lines
+from ..vocabulary.gguf import MARKERS
+from ..vocabulary.vocabulary import Vocabulary
+from .checks import check_vocabulary
+
+if TYPE_CHECKING:
+    from ..runtime.index import Index
+
+#: ``enum llama_vocab_type`` of the kinds whose tokens have bytes of their own: SentencePiece, byte-level BPE.
+_KNOWN_KINDS = (1, 2)
+
+#: ``enum llama_token_attr``: unknown, unused, control.
+_WITHOUT_TEXT = 1 << 0 | 1 << 1 | 1 << 3
+
+#: The vocabulary of each `Llama`, read once.
+_vocabularies: weakref.WeakKeyDictionary[Any, Vocabulary] = weakref.WeakKeyDictionary()
+
+
+class LogitsProcessor:
+    """Keeps ``Llama(...)`` inside one definition: ``logits_processor=LogitsProcessorList([processor])``.
+
+    Works with ``draft_model=``, streaming, and one generation after another. Where a generation begins is found out
+    from the ids, as `structgen.runtime.lines` says. Use one processor for one generation at a time, and call `check`
+    after each.
+
+    Parameters
+    ----------
+    index:
+        The definition, compiled for the model's vocabulary.
+    llama:
+        The ``llama_cpp.Llama`` that generates.
+    prompt_length:
+        How many leading ids are no part of the text; ``None`` finds it out.
+
+    Raises
+    ------
+    VocabularyMismatchError
+        Where the index was compiled for tokens other than this model's; names the first one.
+    VocabularyError
+        For a kind of tokenizer that is not known, and for EOS ids at which llama.cpp would not end a text.
+    """
+
+    def __init__(self, index: Index, llama: Any, *, prompt_length: int | None = None) -> None:
+        remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
+        check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
+        self._index = index
+        self._llama = llama
+        self._lines = Lines(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
+        self._sampler: weakref.ref[Any] | None = None
+        self._position = 0
+        #: What went wrong since the last `reset` or `check`; the text was ended there.
+        self.error: StructgenError | None = None
+        self._called = False
+
+    def reset(self) -> None:
+        """Forget the generation in progress, and its error: the next call is the first of a new one."""
+        self._lines.reset()
+        self._sampler = None
+        self.error = None
+
+    def check(self) -> None:
+        """To be called after each generation: raises what went wrong in it, which C code could not pass on.
+
+        Raises
+        ------
+        StructgenError
+            What a call raised, once; or that there was no call since the last check, so that nothing was masked.
+        """
+        error, self.error = self.error, None
+        called, self._called = self._called, False
+        if error is not None:
+            raise error
+        if not called:
+            raise StructgenError(
+                "the logits processor was not called, so nothing kept the text inside the definition",
+                remedy="With logit_bias=, llama-cpp-python drops logits processors: bias in one of your own.",
+            )
+
+    def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
+        """Mask the scores of the next token, in place.
+
+        Parameters
+        ----------
+        input_ids:
+            ``intc[length]``: prompt, generated tokens, and drafted ones.
+        scores:
+            ``float32[width]``, of each token id in order.
+
+        Returns
+        -------
+        numpy.ndarray
+            ``scores``.
+
+        Raises
+        ------
+        BitmaskError
+            For scores of another shape or dtype, or narrower than the vocabulary.
+        TokenIdError
+            For a token that was not allowed.
+        """
+        self._called = True
+        try:
+            begins = self._look(input_ids)
+            row = self._lines.follow(input_ids[: self._position], may_begin=begins).bitmask()
+            if row is None or scores.ndim != 1:
+                raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
+            apply_bitmask(scores, row)
+        except StructgenError as error:
+            self.error = error
+            self._lines.reset()
+            _allow_only(scores, self._index.vocabulary.eos_ids)
+            raise
+        return scores
+
+    def _look(self, input_ids: NDArray[np.intc]) -> bool:
+        """Find how many ids stand before the token that is asked for, the rest being a draft. Returns whether a
+        generation may begin here."""
+        sampler = getattr(self._llama, "_sampler", None)
+        same = sampler is not None and self._sampler is not None and self._sampler() is sampler
+        self._sampler = None if sampler is None else weakref.ref(sampler)
+        goes_on = same and self._position < len(input_ids)
+        self._position = self._position + 1 if goes_on else len(input_ids)
+        return not goes_on
+
+
+def vocabulary(llama: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    """The vocabulary of a loaded model: each token's bytes are those that llama.cpp prints for it.
+
+    Parameters
+    ----------
+    llama:
+        A ``llama_cpp.Llama``; one with ``vocab_only=True`` suffices.
+    eos_ids:
+        The ids that end a text; by default all at which llama.cpp ends one.
+
+    Raises
+    ------
+    VocabularyError
+        For a kind of tokenizer other than SentencePiece and byte-level BPE.
+    """
+    if eos_ids is None and llama in _vocabularies:
+        return _vocabularies[llama]
+    import llama_cpp
+
+    handle = llama_cpp.llama_model_get_vocab(llama.model)
+    kind = llama_cpp.llama_vocab_type(handle)
+    if kind not in _KNOWN_KINDS:
+        raise VocabularyError(
+            f"the token bytes of a tokenizer of llama.cpp's type {kind} are not known",
+            remedy="Known are SPM (1) and BPE (2). If you know the bytes of its tokens, use Vocabulary.from_bytes.",
+        )
+    tokens: dict[int, bytes] = {}
+    specials: dict[str, int] = {}
+    ends: list[int] = []
+    size = llama_cpp.llama_vocab_n_tokens(handle)
+    for i in range(size):
+        name = (llama_cpp.llama_vocab_get_text(handle, i) or b"").decode("utf-8", "replace")
+        is_end = llama_cpp.llama_vocab_is_eog(handle, i)
+        if is_end:
+            ends.append(i)
+        has_text = not llama_cpp.llama_vocab_get_attr(handle, i) & _WITHOUT_TEXT
+        if is_end or not has_text or name in MARKERS or name == "<|end|>":
+            specials.setdefault(name, i)
+        else:
+            tokens[i] = _piece(llama_cpp, handle, i)
+    found = Vocabulary.from_bytes(tokens, ends if eos_ids is None else eos_ids, special_tokens=specials, size=size)
+    if eos_ids is None:
+        _vocabularies[llama] = found
+    return found
+
+
+def _piece(llama_cpp: Any, handle: Any, token: int) -> bytes:
+    """What llama.cpp prints for a token."""
+    room = 64
+    buffer = ctypes.create_string_buffer(room)
+    count = llama_cpp.llama_token_to_piece(handle, token, buffer, room, 0, False)
+    if count < 0:  # the room it needs
+        buffer = ctypes.create_string_buffer(-count)
+        count = llama_cpp.llama_token_to_piece(handle, token, buffer, -count, 0, False)
+    return buffer.raw[:count]
+
+
+def _allow_only(scores: Any, ids: Iterable[int]) -> None:
+    """Set every score but those of ``ids`` to ``-inf``, as far as there are scores."""
+    if scores.ndim != 1 or scores.dtype.kind != "f":
+        return
+    kept = [i for i in ids if i < len(scores)]
+    scores[...] = -np.inf
+    scores[kept] = 0
