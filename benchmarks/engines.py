@@ -30,6 +30,8 @@ MASKBENCH = Path(
     os.environ.get("STRUCTGEN_MASKBENCH") or ROOT.parent / "shared" / "data" / "maskbench" / "dev.jsonl.gz"
 )
 
+LOCAL = ROOT / "benchmarks" / "results" / "local"
+
 WORKLOADS = ("batch", "forced", "masks")
 
 #: Seconds that an engine may take to say which texts it takes, and for its steps.
@@ -46,7 +48,7 @@ def main(
     largest: Annotated[int, typer.Option(help="Characters of the largest schema.")] = 3000,
     seed: Annotated[int, typer.Option(help="For drawing schemas and texts.")] = 0,
     engines: Annotated[str, typer.Option(help="By default all that are installed.")] = "",
-    output: Annotated[Path, typer.Option(help="Folder of the JSON file.")] = ROOT / "benchmarks" / "results" / "local",
+    output: Annotated[Path, typer.Option(help="Folder for the JSON.")] = LOCAL,
 ) -> None:
     """Measure what was asked for, show it, and keep it."""
     console = Console() if sys.stdout.isatty() else Console(width=150)
@@ -113,10 +115,10 @@ def _batch(console: Console, task: batch_trial.Task, names: list[str]) -> dict[s
     for column in ("engine", "texts", "wall: mean", "p50", "p99", "processor: mean", "of it a sequence"):
         table.add_column(column, justify="left" if column in ("engine", "texts") else "right")
     for name, rounds in found["engines"].items():
-        for texts, clocks in zip(("new", "read before"), rounds, strict=True):
+        for turn, clocks in zip(("new", "read before"), rounds, strict=True):
             wall, processor = clocks["wall"], clocks["processor"]
             table.add_row(
-                name, texts, f"{wall['mean']:,.0f}", f"{wall['p50']:,.0f}", f"{wall['p99']:,.0f}",
+                name, turn, f"{wall['mean']:,.0f}", f"{wall['p50']:,.0f}", f"{wall['p99']:,.0f}",
                 f"{processor['mean']:,.0f}", f"{processor['mean'] / task.batch:,.2f}",
             )  # fmt: skip
     console.print(table)
@@ -202,7 +204,7 @@ class _Fast:
 
     def compile(self, schema: Any) -> Any:
         """A matcher, or None."""
-        options = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+        options: Any = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
         grammar = self._matcher.grammar_from_json_schema(schema, defaults=options)
         matcher = self._matcher(self._tokenizer, grammar, log_level=0)
         return None if matcher.is_error() else matcher

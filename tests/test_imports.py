@@ -60,7 +60,7 @@ THIRD_PARTY = {
     "index_store": set(),
     "grammar_store": set(),
     "compiler": {"numpy", "interegular", "lark"},
-    "runtime": {"numpy", "torch", "transformers"},
+    "runtime": {"numpy", "torch", "transformers", "triton"},
     "cache": {"diskcache"},
     "shared": {
         "numpy",
