@@ -11,9 +11,12 @@ from . import index_store
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
+from .errors import MissingIndexError
 from .garbage import paused
 from .grammar_marks import read_marks
 from .progress import Progress, silent
+from .runtime.batch import GuideBatch
+from .runtime.bitmask import allocate
 from .runtime.index import Index
 from .runtime.pushdown import PushdownMachine
 from .vocabulary.vocabulary import Vocabulary
@@ -31,6 +34,7 @@ def compile(
     budget: Budget | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    compile_missing: bool = True,
 ) -> Index:
     """Compile a definition for a vocabulary, or fetch it from the cache.
 
@@ -52,6 +56,9 @@ def compile(
         Called as ``progress(stage, done, total)`` while long work goes on.
     threads:
         How many threads walk the vocabulary; None decides by the amount of work.
+    compile_missing:
+        What to do about a definition that is not in the cache. False: raise `MissingIndexError`, for a service that
+        serves what was compiled ahead of time and nothing else.
 
     Raises
     ------
@@ -59,6 +66,8 @@ def compile(
         A definition that is malformed, can't be honoured exactly, or matches nothing.
     BudgetExceededError
         A definition that needs more than ``budget``.
+    MissingIndexError
+        With ``compile_missing=False``, a definition that is not in the cache, for this vocabulary and these options.
     VocabularyError
         A vocabulary that could get stuck: some text that it can begin, it cannot finish.
 
@@ -72,7 +81,13 @@ def compile(
     report = progress or silent
     key = index_store.cache_key(definition, vocabulary)
     index = index_store.fetch(cache, key, vocabulary) if cache is not None else None
-    if index is None or (eager and not index.machine.is_filled()):
+    if index is None and not compile_missing:
+        raise MissingIndexError(
+            "the definition is not in the cache" if cache is not None else "there is no cache to take indexes from",
+            where=definition.canonical(),
+            remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
+        )
+    if index is None or (compile_missing and eager and not index.machine.is_filled()):
         _ready_kernels(definition, report)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
@@ -102,6 +117,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     """
     began = time.perf_counter()
     _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
+    _exercise_batch()
     return time.perf_counter() - began
 
 
@@ -117,6 +133,18 @@ def _exercise(samples: Sequence[Definition], report: Progress) -> None:
         machine.fill(meter=meter)
         machine.row(machine.start)
     report("compiling kernels", len(samples), len(samples))
+
+
+def _exercise_batch() -> None:
+    """Call every kernel that a batch needs."""
+    vocabulary = Vocabulary.from_bytes([b"a", None], eos_ids=[1])
+    batch = GuideBatch(vocabulary, [None], max_rollback=1)
+    batch.bitmask()
+    batch.fill_bitmask(allocate(1, vocabulary.size))
+    batch.advance([0])
+    batch.draft([0], [-1], [0])
+    batch.rollback(1)
+    batch.sweep()
 
 
 def compile_base_rows(

@@ -93,6 +93,10 @@ class CacheError(StructgenError):
     """A cache folder that cannot be used as asked."""
 
 
+class MissingIndexError(CacheError):
+    """A definition that is not in the cache, where nothing may be compiled."""
+
+
 class StructgenWarning(UserWarning):
     """Base class of structgen's warnings."""
 

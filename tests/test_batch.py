@@ -239,6 +239,8 @@ def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
     for step in range(400):  # 20,000 nodes, of which 200 are wanted
         assert batch.advance([ord("ab"[step % 2])] * 50).all()
     assert len(batch._histories.befores) < 20_000
+    batch.sweep()
+    assert batch._histories.used[0] == 200
     batch.rollback(3)
     assert batch.guide(49) is not None
     check(batch, [batch_row(batch, row) for row in range(50)])

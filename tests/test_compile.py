@@ -230,3 +230,17 @@ def test_kill_9_in_mid_warm(tmp_path: Path) -> None:
         process.wait(timeout=60)
         check_all(tmp_path)
     assert check_all(tmp_path) == 11
+
+
+def test_only_what_is_in_the_cache_where_nothing_may_be_compiled(tmp_path: Path) -> None:
+    vocabulary = small_vocabulary()
+    with sg.Cache(tmp_path) as cache:
+        with pytest.raises(sg.errors.MissingIndexError, match="not in the cache") as found:
+            sg.compile(sg.Regex("a+"), vocabulary, cache=cache, compile_missing=False)
+        assert "a+" in found.value.where
+        sg.compile(sg.Regex("a+"), vocabulary, cache=cache, eager=False)
+        index = sg.compile(sg.Regex("a+"), vocabulary, cache=cache, compile_missing=False)
+        assert index.origin == "cache"
+        assert sg.Guide(index).advance(ord("a"))
+        with pytest.raises(sg.errors.CacheError, match="no cache"):
+            sg.compile(sg.Regex("a+"), vocabulary, compile_missing=False)

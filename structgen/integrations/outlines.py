@@ -15,7 +15,6 @@ from ..api import compile as compile_definition
 from ..budget import Budget
 from ..definitions import Definition, Grammar, JsonSchema, Regex
 from ..errors import BitmaskError, CacheError, UnsupportedError
-from ..index_store import cache_key, fetch
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
 
@@ -79,8 +78,7 @@ def backend(
     eager:
         Whether all masks are worked out when a definition is compiled, or each when it is first needed.
     compile_missing:
-        What to do about a definition that is not in the cache. False: raise `CacheError`, for a service that serves
-        what was compiled ahead of time and nothing else.
+        As for `structgen.compile`: False where only what is in the cache may be served.
     options:
         For `JsonSchema`, such as ``property_order="any"``. Whitespace is what Outlines asks for, by default one
         space or none.
@@ -90,17 +88,9 @@ def backend(
         raise CacheError("compile_missing=False needs a cache to take definitions from", remedy="Pass cache=.")
 
     def make(definition: Definition) -> Any:
-        own = vocabulary(model)
-        if cache is not None and not compile_missing:
-            index = fetch(cache, cache_key(definition, own), own)
-            if index is None:
-                raise CacheError(
-                    "the definition is not in the cache",
-                    where=definition.canonical(),
-                    remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
-                )
-        else:
-            index = compile_definition(definition, own, cache=cache, budget=budget, eager=eager)
+        index = compile_definition(
+            definition, vocabulary(model), cache=cache, budget=budget, eager=eager, compile_missing=compile_missing
+        )
         return logits_processor(index, model)
 
     return _backend_class()(make, options)

@@ -136,6 +136,10 @@ class GuideBatch:
             self._histories.at[row] = self._histories.grow([self._start(self._indexes[row])])
             self._row_ids[row] = UNKNOWN
 
+    def sweep(self) -> None:
+        """Forget the history that no row can come back to, as happens by itself from time to time."""
+        self._histories.sweep()
+
     def index(self, row: int) -> Index | None:
         """The index of a row."""
         return self._indexes[int(self._which([row])[0])]

@@ -54,13 +54,13 @@ class Histories:
         if self.used[0] + count <= len(self.befores):
             return
         if self.used[0] >= self._sweep_at:
-            self._sweep()
+            self.sweep()
             self._sweep_at = max(_FEW, 2 * int(self.used[0]))
         while self.used[0] + count > len(self.befores):
             self.befores = np.concatenate([self.befores, np.zeros_like(self.befores)])
             self.configs = np.concatenate([self.configs, np.zeros_like(self.configs)])
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Forget the nodes that no sequence can come back to; the others stay in their order."""
         used = int(self.used[0])
         marks = np.zeros(used, np.int32)
@@ -90,7 +90,7 @@ class Histories:
 
     def live(self) -> NDArray[np.int32]:
         """The configurations of all nodes, after a sweep, each once."""
-        self._sweep()
+        self.sweep()
         return np.unique(self.configs[: int(self.used[0])])
 
     def renumber(self, numbers: NDArray[np.int32]) -> None:
