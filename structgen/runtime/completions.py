@@ -5,22 +5,24 @@ The parser accepts a terminal when its stack says so, and the lexer can read one
 those above it left (`structgen.runtime.outcomes`), until a run succeeds or none is left. That is exact: there is no
 bound on how far ahead a lexeme without a follower may lie.
 
-Of a definition in the grammar only the first byte is looked at: where something is still watched behind that, it is
-taken for one that does not matter.
+With a layout it is the same where brackets and blocks nest (`structgen.runtime.laid_out`).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .borders import Borders, Watched
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
+from .laid_out import LaidOut
+from .layout import Level
+from .nesting import Nesting
 from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
-from .words import set_at
+from .reading import Reading
 
 
 class Completion(NamedTuple):
@@ -28,6 +30,22 @@ class Completion(NamedTuple):
 
     is_possible: bool
     looked: int
+
+
+class Plain:
+    """`structgen.runtime.outcomes.Moves` of a grammar without a layout."""
+
+    def __init__(self, tables: GrammarTables, parser: Parser, reading: Reading) -> None:
+        endings = tables.endings
+        self.terminal = [*endings.terminal, tables.end]
+        self.succeeds = [*endings.loose, True]
+        self.mentioned, self.goto = parser.mentioned, parser.goto
+        self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
+        self._context, self._border, self._read = parser.context, endings.border, reading.next
+
+    def next(self, state: int, ending: int) -> int:
+        """The endings that may come next where one has led to a state, as a set."""
+        return self._read(self._context(state), self._border[ending])
 
 
 class Completions:
@@ -42,75 +60,34 @@ class Completions:
     """
 
     def __init__(self, tables: GrammarTables, parser: Parser, borders: Borders, embedded: Embedded) -> None:
-        endings = tables.endings
-        self._tables = tables
-        self._embedded = embedded
-        self._border = endings.border
-        self._given = endings.given
-        #: The end of the text, which is the ending after the last.
-        self.last = len(endings)
-        self._borders = borders
-        ignored = set_at(tables.ignored.reshape(1, -1), 0)
-        self._ignored = sum(1 << e for e, terminal in enumerate(endings.terminal) if ignored >> terminal & 1)
-        self._nexts: dict[tuple[int, Watched], int] = {}
-        self._outcomes = Outcomes(parser, endings, tables.end, self._behind)
-        self._parser = parser
+        self.reading = Reading(tables, borders, embedded)
+        #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
+        self._laid_out = None
+        if tables.layout is not None:
+            nesting = Nesting.find(tables)
+            self._laid_out = nesting and LaidOut(tables, parser, self.reading, nesting)
+        #: Whether `find` can be asked.
+        self.is_exact = tables.layout is None or self._laid_out is not None
+        self._moves = self._laid_out or Plain(tables, parser, self.reading)
+        self._outcomes = Outcomes(self._moves)
 
-    @cached_property
-    def _begins(self) -> list[tuple[int, int]]:
-        """The endings of definitions, with the classes of bytes that their texts begin with."""
-        found = []
-        for terminal, machine in self._embedded.definitions:
-            classes = {int(self._tables.class_of[b]) for b in range(256) if machine.step(machine.start_threads, b)}
-            found.append((self._given(terminal), sum(1 << c for c in classes)))
-        return found
-
-    @cached_property
-    def _silent(self) -> int:
-        """What can come where no byte does, as a set: the end of the text, special tokens."""
-        terminals = {t for each in (self._embedded.tokens or {}).values() for t in each}
-        return 1 << self.last | sum(1 << self._given(terminal) for terminal in terminals)
-
-    def _behind(self, context: int, ending: int) -> int:
-        return self.next(context, self._border[ending])
-
-    def next(self, context: int, border: Watched) -> int:
-        """The endings that can come next, ignored lexemes left out, as a set."""
-        found = self._nexts.get((context, border))
-        if found is None:
-            found, seen = 0, {border}
-            for each in (todo := [border]):  # grows as it goes
-                there = self._at_once(context, each)
-                found |= there & ~self._ignored
-                for ending in bits(there & self._ignored):
-                    after = self._border[ending]
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
-            self._nexts[context, border] = found
-        return found
-
-    def _at_once(self, context: int, border: Watched) -> int:
-        """The endings that can come first, ignored ones among them."""
-        found, fate = self._borders.next(context, border), self._borders.fate(border)
-        if fate.is_final:
-            found |= self._silent
-        goes_on = fate.ends | sum(1 << c for c, _ in fate.stays)
-        for ending, classes in self._begins:
-            if classes & goes_on:
-                found |= 1 << ending
-        return found
-
-    def find(self, stack: Stack, context: int, border: Watched) -> Completion:
+    def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
         """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
 
         Raises `BudgetExceededError` where that takes too long to see.
         """
+        if self._laid_out is None or level is None:
+            return self._find(stack, self.reading.next(context, border), None)
+        first = self._laid_out.first(context, border, is_within=level.brackets > 0)
+        return self._find(stack, first, self._laid_out.places(stack, level))
+
+    def _find(self, stack: Stack, first: int, places: Places | None) -> Completion:
         outcomes, looked = self._outcomes, stack.depth
         here, depth = stack.below, stack.depth - 1  # what the states to look at lie on
-        todo = self._on(stack.state, self.next(context, border))
+        todo = self._on(places.at(stack) if places else stack.state, first)
         waiting: dict[int, dict[int, int]] = {}  # by depth: what is put on the state there, before which endings
         while True:
+            at = -1
             seen = set(todo)
             for each in todo:  # grows as it goes
                 outcome = outcomes.find(*each)
@@ -121,8 +98,10 @@ class Completions:
                         there = waiting.setdefault(depth - popped, {})
                         there[origin] = there.get(origin, 0) | endings
                     elif here is not None:
-                        looked = depth
-                        more = [key for key in self._put(here.state, origin, endings) if key not in seen]
+                        if at < 0:
+                            looked = depth
+                            at = places.at(here) if places else here.state
+                        more = [key for key in self._put(at, origin, endings) if key not in seen]
                         seen.update(more)
                         todo += more
             if not waiting:
@@ -132,11 +111,11 @@ class Completions:
             if here is None:
                 return Completion(False, 0)
             depth = looked
-            below = waiting.pop(depth)
-            todo = [key for origin, endings in below.items() for key in self._put(here.state, origin, endings)]
+            at = places.at(here) if places else here.state
+            todo = [key for origin, endings in waiting.pop(depth).items() for key in self._put(at, origin, endings)]
 
     def _put(self, state: int, origin: int, endings: int) -> list[tuple[int, int]]:
-        target = self._parser.goto(state, origin)
+        target = self._moves.goto(state, origin)
         return self._on(target, endings) if target is not None else []
 
     def _on(self, state: int, endings: int) -> list[tuple[int, int]]:

@@ -1,0 +1,155 @@
+"""Whether brackets and indented blocks nest in a grammar's rules, so that its parser's stack tells which are open.
+
+The net of a symbol is how many more brackets a text of it opens than it closes. Where each nonterminal has one net,
+whatever its text, the open brackets are the nets of the symbols on the stack added up, and so are the open blocks.
+(Knuth, A characterization of parenthesis languages, 1967.) The rules are read from the parser's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .grammar_tables import GrammarTables
+
+#: A nonterminal and the symbols of one expansion.
+_Rule: TypeAlias = tuple[int, tuple[int, ...]]
+
+#: So many brackets a rule can have open at once; past that it counts as one that does not nest.
+_MOST_OPEN = 64
+
+
+class NotNestedError(Exception):
+    """Brackets or blocks do not nest in the texts of a nonterminal, which is the argument."""
+
+    def __init__(self, origin: int) -> None:
+        super().__init__(origin)
+        self.origin = origin
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """The nets of a grammar whose brackets and blocks nest.
+
+    Parameters
+    ----------
+    net, opens:
+        By parser state: the net of the symbol that leads to it, of brackets and of blocks.
+    blocks:
+        By symbol: its net of blocks.
+    below:
+        By parser state: so many brackets at most can be closed above it that were opened below it, up to what a rule
+        that is under way there can close.
+    """
+
+    net: list[int]
+    opens: list[int]
+    blocks: dict[int, int]
+    below: list[int]
+
+    @classmethod
+    def find(cls, tables: GrammarTables) -> Nesting | None:
+        """As `of`; None for a grammar whose brackets or blocks do not nest."""
+        try:
+            return cls.of(tables)
+        except NotNestedError:
+            return None
+
+    @classmethod
+    def of(cls, tables: GrammarTables) -> Nesting:
+        """Of a grammar with a layout. Raises `NotNestedError`."""
+        layout = tables.layout
+        assert layout is not None
+        moves = [*tables.shift.tolist(), *tables.goto.tolist()]
+        rules, start = _rules(tables, moves)
+        brackets = {**dict.fromkeys(layout.opening, 1), **dict.fromkeys(layout.closing, -1)}
+        nets = _nets(rules, tables.end, brackets)
+        _check_order(rules, nets, brackets, start)
+        indents = {layout.indent: 1, layout.dedent: -1}
+        blocks = _nets(rules, tables.end, indents)
+        _check_order(rules, blocks, indents, start)
+        if blocks.get(start, 0):
+            raise NotNestedError(start)
+        net, opens = [0] * len(tables.context), [0] * len(tables.context)
+        for _, symbol, target in moves:
+            net[target], opens[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
+        return cls(net, opens, blocks, _below(tables, moves, nets, start))
+
+
+def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], int]:
+    """The rules that are reduced somewhere, and the nonterminal that a whole text is."""
+    before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
+    ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
+    start = -1
+    for state, symbol, target in moves:
+        before[target], symbol_of[target] = state, symbol
+        if not state and target in ending:
+            start = symbol
+    found: dict[_Rule, None] = {}
+    for state, length, origin in tables.reduce.tolist():
+        symbols = []
+        for _ in range(length):  # all ways back read the same symbols
+            symbols.append(symbol_of[state])
+            state = before[state]
+        found[origin, tuple(reversed(symbols))] = None
+    return list(found), start
+
+
+def _nets(rules: list[_Rule], end: int, own: Mapping[int, int]) -> dict[int, int]:
+    """By symbol; without those of which there is no text."""
+    found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
+    uses: dict[int, list[int]] = {}
+    missing = []
+    for rule, (_, expansion) in enumerate(rules):
+        needed = {symbol for symbol in expansion if symbol > end}
+        missing.append(len(needed))
+        for symbol in needed:
+            uses.setdefault(symbol, []).append(rule)
+    todo = [rule for rule, count in enumerate(missing) if not count]
+    for rule in todo:  # grows as it goes
+        origin, expansion = rules[rule]
+        net = sum(found[symbol] for symbol in expansion)
+        if found.setdefault(origin, net) != net:
+            raise NotNestedError(origin)
+        for use in uses.pop(origin, ()):
+            missing[use] -= 1
+            if not missing[use]:
+                todo.append(use)
+    return found
+
+
+def _check_order(rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int) -> None:
+    """Raise `NotNestedError` where a text can close what was not opened before."""
+    lowest = {terminal: min(0, net) for terminal, net in own.items()}
+    for _ in range(len(rules) + 1):
+        fell = -1
+        for origin, expansion in rules:
+            height = low = 0
+            for symbol in expansion:
+                low = min(low, height + lowest.get(symbol, 0))
+                height += nets.get(symbol, 0)
+            if low < lowest.get(origin, 0):
+                lowest[origin], fell = low, origin
+        if fell < 0:
+            break
+    if fell >= 0 or lowest.get(start, 0):
+        raise NotNestedError(fell if fell >= 0 else start)
+
+
+def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int) -> list[int]:
+    into: list[list[tuple[int, int]]] = [[] for _ in tables.context]
+    for state, symbol, target in moves:
+        if symbol in nets:
+            into[target].append((state, nets[symbol]))
+    found = [0] * len(tables.context)
+    todo = list(range(len(found)))
+    while todo:
+        target = todo.pop()
+        for state, net in into[target]:
+            if found[target] - net > found[state]:
+                found[state] = found[target] - net
+                if found[state] > _MOST_OPEN:
+                    raise NotNestedError(start)
+                todo.append(state)
+    return found
