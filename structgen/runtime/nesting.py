@@ -76,6 +76,23 @@ class Nesting:
             net[target], opens[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
         return cls(net, opens, blocks, _below(tables, moves, nets, start))
 
+    def depths(self, tables: GrammarTables) -> list[set[int]]:
+        """By parser state: how many brackets can be open there, as far as that matters."""
+        after: list[list[int]] = [[] for _ in self.net]
+        for state, _, target in (*tables.shift.tolist(), *tables.goto.tolist()):
+            after[state].append(target)
+        found: list[set[int]] = [set() for _ in self.net]
+        found[0].add(0)
+        todo = [(0, 0)]
+        while todo:
+            state, depth = todo.pop()
+            for target in after[state]:
+                there = min(depth + self.net[target], self.below[target] + 1)
+                if there >= 0 and there not in found[target]:
+                    found[target].add(there)
+                    todo.append((target, there))
+        return found
+
 
 def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], int]:
     """The rules that are reduced somewhere, and the nonterminal that a whole text is."""
