@@ -23,25 +23,28 @@ from structgen.runtime.grammar_threads import Thread
 #: What names and other words are, and how lines may end.
 WORDS = ("a+", "b+", "a", "b", "ab", "ba?", "a(?=b)", "b(?!a)", "a(?= )", "ab?", "a+(?=\\n)", "a( +b)?", "a(?=\\))")
 LINES = (
-    r"/\n */", r"/(\n *)+/", r"/(\n *(#[^\n]*)?)*\n */", r"/\n/", r"(/\n */ | COMMENT)+", r"/\n *(?! )/", r"/\n(  )*/",
-    r"/(\n *)+(?=a)/",
+    r"/\n */", r"/(\n *)+/", r"/(\n *(#[^\n]*)?)*\n */", r"/\n/", r"(/\n */ | COMMENT)+", r"/\n *(?! )/",
+    r"/\n(  )*/", r"/(\n *)+(?=a)/",
 )  # fmt: skip
 IGNORED = ("/ +/", '" "', "COMMENT", '" "\n%ignore COMMENT', "/ +/\n%ignore COMMENT", r"/\\\n */", "")
 
 #: How wide lines are; configurations that the search looks at, past which it does not know.
-COLUMNS, _MOST = 3, 1500
+COLUMNS, _MOST = 8, 1500
 
 
 def random_grammar(random: Random, *, nested: bool = True) -> str:
     """A grammar of lines; where not ``nested``, blocks and brackets may cross."""
     names = "ABCD"[: random.randint(2, 4)]
     terminals = [f"{name}{random.choice(['', '', '.2'])}: /{random.choice(WORDS)}/" for name in names]
-    block = ["_NEWLINE _INDENT line+ _DEDENT", "_NEWLINE _INDENT line _DEDENT", "_NEWLINE _INDENT line block? _DEDENT"]
+    block = [f"_NEWLINE _INDENT {lines} _DEDENT" for lines in ("line+", "line", "line block?")]
+    block.append("begin line+ end")
 
     def one(depth: int) -> str:
         kind = random.random()
-        if kind < 0.15:
+        if kind < 0.13:
             return f"LPAR {many(depth + 1)} RPAR"
+        if kind < 0.16:
+            return f"open {many(depth + 1)} close"
         if kind < 0.25 and depth < 2:
             return f"({many(depth + 1)})?"
         if kind < 0.35:
@@ -55,11 +58,14 @@ def random_grammar(random: Random, *, nested: bool = True) -> str:
     def many(depth: int = 0) -> str:
         return " ".join(one(depth) for _ in range(random.randint(1, 3)))
 
+    nesting = random.choice(["", "| LPAR value RPAR", "" if nested else "| LPAR block RPAR"])
+    more = random.choice(["", "| block", "| LPAR RPAR _NEWLINE", "| value"])
     lines = [
         f"start: {random.choice(['line+', 'line*', 'block', 'line', 'line+ value', '_NEWLINE? line+'])}",
-        f"line: {many()} _NEWLINE | {many()} block {random.choice(['', '| block', '| LPAR RPAR _NEWLINE', '| value'])}",
+        f"line: {many()} _NEWLINE | {many()} block {more}",
         f"block: {random.choice(block)} {random.choice(['', '', '| value _NEWLINE', '| _NEWLINE'])}",
-        f"value: {many(1)} {random.choice(['', '| LPAR value RPAR', '| LPAR block RPAR' if not nested else ''])}",
+        f"value: {many(1).replace('value', 'A')} {nesting}",
+        "open: LPAR A LPAR | LPAR LPAR", "close: RPAR RPAR", "begin: _NEWLINE _INDENT", "end: _DEDENT",
         'LPAR: "("', 'RPAR: ")"', r"COMMENT: /#[^\n]*/", f"_NEWLINE: {random.choice(LINES)}",
         "%declare _INDENT _DEDENT", *terminals,
     ]  # fmt: skip
@@ -89,15 +95,12 @@ def can_complete(machine: GrammarMachine, text: bytes, letters: str, most: int =
     return False
 
 
-def agrees(text: str, *, lexer: str, ambiguity: str = "resolve", letters: str = "ab()# \n", longest: int = 3) -> list[int]:
+def agrees(text: str, *, lexer: str, ambiguity: str = "resolve", longest: int = 3) -> list[int]:
     """Compare all short texts: masks against the search, complete ones against Lark.
 
     Returns how many texts were refused, and for how many the search does not know; nothing for what is refused.
     """
-    if "\\\\" in text:
-        letters += "\\"
-    if "#" not in text.replace("COMMENT: /#[^\\n]*/", "") and "%ignore COMMENT" not in text and "| COMMENT" not in text:
-        letters = letters.replace("#", "")
+    letters = "ab() \n" + "#" * (text.count("#") + text.count("COMMENT") > 2) + "\\" * (r"\\" in text)
     indentation = sg.Indentation(columns=COLUMNS)
     try:
         parser = Lark(text, parser="lalr", lexer=lexer, postlex=PythonIndenter()) if ambiguity == "resolve" else None

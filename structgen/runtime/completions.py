@@ -10,19 +10,27 @@ With a layout it is the same where brackets and blocks nest (`structgen.runtime.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .borders import Borders, Watched
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
-from .laid_out import LaidOut
+from .laid_out import LaidOut, Places
 from .layout import Level
 from .nesting import Nesting
 from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
 from .reading import Reading
+
+#: Answers that are remembered; past that the memory starts afresh.
+_MOST_KNOWN = 1 << 15
+
+#: A nonterminal and how many states are popped besides, with the endings that may be next then.
+_Left: TypeAlias = dict[tuple[int, int], int]
+
+#: Stands for an answer that is not known yet.
+_UNKNOWN: _Left = {}
 
 
 class Completion(NamedTuple):
@@ -62,14 +70,13 @@ class Completions:
     def __init__(self, tables: GrammarTables, parser: Parser, borders: Borders, embedded: Embedded) -> None:
         self.reading = Reading(tables, borders, embedded)
         #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
-        self._laid_out = None
-        if tables.layout is not None:
-            nesting = Nesting.find(tables)
-            self._laid_out = nesting and LaidOut(tables, parser, self.reading, nesting)
+        nesting = Nesting.find(tables) if tables.layout is not None else None
+        self._laid_out = LaidOut(tables, parser, self.reading, nesting) if nesting is not None else None
         #: Whether `find` can be asked.
         self.is_exact = tables.layout is None or self._laid_out is not None
         self._moves = self._laid_out or Plain(tables, parser, self.reading)
         self._outcomes = Outcomes(self._moves)
+        self._known: dict[tuple[int, int], _Left | None] = {}
 
     def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
         """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
@@ -82,28 +89,28 @@ class Completions:
         return self._find(stack, first, self._laid_out.places(stack, level))
 
     def _find(self, stack: Stack, first: int, places: Places | None) -> Completion:
-        outcomes, looked = self._outcomes, stack.depth
+        looked = stack.depth
         here, depth = stack.below, stack.depth - 1  # what the states to look at lie on
-        todo = self._on(places.at(stack) if places else stack.state, first)
+        todo = [(places.at(stack) if places else stack.state, first)]
         waiting: dict[int, dict[int, int]] = {}  # by depth: what is put on the state there, before which endings
         while True:
             at = -1
             seen = set(todo)
             for each in todo:  # grows as it goes
-                outcome = outcomes.find(*each)
-                if outcome.succeeds:
+                left = self._left(*each)
+                if left is None:
                     return Completion(True, looked)
-                for (origin, popped), endings in outcome.found.items():
+                for (origin, popped), endings in left.items():
                     if popped:
                         there = waiting.setdefault(depth - popped, {})
                         there[origin] = there.get(origin, 0) | endings
                     elif here is not None:
                         if at < 0:
-                            looked = depth
-                            at = places.at(here) if places else here.state
-                        more = [key for key in self._put(at, origin, endings) if key not in seen]
-                        seen.update(more)
-                        todo += more
+                            looked, at = depth, places.at(here) if places else here.state
+                        target = self._moves.goto(at, origin)
+                        if target is not None and (target, endings) not in seen:
+                            seen.add((target, endings))
+                            todo.append((target, endings))
             if not waiting:
                 return Completion(False, looked)
             looked = max(waiting)
@@ -112,12 +119,23 @@ class Completions:
                 return Completion(False, 0)
             depth = looked
             at = places.at(here) if places else here.state
-            todo = [key for origin, endings in waiting.pop(depth).items() for key in self._put(at, origin, endings)]
+            targets = ((self._moves.goto(at, origin), endings) for origin, endings in waiting.pop(depth).items())
+            todo = [(target, endings) for target, endings in targets if target is not None]
 
-    def _put(self, state: int, origin: int, endings: int) -> list[tuple[int, int]]:
-        target = self._moves.goto(state, origin)
-        return self._on(target, endings) if target is not None else []
-
-    def _on(self, state: int, endings: int) -> list[tuple[int, int]]:
-        """A state with each ending before which it does anything."""
-        return [(state, ending) for ending in bits(endings & self._outcomes.accepted(state))]
+    def _left(self, state: int, endings: int) -> _Left | None:
+        """What the outcomes of a state on top before some endings leave; None where a run succeeds."""
+        endings &= self._outcomes.accepted(state)
+        known = self._known.get((state, endings), _UNKNOWN)
+        if known is _UNKNOWN:
+            known = {}
+            for ending in bits(endings):
+                outcome = self._outcomes.find(state, ending)
+                if outcome.succeeds:
+                    known = None
+                    break
+                for each, there in outcome.found.items():
+                    known[each] = known.get(each, 0) | there
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[state, endings] = known
+        return known

@@ -8,8 +8,7 @@ for a line that is yet to come may begin at any column. The end of the text ends
 Of the terminals that stand for the columns of one line end, one is left here; besides, there are endings that no
 lexeme has: an indent and a dedent behind each border of a line end, and a dedent at the end of the text.
 
-That there is always room for another indent is not true close to the widest column. There a state comes with the
-columns of the surrounding lines, too, and an indent is as narrow as it can be.
+It is supposed that there is room for another indent, also close to the widest column.
 """
 
 from __future__ import annotations
@@ -25,11 +24,8 @@ from .nesting import Nesting
 from .parser_stack import Parser, Stack
 from .reading import Reading
 
-#: So many columns from the widest one it is looked at whether there is room for further indents.
-_CLOSE = 8
-
-#: A state, how many brackets are open, the columns of the surrounding lines where they matter.
-_Place: TypeAlias = tuple[int, int, tuple[int, ...] | None]
+#: A state, and how many brackets are open.
+_Place: TypeAlias = tuple[int, int]
 
 
 class _Line(NamedTuple):
@@ -58,26 +54,25 @@ class LaidOut:
         self._nesting = nesting
         self._parser = parser
         self._reading = reading
-        self._last = last = len(endings)
+        self._last = len(endings)
         self.terminal = [*endings.terminal, tables.end]
         self.succeeds = [*endings.loose, True]
         self._border: list[Watched] = [*endings.border, ()]
-        self._columns: list[int] = []
         self._lines = 0  # all endings of line ends, as a set
         self._of_column: dict[int, int] = {}  # by such an ending that has a column: the one left for its border
         self._line: dict[int, _Line] = {}
         first: dict[Watched, int] = {}
-        columns = set()
+        widest = 0
         for ending, (terminal, border) in enumerate(zip(endings.terminal, endings.border, strict=True)):
             if terminal == layout.newline:
                 self.terminal[ending] = -1  # has no line end in it
                 self._lines |= 1 << ending
             elif terminal > tables.end:
-                columns.add(terminal - tables.end - 1)
+                widest = max(widest, terminal - tables.end - 1)
                 self._lines |= 1 << ending
                 self._of_column[ending] = first.setdefault(border, ending)
                 self.terminal[ending] = layout.newline
-        self._columns = sorted(column for column in columns if column <= layout.columns)
+        self._has_indents = widest > 0
         for border, ending in first.items():
             self._line[ending] = _Line(ending, self._more(layout.indent, border), self._more(layout.dedent, border))
         self._behind = {line.indent: line for line in self._line.values()}
@@ -97,37 +92,23 @@ class LaidOut:
 
     def places(self, stack: Stack, level: Level) -> Places:
         """The places that the states of a stack are at."""
-        is_close = level.columns[-1] + _CLOSE > self._layout.columns
-        return Places(self, stack, level.brackets, level.columns if is_close else None)
+        return Places(self, self._nesting, stack, level.brackets)
 
-    def number(self, state: int, brackets: int, columns: tuple[int, ...] | None) -> int:
+    def number(self, state: int, brackets: int) -> int:
         """The number of a place."""
-        place = state, min(brackets, self._nesting.below[state] + 1), columns
+        place = state, min(brackets, self._nesting.below[state] + 1)
         known = self._number.get(place)
         if known is None:
             known = self._number[place] = len(self._places)
             self._places.append(place)
         return known
 
-    def _after(self, place: int, target: int | None, symbol: int) -> int | None:
-        """Where a symbol leads to from a place, if it can be there."""
+    def _after(self, place: int, target: int | None) -> int | None:
+        """The place of a state on top of that at another one, if it can be there."""
         if target is None:
             return None
-        _, brackets, columns = self._places[place]
-        brackets += self._nesting.net[target]
-        if brackets < 0:
-            return None
-        if columns is not None:
-            blocks = self._nesting.blocks.get(symbol, 0)
-            for _ in range(blocks):
-                wider = next((column for column in self._columns if column > columns[-1]), None)
-                if wider is None:
-                    return None
-                columns = *columns, wider
-            columns = columns[: len(columns) + min(blocks, 0)]
-            if not columns:
-                return None
-        return self.number(target, brackets, columns)
+        brackets = self._places[place][1] + self._nesting.net[target]
+        return self.number(target, brackets) if brackets >= 0 else None
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -137,7 +118,7 @@ class LaidOut:
 
     def shifted_to(self, place: int, terminal: int) -> int | None:
         """Where a terminal leads to, if it can be there."""
-        return self._after(place, self._parser.shifted_to(self._places[place][0], terminal), terminal)
+        return self._after(place, self._parser.shifted_to(self._places[place][0], terminal))
 
     def reductions(self, place: int, terminal: int) -> Iterable[tuple[int, int]]:
         """The length and the nonterminal of each reduction that is made before a terminal."""
@@ -145,17 +126,17 @@ class LaidOut:
 
     def goto(self, place: int, origin: int) -> int | None:
         """Where a nonterminal leads to, if it can be there."""
-        return self._after(place, self._parser.goto(self._places[place][0], origin), origin)
+        return self._after(place, self._parser.goto(self._places[place][0], origin))
 
     def next(self, place: int, ending: int) -> int:
         """The endings that may come next where one has led to a place, as a set."""
-        state, brackets, _ = self._places[place]
+        state, brackets = self._places[place]
         if ending == self._closes:
             return 1 << self._closes | 1 << self._last
         found = self.first(self._parser.context(state), self._border[ending], is_within=brackets > 0)
         line = self._line.get(ending)
         if line is not None:
-            return found | 1 << line.dedent | (1 << line.indent if len(self._columns) > 1 else 0)
+            return found | 1 << line.dedent | (1 << line.indent if self._has_indents else 0)
         line = self._behind.get(ending)
         return found | 1 << line.dedent if line is not None and ending == line.dedent else found
 
@@ -178,22 +159,14 @@ class LaidOut:
 class Places:
     """The places of a stack's states, from the top down."""
 
-    def __init__(self, laid_out: LaidOut, stack: Stack, brackets: int, columns: tuple[int, ...] | None) -> None:
-        self._laid_out = laid_out
-        self._stack: Stack | None = stack
-        self._brackets, self._columns = brackets, columns
+    def __init__(self, laid_out: LaidOut, nesting: Nesting, stack: Stack, brackets: int) -> None:
+        self._laid_out, self._net = laid_out, nesting.net
+        self._stack, self._brackets = stack, brackets
 
     def at(self, stack: Stack) -> int:
         """The place of the state on top of a stack that lies below those before."""
-        nesting = self._laid_out._nesting
         while self._stack is not stack:
-            assert self._stack is not None
-            state = self._stack.state
-            self._brackets -= nesting.net[state]
-            if self._columns is not None:
-                opened = nesting.opens[state]
-                if opened < 0:  # blocks that are over, of lines somewhere to the right
-                    self._columns = (*self._columns, *[self._columns[-1] + 1] * -opened)
-                self._columns = self._columns[: max(1, len(self._columns) - max(0, opened))]
+            self._brackets -= self._net[self._stack.state]
+            assert self._stack.below is not None
             self._stack = self._stack.below
-        return self._laid_out.number(stack.state, self._brackets, self._columns)
+        return self._laid_out.number(stack.state, self._brackets)

@@ -7,7 +7,7 @@ whatever its text, the open brackets are the nets of the symbols on the stack ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,11 +21,11 @@ _MOST_OPEN = 64
 
 
 class NotNestedError(Exception):
-    """Brackets or blocks do not nest in the texts of a nonterminal, which is the argument."""
+    """Brackets or blocks, as ``kind`` says, do not nest in the texts of a nonterminal, ``origin``."""
 
-    def __init__(self, origin: int) -> None:
-        super().__init__(origin)
-        self.origin = origin
+    def __init__(self, kind: str, origin: int) -> None:
+        super().__init__(kind, origin)
+        self.kind, self.origin = kind, origin
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,15 @@ class Nesting:
 
     Parameters
     ----------
-    net, opens:
+    net, blocks:
         By parser state: the net of the symbol that leads to it, of brackets and of blocks.
-    blocks:
-        By symbol: its net of blocks.
     below:
         By parser state: so many brackets at most can be closed above it that were opened below it, up to what a rule
         that is under way there can close.
     """
 
     net: list[int]
-    opens: list[int]
-    blocks: dict[int, int]
+    blocks: list[int]
     below: list[int]
 
     @classmethod
@@ -63,18 +60,12 @@ class Nesting:
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
         rules, start = _rules(tables, moves)
-        brackets = {**dict.fromkeys(layout.opening, 1), **dict.fromkeys(layout.closing, -1)}
-        nets = _nets(rules, tables.end, brackets)
-        _check_order(rules, nets, brackets, start)
-        indents = {layout.indent: 1, layout.dedent: -1}
-        blocks = _nets(rules, tables.end, indents)
-        _check_order(rules, blocks, indents, start)
-        if blocks.get(start, 0):
-            raise NotNestedError(start)
-        net, opens = [0] * len(tables.context), [0] * len(tables.context)
+        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start)
+        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start)
+        net, depth = [0] * len(tables.context), [0] * len(tables.context)
         for _, symbol, target in moves:
-            net[target], opens[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
-        return cls(net, opens, blocks, _below(tables, moves, nets, start))
+            net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
+        return cls(net, depth, _below(tables, moves, nets, start))
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""
@@ -113,8 +104,11 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
     return list(found), start
 
 
-def _nets(rules: list[_Rule], end: int, own: Mapping[int, int]) -> dict[int, int]:
+def _nets(
+    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int
+) -> dict[int, int]:
     """By symbol; without those of which there is no text."""
+    own = {**dict.fromkeys(opening, 1), **dict.fromkeys(closing, -1)}
     found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
     uses: dict[int, list[int]] = {}
     missing = []
@@ -128,15 +122,18 @@ def _nets(rules: list[_Rule], end: int, own: Mapping[int, int]) -> dict[int, int
         origin, expansion = rules[rule]
         net = sum(found[symbol] for symbol in expansion)
         if found.setdefault(origin, net) != net:
-            raise NotNestedError(origin)
+            raise NotNestedError(kind, origin)
         for use in uses.pop(origin, ()):
             missing[use] -= 1
             if not missing[use]:
                 todo.append(use)
+    if found.get(start, 0):
+        raise NotNestedError(kind, start)
+    _check_order(kind, rules, found, own, start)
     return found
 
 
-def _check_order(rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int) -> None:
+def _check_order(kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int) -> None:
     """Raise `NotNestedError` where a text can close what was not opened before."""
     lowest = {terminal: min(0, net) for terminal, net in own.items()}
     for _ in range(len(rules) + 1):
@@ -151,7 +148,7 @@ def _check_order(rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, 
         if fell < 0:
             break
     if fell >= 0 or lowest.get(start, 0):
-        raise NotNestedError(fell if fell >= 0 else start)
+        raise NotNestedError(kind, fell if fell >= 0 else start)
 
 
 def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int) -> list[int]:
@@ -167,6 +164,6 @@ def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int
             if found[target] - net > found[state]:
                 found[state] = found[target] - net
                 if found[state] > _MOST_OPEN:
-                    raise NotNestedError(start)
+                    raise NotNestedError("brackets", start)
                 todo.append(state)
     return found

@@ -36,7 +36,7 @@ from .separators import separated
 
 #: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
 #: the next byte. Past that only the next byte is held against what is watched.
-_MOST_BORDERS, _MOST_LASTING = 1 << 7, 1 << 4
+_MOST_BORDERS, MOST_LASTING = 1 << 7, 1 << 4
 
 
 def with_endings(
@@ -163,7 +163,7 @@ class _Explorer:
         """Look at all borders, as `_explore` does; whether there are not too many."""
         tables, end = self._tables, self._tables.end
         self._borders = Borders(tables, self._future, self._number, is_far=True)
-        if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > _MOST_LASTING:
+        if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > MOST_LASTING:
             return False
         todo: list[tuple[int, Watched]] = [(int(tables.context[0]), ())]
         seen = dict.fromkeys(todo)

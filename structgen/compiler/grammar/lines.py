@@ -1,20 +1,20 @@
 """Which endings of lexemes are loose in a grammar with indentation whose brackets and blocks nest.
 
 An ending is loose if some way to complete any stack can be written out behind it
-(`structgen.compiler.grammar.completing`): behind its border, what is ignored maybe in between, the way of the state on
-top can be read, and again for the states that are on top then. Line ends within the texts of such ways lie outside of
-brackets, indents come right behind them, and dedents too or behind other dedents. It is supposed that there is room
-for an indent.
+(`structgen.compiler.grammar.completing`): behind its border, what is ignored maybe in between, the way of the state
+on top can be read, and again for the states that are on top then. Line ends within the texts of such ways lie outside
+of brackets, indents come right behind them, and dedents too or behind other dedents. It is supposed that there is
+room for an indent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...budget import Meter
 from ...runtime.borders import Borders, Watched
-from ...runtime.closure import bits
+from ...runtime.closure import bits, solve
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.nesting import Nesting
 from ...runtime.words import set_at
@@ -99,15 +99,18 @@ class Lines:
             if terminal <= self._tables.end:
                 weights[terminal] += 8 * self._blocked[self._border[endings[0]]] // classes
         ways = completing(weights).ways()
-        number: dict[tuple[int, _Place], int] = {}
+        firsts = self._firsts(ways)
+        number: dict[tuple[Any, ...], int] = {}
         todo: list[tuple[int, _Place]] = []
 
         def node(state: int, place: _Place) -> int:
-            key = state, place
+            # Places are the same to a state if the same can be read of what its ways begin with.
+            endings, *rest = self._next(place.context, place.border)
+            key = state, endings & firsts.get(state, 0), *rest, place.line and place
             known = number.get(key)
             if known is None:
                 known = number[key] = len(todo)
-                todo.append(key)
+                todo.append((state, place))
             return known
 
         roots = {
@@ -125,20 +128,34 @@ class Lines:
                     found.append(Option([[node(each, after)] for each in way.after], way.is_lower))
             options.append(found)
         good = are_good(options)
-        return [
-            all(good[each] for each in roots.get((self._kind(terminal), border), ()))
-            for terminal, border in zip(self._terminal, self._border, strict=True)
-        ]
+        return [all(good[each] for each in roots.get(key, ())) for key in self._keys()]
 
-    def _kind(self, terminal: int) -> int:
-        """One terminal for all columns."""
-        return min(terminal, self._tables.end + 1)
+    def _firsts(self, ways: dict[int, list[Way]]) -> dict[int, int]:
+        """By state: the endings that its ways can begin with, as a set."""
+        lines = sum(self._lines.values())
+        of = {terminal: sum(1 << e for e in endings) for terminal, endings in self._endings.items()}
+        of[self._layout.newline] = lines
+        number = {state: i for i, state in enumerate(ways)}
+        values, related = [], []
+        for there in ways.values():
+            values.append(0)
+            related.append([number[n] for way in there if not way.text for n in way.after if n in number])
+            for way in there:
+                if way.text:
+                    values[-1] |= of.get(way.text[0][0], 0)
+        solve(values, related)
+        return dict(zip(number, values, strict=True))
+
+    def _keys(self) -> list[tuple[int, Watched]]:
+        """By ending: the terminal, one for all columns, and the border."""
+        line = self._tables.end + 1
+        return [(min(terminal, line), border) for terminal, border in zip(self._terminal, self._border, strict=True)]
 
     def _roots(self) -> dict[tuple[int, Watched], dict[tuple[int, int], None]]:
         """By terminal and border: the states that can be on top behind such endings, with their contexts."""
         layout, line = self._layout, self._tables.end + 1
         borders: dict[int, dict[Watched, None]] = {}
-        for terminal, border in zip(map(self._kind, self._terminal), self._border, strict=True):
+        for terminal, border in self._keys():
             borders.setdefault(terminal, {})[border] = None
         found: dict[tuple[int, Watched], dict[tuple[int, int], None]] = {}
         kinds = {layout.newline: line, layout.indent: line, layout.dedent: line}
@@ -176,7 +193,7 @@ class Lines:
         return _Place(context, found)
 
     def _next(self, context: int, border: Watched) -> tuple[int, bool, bool]:
-        """What can be read, ignored lexemes in between or not; whether any byte may come; whether the text may end."""
+        """What can be read, past what is ignored; whether any byte may come; whether the text may end."""
         known = self._known.get((context, border))
         if known is None:
             found, seen = 0, {border}
