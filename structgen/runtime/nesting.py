@@ -11,6 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..errors import FormatError
 from .grammar_tables import GrammarTables
 
 #: A nonterminal and the symbols of one expansion.
@@ -55,7 +56,7 @@ class Nesting:
 
     @classmethod
     def of(cls, tables: GrammarTables) -> Nesting:
-        """Of a grammar with a layout. Raises `NotNestedError`."""
+        """Of a grammar with a layout. Raises `NotNestedError`, `FormatError`."""
         layout = tables.layout
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
@@ -86,7 +87,7 @@ class Nesting:
 
 
 def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], int]:
-    """The rules that are reduced somewhere, and the nonterminal that a whole text is."""
+    """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
     before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
     ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
     start = -1
@@ -98,6 +99,8 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
     for state, length, origin in tables.reduce.tolist():
         symbols = []
         for _ in range(length):  # all ways back read the same symbols
+            if symbol_of[state] < 0:
+                raise FormatError("the parser's tables contradict themselves")
             symbols.append(symbol_of[state])
             state = before[state]
         found[origin, tuple(reversed(symbols))] = None

@@ -36,7 +36,7 @@ from .separators import separated
 
 #: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
 #: the next byte. Past that only the next byte is held against what is watched.
-_MOST_BORDERS, MOST_LASTING = 1 << 7, 1 << 4
+_MOST_BORDERS, MOST_LASTING = 1 << 7, 24
 
 
 def with_endings(

@@ -169,7 +169,7 @@ class Lines:
 
         for ending in bits(self._next(self._context[0], ())[0] & self._ignored_set):
             found[self._terminal[ending], self._border[ending]] = {(0, self._context[0]): None}
-        for _, terminal, target in self._tables.shift.tolist():
+        for terminal, target in dict.fromkeys((t, target) for _, t, target in self._tables.shift.tolist()):
             if terminal != self._tables.end:
                 enter(kinds.get(terminal, terminal), target)
                 if any(self._depths[target]):  # within brackets, where a line end changes nothing
