@@ -10,7 +10,7 @@ behind a lexeme that could not have gone on, nothing is, and anything may.
 This is a finite automaton, whose letters are terminals. What the parser makes of it is in
 `structgen.runtime.completions`.
 
-With indentation, where that is not asked of it, it is a simpler one: the next byte alone decides, and of a border
+With indentation, where there are too many borders, it is a simpler one: the next byte alone decides, and of a border
 only what the last lexeme could have become is left.
 """
 
@@ -119,14 +119,21 @@ class Borders:
         By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
     ending:
         The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
+    is_far:
+        Whether what is watched is followed past the next lexeme.
     """
 
     def __init__(
-        self, tables: GrammarTables, future: Callable[[int], int], ending: Callable[[int, Watched], int]
+        self,
+        tables: GrammarTables,
+        future: Callable[[int], int],
+        ending: Callable[[int, Watched], int],
+        *,
+        is_far: bool | None = None,
     ) -> None:
         self._future = future
         self._ending = ending
-        self._is_simple = tables.layout is not None
+        self._is_simple = tables.layout is not None and not (tables.layout.is_far if is_far is None else is_far)
         self._rows = tables.rows
         self._starts: list[int] = tables.starts.tolist()
         self._ends = tables.ends_of

@@ -5,22 +5,32 @@ The parser accepts a terminal when its stack says so, and the lexer can read one
 those above it left (`structgen.runtime.outcomes`), until a run succeeds or none is left. That is exact: there is no
 bound on how far ahead a lexeme without a follower may lie.
 
-Of a definition in the grammar only the first byte is looked at: where something is still watched behind that, it is
-taken for one that does not matter.
+With a layout it is the same where brackets and blocks nest (`structgen.runtime.laid_out`).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .borders import Borders, Watched
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
+from .laid_out import LaidOut, Places
+from .layout import Level
+from .nesting import Nesting
 from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
-from .words import set_at
+from .reading import Reading
+
+#: Answers that are remembered; past that the memory starts afresh.
+_MOST_KNOWN = 1 << 15
+
+#: A nonterminal and how many states are popped besides, with the endings that may be next then.
+_Left: TypeAlias = dict[tuple[int, int], int]
+
+#: Stands for an answer that is not known yet.
+_UNKNOWN: _Left = {}
 
 
 class Completion(NamedTuple):
@@ -28,6 +38,22 @@ class Completion(NamedTuple):
 
     is_possible: bool
     looked: int
+
+
+class Plain:
+    """`structgen.runtime.outcomes.Moves` of a grammar without a layout."""
+
+    def __init__(self, tables: GrammarTables, parser: Parser, reading: Reading) -> None:
+        endings = tables.endings
+        self.terminal = [*endings.terminal, tables.end]
+        self.succeeds = [*endings.loose, True]
+        self.mentioned, self.goto = parser.mentioned, parser.goto
+        self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
+        self._context, self._border, self._read = parser.context, endings.border, reading.next
+
+    def next(self, state: int, ending: int) -> int:
+        """The endings that may come next where one has led to a state, as a set."""
+        return self._read(self._context(state), self._border[ending])
 
 
 class Completions:
@@ -42,89 +68,49 @@ class Completions:
     """
 
     def __init__(self, tables: GrammarTables, parser: Parser, borders: Borders, embedded: Embedded) -> None:
-        endings = tables.endings
-        self._tables = tables
-        self._embedded = embedded
-        self._border = endings.border
-        self._given = endings.given
-        #: The end of the text, which is the ending after the last.
-        self.last = len(endings)
-        self._borders = borders
-        ignored = set_at(tables.ignored.reshape(1, -1), 0)
-        self._ignored = sum(1 << e for e, terminal in enumerate(endings.terminal) if ignored >> terminal & 1)
-        self._nexts: dict[tuple[int, Watched], int] = {}
-        self._outcomes = Outcomes(parser, endings, tables.end, self._behind)
-        self._parser = parser
+        self.reading = Reading(tables, borders, embedded)
+        #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
+        nesting = Nesting.find(tables) if tables.layout is not None else None
+        self._laid_out = LaidOut(tables, parser, self.reading, nesting) if nesting is not None else None
+        #: Whether `find` can be asked.
+        self.is_exact = tables.layout is None or self._laid_out is not None
+        self._moves = self._laid_out or Plain(tables, parser, self.reading)
+        self._outcomes = Outcomes(self._moves)
+        self._known: dict[tuple[int, int], _Left | None] = {}
 
-    @cached_property
-    def _begins(self) -> list[tuple[int, int]]:
-        """The endings of definitions, with the classes of bytes that their texts begin with."""
-        found = []
-        for terminal, machine in self._embedded.definitions:
-            classes = {int(self._tables.class_of[b]) for b in range(256) if machine.step(machine.start_threads, b)}
-            found.append((self._given(terminal), sum(1 << c for c in classes)))
-        return found
-
-    @cached_property
-    def _silent(self) -> int:
-        """What can come where no byte does, as a set: the end of the text, special tokens."""
-        terminals = {t for each in (self._embedded.tokens or {}).values() for t in each}
-        return 1 << self.last | sum(1 << self._given(terminal) for terminal in terminals)
-
-    def _behind(self, context: int, ending: int) -> int:
-        return self.next(context, self._border[ending])
-
-    def next(self, context: int, border: Watched) -> int:
-        """The endings that can come next, ignored lexemes left out, as a set."""
-        found = self._nexts.get((context, border))
-        if found is None:
-            found, seen = 0, {border}
-            for each in (todo := [border]):  # grows as it goes
-                there = self._at_once(context, each)
-                found |= there & ~self._ignored
-                for ending in bits(there & self._ignored):
-                    after = self._border[ending]
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
-            self._nexts[context, border] = found
-        return found
-
-    def _at_once(self, context: int, border: Watched) -> int:
-        """The endings that can come first, ignored ones among them."""
-        found, fate = self._borders.next(context, border), self._borders.fate(border)
-        if fate.is_final:
-            found |= self._silent
-        goes_on = fate.ends | sum(1 << c for c, _ in fate.stays)
-        for ending, classes in self._begins:
-            if classes & goes_on:
-                found |= 1 << ending
-        return found
-
-    def find(self, stack: Stack, context: int, border: Watched) -> Completion:
+    def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
         """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
 
         Raises `BudgetExceededError` where that takes too long to see.
         """
-        outcomes, looked = self._outcomes, stack.depth
+        if self._laid_out is None or level is None:
+            return self._find(stack, self.reading.next(context, border), None)
+        first = self._laid_out.first(context, border, is_within=level.brackets > 0)
+        return self._find(stack, first, self._laid_out.places(stack, level))
+
+    def _find(self, stack: Stack, first: int, places: Places | None) -> Completion:
+        looked = stack.depth
         here, depth = stack.below, stack.depth - 1  # what the states to look at lie on
-        todo = self._on(stack.state, self.next(context, border))
+        todo = [(places.at(stack) if places else stack.state, first)]
         waiting: dict[int, dict[int, int]] = {}  # by depth: what is put on the state there, before which endings
         while True:
+            at = -1
             seen = set(todo)
             for each in todo:  # grows as it goes
-                outcome = outcomes.find(*each)
-                if outcome.succeeds:
+                left = self._left(*each)
+                if left is None:
                     return Completion(True, looked)
-                for (origin, popped), endings in outcome.found.items():
+                for (origin, popped), endings in left.items():
                     if popped:
                         there = waiting.setdefault(depth - popped, {})
                         there[origin] = there.get(origin, 0) | endings
                     elif here is not None:
-                        looked = depth
-                        more = [key for key in self._put(here.state, origin, endings) if key not in seen]
-                        seen.update(more)
-                        todo += more
+                        if at < 0:
+                            looked, at = depth, places.at(here) if places else here.state
+                        target = self._moves.goto(at, origin)
+                        if target is not None and (target, endings) not in seen:
+                            seen.add((target, endings))
+                            todo.append((target, endings))
             if not waiting:
                 return Completion(False, looked)
             looked = max(waiting)
@@ -132,13 +118,24 @@ class Completions:
             if here is None:
                 return Completion(False, 0)
             depth = looked
-            below = waiting.pop(depth)
-            todo = [key for origin, endings in below.items() for key in self._put(here.state, origin, endings)]
+            at = places.at(here) if places else here.state
+            targets = ((self._moves.goto(at, origin), endings) for origin, endings in waiting.pop(depth).items())
+            todo = [(target, endings) for target, endings in targets if target is not None]
 
-    def _put(self, state: int, origin: int, endings: int) -> list[tuple[int, int]]:
-        target = self._parser.goto(state, origin)
-        return self._on(target, endings) if target is not None else []
-
-    def _on(self, state: int, endings: int) -> list[tuple[int, int]]:
-        """A state with each ending before which it does anything."""
-        return [(state, ending) for ending in bits(endings & self._outcomes.accepted(state))]
+    def _left(self, state: int, endings: int) -> _Left | None:
+        """What the outcomes of a state on top before some endings leave; None where a run succeeds."""
+        endings &= self._outcomes.accepted(state)
+        known = self._known.get((state, endings), _UNKNOWN)
+        if known is _UNKNOWN:
+            known = {}
+            for ending in bits(endings):
+                outcome = self._outcomes.find(state, ending)
+                if outcome.succeeds:
+                    known = None
+                    break
+                for each, there in outcome.found.items():
+                    known[each] = known.get(each, 0) | there
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[state, endings] = known
+        return known

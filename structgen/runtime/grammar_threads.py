@@ -29,7 +29,7 @@ from .pushdown import Thread as Inner
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_ANSWERS = 1 << 15
 
-#: With indentation, where it is a question what can follow a lexeme, so many further lexemes are looked for.
+#: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
 _FORESIGHT = 3
 
 #: Threads that a configuration can have.
@@ -260,7 +260,7 @@ class Reader:
     def open_to(self, parse: Parse, wanted: int) -> Accepted:
         """What of ``wanted`` a lexeme may become: terminals in a loose grammar, endings in others.
 
-        With indentation `_FORESIGHT` lexemes have to follow, or the end of the text; without, a text up to its end.
+        A text up to its end has to follow. Where brackets or blocks do not nest, `_FORESIGHT` lexemes, or the end.
         """
         if self._is_loose:
             accepted, looked = self.parses.accepted(parse)
@@ -310,7 +310,7 @@ class Reader:
         if found is None:
             if len(self._possible) >= _MOST_ANSWERS:
                 self._possible.clear()
-            can_follow = self._can_follow if self._tables.layout is not None else self._can_complete
+            can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])
 
@@ -318,7 +318,7 @@ class Reader:
         """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         for each in after:
-            is_possible, there = self._completions.find(each.stack, each.context, border)
+            is_possible, there = self._completions.find(each.stack, each.context, border, each.level)
             looked = min(looked, there)
             if is_possible:
                 return True, looked
@@ -327,14 +327,15 @@ class Reader:
     def _can_follow(self, parse: Parse, terminal: int, border: Watched, lexemes: int) -> tuple[bool, int]:
         """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
+        reading = self._completions.reading
         for each in after:
-            following = self._completions.next(each.context, border)
-            if following >> self._completions.last & 1:
+            following = reading.next(each.context, border)
+            if following >> reading.last & 1:
                 final, there = self.parses.accepted(each)
                 looked = min(looked, there)
                 if final & self._end:
                     return True, looked
-                following ^= 1 << self._completions.last
+                following ^= 1 << reading.last
             if following and not lexemes:
                 return True, looked
             if following:

@@ -42,6 +42,8 @@ class Layout:
         The widest column that lines can begin at. The terminal ``first + column`` stands for a line end with that
         column, where ``first`` is the first number after the end of the text; the one after these for wider ones,
         which are only right within brackets.
+    is_far:
+        Whether what is watched of a lexeme is followed past the next one (`structgen.runtime.borders`).
     """
 
     newline: int
@@ -50,6 +52,7 @@ class Layout:
     opening: frozenset[int]
     closing: frozenset[int]
     columns: int
+    is_far: bool = False
 
     def moves(self, level: Level, column: int) -> tuple[tuple[int, ...], Level] | None:
         """The terminals that a line end with a column stands for, and the level after; None where it is an error."""
@@ -76,8 +79,8 @@ class Layout:
     def to_section(self) -> NDArray[np.uint32]:
         """One row of numbers: see docs/format.md."""
         opening, closing = sorted(self.opening), sorted(self.closing)
-        numbers = [self.newline, self.indent, self.dedent, self.columns, len(opening), *opening, *closing]
-        return np.array(numbers, np.uint32)
+        lines = [self.newline, self.indent, self.dedent, self.columns, int(self.is_far)]
+        return np.array([*lines, len(opening), *opening, *closing], np.uint32)
 
     @classmethod
     def from_section(cls, section: NDArray[Any], terminals: int, where: str) -> Layout | None:
@@ -85,14 +88,16 @@ class Layout:
         numbers: list[int] = section.tolist()
         if not numbers:
             return None
-        count = numbers[4] if len(numbers) > 4 else -1
-        named = [*numbers[:3], *numbers[5:]]
-        if not 0 <= count <= len(numbers) - 5 or max(named) >= terminals or numbers[3] > MOST_COLUMNS:
+        count = numbers[5] if len(numbers) > 5 else -1
+        named = [*numbers[:3], *numbers[6:]]
+        if (
+            not 0 <= count <= len(numbers) - 6 or max(named) >= terminals
+            or numbers[3] > MOST_COLUMNS or numbers[4] > 1
+        ):  # fmt: skip
             raise FormatError("the terminals of the indentation are damaged", where=where)
-        newline, indent, dedent, columns, *_ = numbers
-        return cls(
-            newline, indent, dedent, frozenset(numbers[5 : 5 + count]), frozenset(numbers[5 + count :]), columns
-        )
+        newline, indent, dedent, columns, is_far, _, *brackets = numbers
+        opening, closing = frozenset(brackets[:count]), frozenset(brackets[count:])
+        return cls(newline, indent, dedent, opening, closing, columns, bool(is_far))
 
 
 class LevelTable:

@@ -21,13 +21,11 @@ and are found as they are asked for. A run that shifts the end of the text, or a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
 
 from ..errors import BudgetExceededError
 from .closure import bits
-from .endings import Endings
-from .parser_stack import Parser
 
 #: Outcomes that are looked at for one grammar.
 _MOST_OUTCOMES = 1 << 22
@@ -37,6 +35,36 @@ _Found: TypeAlias = dict[tuple[int, int], int]
 
 #: A state on top of the stack, and the ending that is read next.
 _Key: TypeAlias = tuple[int, int]
+
+
+class Moves(Protocol):
+    """A parser and a lexer side by side: what they do with the endings of lexemes.
+
+    Attributes
+    ----------
+    terminal:
+        By ending.
+    succeeds:
+        By ending: whether a text can be completed wherever it is shifted.
+    """
+
+    terminal: list[int]
+    succeeds: list[bool]
+
+    def mentioned(self, state: int) -> int:
+        """The terminals before which a state does anything, as a set."""
+
+    def shifted_to(self, state: int, terminal: int) -> int | None:
+        """The state that a terminal is shifted to, if it is."""
+
+    def reductions(self, state: int, terminal: int) -> Iterable[tuple[int, int]]:
+        """The length and the nonterminal of each reduction that is made before a terminal."""
+
+    def goto(self, state: int, origin: int) -> int | None:
+        """The state on top of another one and a nonterminal."""
+
+    def next(self, state: int, ending: int) -> int:
+        """The endings that may come next where one has led to a state, as a set."""
 
 
 class Outcome:
@@ -57,19 +85,14 @@ class Outcomes:
 
     Parameters
     ----------
-    parser, endings:
-        The grammar. The end of the text is the ending after the last.
-    end:
-        The end of the text, as a terminal.
-    next:
-        By context and ending: the endings that may come next, as a set.
+    moves:
+        What the grammar's parser does, and what its lexer can read.
     """
 
-    def __init__(self, parser: Parser, endings: Endings, end: int, next: Callable[[int, int], int]) -> None:
-        self._parser = parser
-        self._next = next
-        self._terminal = [*endings.terminal, end]
-        self._succeeds = [*endings.loose, True]
+    def __init__(self, moves: Moves) -> None:
+        self._moves = moves
+        self._terminal = moves.terminal
+        self._succeeds = moves.succeeds
         self._of_terminal: dict[int, int] = {}
         for ending, terminal in enumerate(self._terminal):
             self._of_terminal[terminal] = self._of_terminal.get(terminal, 0) | 1 << ending
@@ -95,7 +118,7 @@ class Outcomes:
         found = self._accepted.get(state)
         if found is None:
             found = 0
-            for terminal in bits(self._parser.mentioned(state)):
+            for terminal in bits(self._moves.mentioned(state)):
                 found |= self._of_terminal.get(terminal, 0)
             self._accepted[state] = found
         return found
@@ -130,20 +153,20 @@ class Outcomes:
     def _begin(self, key: _Key) -> None:
         """What a state does at once."""
         state, ending = key
-        parser, terminal = self._parser, self._terminal[ending]
-        target = parser.shifted_to(state, terminal)
+        moves, terminal = self._moves, self._terminal[ending]
+        target = moves.shifted_to(state, terminal)
         if target is not None and self._succeeds[ending]:
             self._succeed(key)
             return
-        for length, origin in parser.reductions(state, terminal):
+        for length, origin in moves.reductions(state, terminal):
             self._reduce(key, origin, length, 1 << ending)
         if target is not None:
-            self._put(key, target, self._next(parser.context(target), ending))
+            self._put(key, target, moves.next(target, ending))
 
     def _reduce(self, key: _Key, origin: int, popped: int, endings: int) -> None:
         """Reduce on top of a node's state, of which and those below so many are popped, before some endings."""
         if not popped:
-            target = self._parser.goto(key[0], origin)
+            target = self._moves.goto(key[0], origin)
             if target is not None:
                 self._put(key, target, endings)
             return

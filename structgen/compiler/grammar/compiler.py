@@ -18,6 +18,7 @@ from ...runtime.layout import Layout
 from ...runtime.words import words_of
 from . import conflicts, equivalent, lalr, merging, preferences, scanner
 from .endings import with_endings
+from .foresight import unforeseen
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
@@ -109,7 +110,8 @@ def compile_rules(
     given = sum(1 << t for t, matcher in enumerate(matchers) if matcher is None)
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
-    return with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
+    tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
+    return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols))) if tell else tables
 
 
 def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ...budget import Meter
 from ...runtime.closure import bits, solve
@@ -230,3 +231,32 @@ class Completing:
             del stack[len(stack) - len(expansion) :]
             stack.append(self._moves[stack[-1]][origin])
         return False
+
+
+class Option(NamedTuple):
+    """A way that can be read: for each state that may be on top then, its places; whether the stack is lower."""
+
+    groups: list[list[int]]
+    is_lower: bool
+
+
+def are_good(options: list[list[Option]]) -> list[bool]:
+    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower."""
+    good = [True] * len(options)
+    while True:
+        proved = [False] * len(options)
+        # Places come after those that led to them, so the last ones are looked at first.
+        left = [place for place in reversed(range(len(options))) if good[place]]
+        count = -1
+        while count != len(left):
+            count = len(left)
+            for place in left:
+                for groups, is_lower in options[place]:
+                    known = good if is_lower else proved
+                    if all(any(known[n] for n in group) for group in groups):
+                        proved[place] = True
+                        break
+            left = [place for place in left if not proved[place]]
+        if proved == good:
+            return good
+        good = proved

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +26,17 @@ from ...runtime.borders import Borders, Watched
 from ...runtime.closure import bits, solve
 from ...runtime.endings import Endings
 from ...runtime.grammar_tables import GrammarTables
+from ...runtime.nesting import Nesting
 from ...runtime.words import set_at, sets_of, words_of
-from .completing import Completing, Way
+from .completing import Completing, Option, Way, are_good
 from .conflicts import unproductive
 from .lalr import Lalr
+from .lines import Lines
 from .separators import separated
+
+#: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
+#: the next byte. Past that only the next byte is held against what is watched.
+_MOST_BORDERS, MOST_LASTING = 1 << 7, 24
 
 
 def with_endings(
@@ -51,7 +58,10 @@ def with_endings(
     def completing(weights: list[int]) -> Completing:
         return Completing(table, needless, weights, meter, is_resolved=is_resolved)
 
-    return replace(tables, endings=_Explorer(tables, given, needless, completing, meter).run())
+    explorer = _Explorer(tables, given, needless, completing, meter)
+    endings = explorer.run()
+    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far)
+    return replace(tables, endings=endings, layout=layout)
 
 
 def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
@@ -72,33 +82,6 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
     if root in dead or any(dead & {*expansion} and expansion[0] not in dead for _, expansion in symbols.rules):
         return 0
     return never
-
-
-class _Option(NamedTuple):
-    """A way that can be read: for each state that may be on top then, its places; whether the stack is lower."""
-
-    groups: list[list[int]]
-    is_lower: bool
-
-
-def _good(options: list[list[_Option]]) -> list[bool]:
-    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower."""
-    good = [True] * len(options)
-    while True:
-        proved = [False] * len(options)
-        more = True
-        while more:
-            more = False
-            for place, there in enumerate(options):
-                if not proved[place] and good[place]:
-                    proved[place] = any(
-                        all(any((good if lower else proved)[n] for n in group) for group in groups)
-                        for groups, lower in there
-                    )
-                    more |= proved[place]
-        if proved == good:
-            return good
-        good = proved
 
 
 class _Explorer:
@@ -124,6 +107,8 @@ class _Explorer:
         #: What can be read by context and border, and where ignored lexemes lead to from there.
         self._pairs: dict[tuple[int, Watched], int] = {}
         self._contexts = _contexts_behind(tables, self._ignored)
+        #: Whether what is watched is followed past the next lexeme.
+        self.is_far = tables.layout is None
 
     def _future(self, state: int) -> int:
         return self._futures[state]
@@ -146,10 +131,7 @@ class _Explorer:
         self._futures = futures
         for terminal in bits(self._given):
             self._number(terminal, ())
-        if tables.layout is None:
-            loose = self._loose(self._explore())
-        else:
-            loose = separated(tables, self._terminal, self._border, self._contexts)
+        loose = self._loose(self._explore()) if tables.layout is None else self._loose_in_lines()
         if all(loose):
             return Endings.all_loose()
         number: dict[Watched, int] = {}
@@ -160,6 +142,73 @@ class _Explorer:
         most = max(1, *map(len, number))
         watched = [(*border, *[-1] * (most - len(border))) for border in number]
         return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
+
+    def _loose_in_lines(self) -> list[bool]:
+        """By ending, where there is a layout."""
+        count = len(self._terminal)
+        self.is_far = self._explore_lines()
+        if not self.is_far:
+            del self._terminal[count:], self._border[count:]
+            self._ending = {key: ending for key, ending in self._ending.items() if ending < count}
+            self._borders = Borders(self._tables, self._future, self._number)
+        nesting = Nesting.find(self._tables)
+        if nesting is None:
+            return separated(self._tables, self._terminal, self._border, self._contexts)
+        lines = Lines(
+            self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
+        )  # fmt: skip
+        return lines.loose(self._completing)
+
+    def _explore_lines(self) -> bool:
+        """Look at all borders, as `_explore` does; whether there are not too many."""
+        tables, end = self._tables, self._tables.end
+        self._borders = Borders(tables, self._future, self._number, is_far=True)
+        if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > MOST_LASTING:
+            return False
+        todo: list[tuple[int, Watched]] = [(int(tables.context[0]), ())]
+        seen = dict.fromkeys(todo)
+        borders: set[Watched] = set()
+        known: dict[int, set[Watched]] = {}  # by what comes next: the borders behind what leaves the context
+        for context, border in todo:  # grows as it goes
+            borders.add(border)
+            if len(borders) > _MOST_BORDERS:
+                return False
+            following = self._borders.next(context, border)
+            more: set[tuple[int, Watched]] = set()
+            if following not in known:
+                staying = known[following] = set()
+                for ending in bits(following):
+                    terminal, there = self._terminal[ending], self._border[ending]
+                    if terminal > end or self._stays >> terminal & 1:
+                        staying.add(there)
+                    if terminal > end:
+                        more.update((after, there) for after in self._behind_lines)
+                    elif not self._stays >> terminal & 1:
+                        more.update((after, there) for after in self._contexts[terminal])
+            more.update((context, there) for there in known[following])
+            if self._given:
+                left = self._outlived(border)
+                more.update((c, b) for t in bits(self._given) for c in self._contexts[t] for b in left)
+            for each in more:
+                if each not in seen:
+                    seen[each] = None
+                    todo.append(each)
+        return True
+
+    @cached_property
+    def _stays(self) -> int:
+        """The terminals that may leave the context as it is."""
+        assert self._tables.layout is not None
+        return self._ignored | 1 << self._tables.layout.newline
+
+    @cached_property
+    def _behind_lines(self) -> list[int]:
+        """The contexts that the lexer reads on in behind line ends that mean something."""
+        layout = self._tables.layout
+        assert layout is not None
+        lines = {layout.newline, layout.indent, layout.dedent}
+        found = {target for _, terminal, target in self._tables.shift.tolist() if terminal in lines}
+        return sorted({int(self._tables.context[target]) for target in found})
 
     def _explore(self) -> list[int]:
         """By pair of a context and a border, in the order of `_pairs`: the endings that come next."""
@@ -288,23 +337,23 @@ class _Explorer:
         }  # fmt: skip
         for border, target in roots:
             node(target, context[target], border)
-        options: list[list[_Option]] = []
+        options: list[list[Option]] = []
         for state, where, border in todo:  # grows as it goes
             if len(options) % 256 == 0:
                 self._meter.check_time("looking for what can follow lexemes")
-            found: list[_Option] = []
+            found: list[Option] = []
             for way in ways.get(state, ()):
                 here: set[tuple[int, Watched]] | None = {(where, border)}
                 for terminal, target in way.text:
                     here = read(here, terminal, target) if here else here
                 if here is None:
-                    found = [_Option([], True)]
+                    found = [Option([], True)]
                     break
                 if here:
                     after = [[node(each, *place) for place in here] for each in way.after]
-                    found.append(_Option(after, way.is_lower))
+                    found.append(Option(after, way.is_lower))
             options.append(found)
-        good = _good(options)
+        good = are_good(options)
         failed = 0
         for _, terminal, target in self._tables.shift.tolist():
             for ending in bits(with_terminal[terminal] & ~loose):

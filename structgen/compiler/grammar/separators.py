@@ -1,4 +1,4 @@
-"""Which endings of lexemes are loose in a grammar with indentation: a simpler answer than that of `endings`."""
+"""Which endings of lexemes are loose where brackets or blocks do not nest: a simpler answer than that of `lines`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,53 @@
+"""What is not looked at to the end of a text where there is a layout: masks may let dead ends through then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...grammars import names
+from ...runtime.borders import Borders, Watched
+from ...runtime.grammar_tables import GrammarTables
+from ...runtime.nesting import Nesting, NotNestedError
+from .endings import MOST_LASTING
+from .symbols import Symbols
+
+
+def unforeseen(tables: GrammarTables, symbols: Symbols) -> Iterator[str]:
+    """A sentence for each reason why masks may let something through that no text completes."""
+    layout, endings = tables.layout, tables.endings
+    if layout is None or endings.is_loose:
+        return
+    try:
+        Nesting.of(tables)
+    except NotNestedError as error:
+        yield (
+            f"{error.kind} do not nest in the texts of the rule {symbols.names[error.origin]}, so masks look three"
+            " lexemes ahead, not to the end of a text, where something must be able to follow"
+        )
+        return
+    if not layout.is_far and _is_news(tables):
+        yield (
+            "many lexemes could become longer ones even several bytes on; of what a lexeme could still become masks"
+            " look at the next byte alone"
+        )
+    columns: dict[Watched, set[int]] = {}
+    for terminal, border in zip(endings.terminal, endings.border, strict=True):
+        if terminal > tables.end:
+            columns.setdefault(border, set()).add(terminal)
+    if any(there != next(iter(columns.values())) for there in columns.values()):
+        yield (
+            f"the terminal {tables.terminals[layout.newline]} ends lines in several ways that differ in the columns"
+            " at which the next line can begin; masks suppose that it can begin at all of them"
+        )
+
+
+def _is_news(tables: GrammarTables) -> bool:
+    """Whether it is not for the terminals of structgen's own grammars that too much would have to be looked at."""
+    endings = tables.endings
+    borders = Borders(tables, endings.future.__getitem__, endings.number, is_far=True)
+    imported = tuple(f"{name}__" for name in names())
+    lasting: dict[Watched, bool] = {}  # whether some terminal with that border is none of structgen's
+    for terminal, border in zip(endings.terminal, endings.border, strict=True):
+        if borders.fate(border).stays:
+            lasting[border] = lasting.get(border, False) or not tables.name(terminal).startswith(imported)
+    return len(lasting) <= MOST_LASTING or sum(lasting.values()) > MOST_LASTING
