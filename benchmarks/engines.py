@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if __package__ in (None, ""):
     sys.path[0] = str(ROOT)  # this folder has a regex.py, which is not what `import regex` means
 
+import numpy as np  # noqa: E402
 import typer  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
@@ -24,6 +26,7 @@ from rich.table import Table  # noqa: E402
 import structgen as sg  # noqa: E402
 from benchmarks import batch_engines, batch_trial, instances, machine, vocabularies  # noqa: E402
 from benchmarks.schema_order import ordered  # noqa: E402
+from structgen.runtime.bitmask import allocate  # noqa: E402
 
 #: MaskBench's schemas; beside the repository, not in it.
 MASKBENCH = Path(
@@ -32,7 +35,7 @@ MASKBENCH = Path(
 
 LOCAL = ROOT / "benchmarks" / "results" / "local"
 
-WORKLOADS = ("batch", "forced", "masks")
+WORKLOADS = ("batch", "moves", "sampling", "forced", "masks")
 
 #: Seconds that an engine may take to say which texts it takes, and for its steps.
 _PATIENCE = 900.0
@@ -75,6 +78,10 @@ def main(
         ]
         task = batch_trial.Task("", tokenizer, cases, batch, steps, threads, seed)
         kept["batch"] = _batch(console, task, names)
+    if "moves" in wanted:
+        kept["moves"] = _moves(console, tokenizer, batch)
+    if "sampling" in wanted:
+        kept["sampling"] = _sampling(console, tokenizer)
     if "forced" in wanted:
         kept["forced"] = _forced(console, tokenizer, lines)
     if "masks" in wanted:
@@ -140,6 +147,113 @@ def _with(task: batch_trial.Task, **changes: Any) -> batch_trial.Task:
     from dataclasses import replace
 
     return replace(task, **changes)
+
+
+# -- other moves ---------------------------------------------------------------------------------------
+
+_RECORD = {
+    "type": "object", "additionalProperties": False, "required": ["name", "age", "tags"],
+    "properties": {
+        "name": {"type": "string"}, "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+}  # fmt: skip
+
+
+def _median(function: Callable[[], object], repeats: int = 50) -> float:
+    """Microseconds."""
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begun)
+    return sorted(times)[len(times) // 2] * 1e6
+
+
+def _moves(console: Console, tokenizer: Path, batch: int) -> dict[str, float]:
+    """What reordering, rolling back, and drafts cost, for a batch inside strings and numbers; microseconds a call."""
+    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+    encode = vocabulary.encode
+    assert encode is not None
+    index = sg.compile(sg.JsonSchema(_RECORD), vocabulary)
+    guides = sg.GuideBatch(vocabulary, [index] * batch)
+    text = list(encode('{"name": "Ada Lovelace", "age": 36, "tags": ["first", "programmer"]}'))
+    for row in range(batch):
+        for token in text[: row % (len(text) - 5)]:
+            guides.advance([token], [row])
+    ahead = np.array([text[row % (len(text) - 5) :][:4] for row in range(batch)], np.int64)
+    tokens = ahead.reshape(-1)
+    above = np.where(np.arange(len(tokens)) % 4, np.arange(len(tokens)) - 1, -1)
+    rows = np.repeat(np.arange(batch), 4)
+    drafted, masks = allocate(len(tokens), vocabulary.size), allocate(batch, vocabulary.size)
+    order = list(range(1, batch)) + [0]
+    wide = [row for row in range(batch) if row % (len(text) - 5) > 1]
+
+    def there_and_back() -> None:
+        guides.advance(ahead[wide, 0], wide)
+        guides.rollback(1, wide)
+
+    def drafts() -> None:
+        guides.draft(tokens, above, rows).fill_bitmask(drafted)
+
+    found = {
+        "row ids": _median(guides.row_ids), "fill_bitmask": _median(lambda: guides.fill_bitmask(masks)),
+        "advance and rollback": _median(there_and_back), "reorder": _median(lambda: guides.reorder(order)),
+        "draft of 4 tokens a row, followed": _median(lambda: guides.draft(tokens, above, rows)),
+        "draft of 4 tokens a row, with masks": _median(drafts),
+        "a guide's fork": _median(sg.Guide(index).fork),
+    }  # fmt: skip
+    console.print(f"moves of {batch} sequences, microseconds:", found)
+    return found
+
+
+# -- sampling ------------------------------------------------------------------------------------------
+
+
+def _sampling(console: Console, tokenizer: Path) -> dict[str, float]:
+    """Sampling at places that nobody worked out, by candidates and by the whole mask; microseconds a token."""
+    import torch
+
+    from structgen.runtime.logits import apply_bitmask
+    from structgen.runtime.sampling import Sampler
+
+    torch.set_num_threads(1)
+    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+    encode = vocabulary.encode
+    assert encode is not None
+    sg.compile_base_rows(vocabulary)  # as a server that has started has them
+    text = list(encode('{"name": "Ada Lovelace", "age": 36, "tags": ["first", "programmer"]}'))
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((len(text), vocabulary.size), generator=generator)
+    logits[range(len(text)), text] += 20  # a model that knows what it wants
+
+    def masked(row: torch.Tensor, guide: sg.Guide) -> object:
+        scores = row.clone()
+        apply_bitmask(scores, guide.bitmask())
+        return torch.softmax(scores, 0).argmax()
+
+    ways: dict[str, Callable[[Any, sg.Guide], object]] = {
+        "whole mask": masked,
+        "greedy, by candidates": Sampler(0.0).sample,
+        "top-k 40, by candidates": Sampler(top_k=40).sample,
+        "top-p 0.9, by candidates": Sampler(top_p=0.9).sample,
+    }
+    found = {}
+    for name, way in ways.items():
+        times = []
+        for turn in range(5):
+            # Another schema each time, so that no place of it is known.
+            schema = json.loads(json.dumps(_RECORD))
+            schema["properties"][f"x{turn}{len(name)}"] = {"type": "null"}
+            guide = sg.Guide(sg.compile(sg.JsonSchema(schema), vocabulary, eager=False))
+            for row, token in zip(logits, text, strict=True):
+                begun = time.perf_counter()
+                way(row, guide)
+                times.append(time.perf_counter() - begun)
+                guide.advance(token)
+        found[name] = float(np.mean(times)) * 1e6
+    console.print("sampling at unknown places, microseconds a token:", found)
+    return found
 
 
 # -- forced tokens -------------------------------------------------------------------------------------
@@ -237,8 +351,6 @@ def _masks(console: Console, batch: int) -> dict[str, Any]:
     if not torch.cuda.is_available():
         console.print("masks: there is no CUDA device")
         return {}
-    import numpy as np
-
     from structgen.runtime.devices import DeviceRows
     from structgen.runtime.row_store import RowStore
 

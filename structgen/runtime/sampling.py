@@ -116,6 +116,8 @@ class Sampler:
             order = ids.tolist()
             tested.update((token, guide.allows(token)) for token in order if token not in tested)
             allowed = [place for place, token in enumerate(order) if tested[token]]
+            if 4 * len(allowed) < len(order) > _FIRST:
+                return None  # few tokens are allowed here, and such a mask costs little
             kept, names = values[allowed], ids[allowed]
             if self.top_k is not None:
                 # What is as probable as the last one counts, too.
