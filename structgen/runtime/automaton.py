@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -166,8 +166,23 @@ class AutomatonMachine:
         return Match(len(data), can_end, can_end, self._expected(state, count))
 
     def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
-        bytes_here = sorted(self._next.get(state) or self._edges(state))
-        return ranges_of(byte for byte in bytes_here if self._step(state, count, byte)[0] >= 0)
+        return ranges_of(sorted(byte for byte, _ in self.following(state + self._n * count)))
+
+    def place(self, config: Any) -> int:
+        """Where a configuration is, for `following`."""
+        return config  # type: ignore[no-any-return]
+
+    def following(self, place: int) -> Iterator[tuple[int, int]]:
+        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+        count, state = divmod(place, self._n)
+        for byte in self._next.get(state) or self._edges(state):
+            target, new_count = self._step(state, count, byte)
+            if target >= 0:
+                yield byte, target + self._n * new_count
+
+    def may_stop(self, place: int) -> bool:
+        """Whether something other than a byte may follow: the end of the text."""
+        return self.is_accepting(place)
 
     # -- rows ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ them, are remembered, in `structgen.runtime.stack_machine`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,41 @@ class GrammarMachine(StackMachine[Thread]):
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
         return self._reader.take(threads, token_id)
 
+    def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
+        return self._reader.tokens(threads)
+
+    @cached_property
+    def _members(self) -> list[list[int]]:
+        """By class: its bytes."""
+        class_of = self.tables.class_of
+        return [np.flatnonzero(class_of == c).tolist() for c in range(int(class_of.max()) + 1)]
+
+    def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[Sequence[int]]:
+        if not self.embedded.definitions:  # whose bytes go by classes of their own
+            yield from map(self._members.__getitem__, self._classes(threads))
+            return
+        seen: set[int] = set()
+        for byte in self._bytes_of(threads):
+            if byte not in seen:
+                seen.add(byte)
+                yield (byte,)
+
+    def _classes(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        """The classes that some lexer state that threads can be in goes on with, each once."""
+        seen: set[int] = set()
+        for _, at, _ in self._reader.closed(threads):
+            for c, target in enumerate(self.tables.rows[at] if not isinstance(at, tuple) else ()):
+                if target >= 0 and c not in seen:
+                    seen.add(c)
+                    yield c
+
+    def _bytes_of(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        for c in self._classes(threads):
+            yield from self._members[c]
+        for _, at, _ in self._reader.closed(threads):
+            if isinstance(at, tuple):
+                yield from self.embedded.definitions[at[0]][1].candidates(at[1])
+
     def _may_end(self, threads: tuple[Thread, ...]) -> bool:
         return self._reader.may_end(threads)
 
@@ -114,7 +150,7 @@ class GrammarMachine(StackMachine[Thread]):
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
         accepting = self.is_accepting(config)
         rows = [self._row_of_thread(*thread) for thread in config.threads]
-        tokens = self._reader.tokens(config.threads)
+        tokens = self._tokens(config.threads)
         row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
         if self._generation != self.masks.generation:
             self._generation = self.masks.generation

@@ -124,7 +124,7 @@ class Reader:
         """All threads over one byte."""
         found: dict[Thread, None] = {}
         if self.embedded.definitions:
-            for thread in self._closed(threads):
+            for thread in self.closed(threads):
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
@@ -171,7 +171,7 @@ class Reader:
         elif table[at][c] >= 0:
             found[parse, table[at][c], watched] = None
 
-    def _closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
+    def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
         """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
         todo = list(threads)
         seen = set(todo)
@@ -200,7 +200,7 @@ class Reader:
 
     def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
         """Where the parser is if no further byte belongs to what the threads are in."""
-        for parse, at, watched in self._closed(threads):
+        for parse, at, watched in self.closed(threads):
             if not isinstance(at, tuple) and at in self.fresh and not any(self._lapses[w] for w in watched):
                 yield parse
 

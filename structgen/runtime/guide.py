@@ -69,6 +69,11 @@ class Guide:
         """The index this guide moves over."""
         return self._index
 
+    @property
+    def config(self) -> Config | None:
+        """The machine's configuration, on which masks and moves depend; None once an EOS id was accepted."""
+        return None if self._config is _END else self._config
+
     # -- masks -----------------------------------------------------------------------------------------
 
     def bitmask(self) -> NDArray[np.int32]:

@@ -7,9 +7,9 @@ configurations and hands them back, so that rollback and fork cost nothing whate
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,18 @@ class Machine(Protocol):
 
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete."""
+        ...
+
+    def place(self, config: Config) -> Any:
+        """Where a configuration is between two bytes, for `following` and `may_stop`."""
+        ...
+
+    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+        ...
+
+    def may_stop(self, place: Any) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...
 
 

@@ -9,6 +9,8 @@ As in `structgen.runtime.automaton`, a step runs no compiled code unless a row i
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,7 +97,6 @@ class PushdownMachine(StackMachine[Thread]):
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
         self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
-        self._flat: tuple[list[int], ...] | None = None
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self._floor: dict[tuple[int, int], Frame] = {}
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
@@ -232,13 +233,14 @@ class PushdownMachine(StackMachine[Thread]):
             pushed = above.setdefault((state, count), Frame(state, count, frame))
         return pushed
 
+    @cached_property
+    def _edges(self) -> tuple[list[int], ...]:
+        t = self.tables
+        return tuple(column.tolist() for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
+
     def _move(self, state: int, byte: int) -> Any:
         """A state's move for a byte: a state for a plain one, a list of (record, sequence), or None."""
-        if self._flat is None:
-            t = self.tables
-            columns = (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like)
-            self._flat = tuple(column.tolist() for column in columns)
-        starts, lows, highs, targets, like = self._flat
+        starts, lows, highs, targets, like = self._edges
         key, here = state << 8 | byte, state
         move: Any = None
         while here >= 0:
@@ -254,6 +256,29 @@ class PushdownMachine(StackMachine[Thread]):
             self._moves.clear()
         self._moves[key] = move
         return move
+
+    def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
+        seen: set[int] = set()
+        for thread in threads:
+            for byte in self.candidates(thread):
+                if byte not in seen:
+                    seen.add(byte)
+                    yield (byte,)
+
+    def candidates(self, thread: Thread) -> Iterator[int]:
+        """The bytes that some state that a thread can come to has moves for; a move may lead nowhere."""
+        starts, lows, highs, targets, like = self._edges
+        state, _, frame = thread
+        while state >= 0:
+            here = state
+            while here >= 0:
+                for edge in range(starts[here], starts[here + 1]):
+                    if targets[edge]:
+                        yield from range(lows[edge], highs[edge] + 1)
+                here = like[here] - 1
+            if not self._returns[state] or frame is None:
+                break
+            state, frame = frame.state, frame.below
 
     def _may_end(self, threads: tuple[Thread, ...]) -> bool:
         return any(map(self.may_end, threads))

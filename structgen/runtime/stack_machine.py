@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -81,9 +81,33 @@ class StackMachine(ABC, Generic[T]):
     def _may_end(self, threads: tuple[T, ...]) -> bool:
         """Whether the text is complete in some thread."""
 
+    @abstractmethod
+    def _candidates(self, threads: tuple[T, ...]) -> Iterable[Sequence[int]]:
+        """The bytes that may follow, and some that turn out not to; those that stand together lead to the same."""
+
     def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
         """The threads after a token that has no bytes."""
         return ()
+
+    def _tokens(self, threads: tuple[T, ...]) -> tuple[int, ...]:
+        """The ids of tokens without bytes that may come next."""
+        return ()
+
+    def place(self, config: Any) -> tuple[T, ...]:
+        """Where a configuration is, for `following`."""
+        return config.threads  # type: ignore[no-any-return]
+
+    def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
+        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+        for alike in self._candidates(place):
+            after = self._follow(place, bytes(alike[:1]))
+            if after:
+                for byte in alike:
+                    yield byte, after
+
+    def may_stop(self, place: tuple[T, ...]) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
+        return self._may_end(place) or bool(self._tokens(place))
 
     def advance(self, config: Any, token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
@@ -133,7 +157,7 @@ class StackMachine(ABC, Generic[T]):
             threads = following
             consumed += 1
         can_end = self._may_end(threads)
-        expected = ranges_of(byte for byte in range(256) if self._follow(threads, bytes([byte])))
+        expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)
 
     # -- rows ------------------------------------------------------------------------------------------
