@@ -38,6 +38,7 @@ SHARED = (
 MAY_IMPORT = {
     "cli": {"loading", "api", "index_store", "cache", "runtime"},
     "loading": set(),
+    "integrations": {"api", "index_store", "cache", "runtime"},
     "api": {"building", "index_store", "compiler", "runtime", "cache"},
     "building": {"compiler", "runtime", "cache", "grammar_store"},
     "index_store": {"runtime", "cache"},
@@ -52,6 +53,7 @@ MAY_IMPORT = {
 THIRD_PARTY = {
     "cli": {"typer", "rich"},
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
+    "integrations": {"numpy", "torch", "tokenizers", "vllm", "sglang", "tensorrt_llm"},
     "api": set(),
     "building": {"numpy"},
     "index_store": set(),
