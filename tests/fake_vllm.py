@@ -1,4 +1,4 @@
-"""The parts of vLLM 0.32 that structgen touches, where vLLM is not installed; its own otherwise.
+"""The parts of vLLM 0.32 that structgen touches, for where vLLM is not installed.
 
 Classes and signatures are those of its modules of the same names; bodies are left out.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import enum
 import json
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 
@@ -159,26 +155,3 @@ MODULES: dict[str, dict[str, Any]] = {
     "vllm.v1.structured_output.request": {"get_structured_output_key": get_structured_output_key},
     "vllm.v1.structured_output.utils": {"grammar_is_likely_lark": grammar_is_likely_lark},
 }
-
-
-@contextmanager
-def fake_modules(modules: dict[str, dict[str, Any]], *users: str) -> Iterator[None]:
-    """Modules of a package that is not installed, for as long as the modules that use it are loaded."""
-    root = next(iter(modules))
-    if find_spec(root) is not None:
-        yield
-        return
-    made: dict[str, ModuleType] = {}
-    for name, content in modules.items():
-        made[name] = module = ModuleType(name)
-        module.__path__ = []  # a package, whatever it is
-        vars(module).update(content)
-        parent, _, last = name.rpartition(".")
-        if parent:
-            setattr(made[parent], last, module)
-    sys.modules.update(made)
-    try:
-        yield
-    finally:
-        for name in (*made, *users):
-            sys.modules.pop(name, None)

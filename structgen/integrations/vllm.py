@@ -5,15 +5,15 @@ ask for it. A request does with ``SamplingParams(extra_args={"structgen": {"rege
 `structgen.integrations.requests.KINDS`. An operator sets things with ``additional_config={"structgen": {...}}``; see
 `structgen.integrations.requests.SETTINGS`.
 
-vLLM has two model runners, each with an interface of its own for logits processors, and takes both from the same entry
-point. So one class has both. The first runner tells which rows changed, and keeps a list of output tokens for each
-request; the second gives requests slots, keeps the tokens on the device, and may ask for a row for each draft token.
-Both may go back: a request can be preempted and come again, drafts are dropped. So a request's text is compared with
-the tokens that it is to have, and moved to them.
+vLLM has two model runners, each with an interface of its own for logits processors, and takes both from the same
+entry point. So one class has both. The first runner tells which rows changed, and keeps a list of output tokens for
+each request; the second gives requests slots, keeps the tokens on the device, and may ask for a row for each draft
+token. Both may go back: a request can be preempted and come again, drafts are dropped. So a request's text is
+compared with the tokens that it is to have, and moved to them.
 
-An error here would end the engine and all that it is doing. So where one request cannot be served (its definition does
-not compile, a token came that it does not allow), that is logged, and all that it may go on with are the tokens that
-end it.
+An error here would end the engine and all that it is doing. So where one request cannot be served (its definition
+does not compile, a token came that it does not allow), that is logged, and all that it may go on with are the tokens
+that end it.
 
 Written against vLLM 0.32.
 """
@@ -239,7 +239,7 @@ class _Text:
                     self._accepted += 1
                 else:
                     reason = _NOT_TOLD if token < 0 else "another processor may have forced it"
-                    _log.error("structgen: %s ends at a token that is not allowed, %d: %s", self._where, token, reason)
+                    _log.error("structgen: %s ends: token %d is not allowed, %s", self._where, token, reason)
             seen.append(token)
 
     def row(self) -> NDArray[np.int32]:
