@@ -59,7 +59,7 @@ def test_it_is_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append((tokenizer, eos_ids, size))
         return VOCABULARY
 
-    monkeypatch.setattr(sglang.Vocabulary, "from_transformers", vocabulary)
+    monkeypatch.setattr(sg.Vocabulary, "from_transformers", vocabulary)
     monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"cache": false}')
     create = GRAMMAR_BACKEND_REGISTRY["structgen"]
     assert isinstance(create(None, "tokenizer", WIDTH, [EOS, 3]), sglang.StructgenBackend)

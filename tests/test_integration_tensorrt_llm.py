@@ -38,7 +38,7 @@ def guide(kind: str, text: str | None = None) -> Any:
 def factory(monkeypatch: pytest.MonkeyPatch) -> Any:
     from structgen.integrations import tensorrt_llm
 
-    monkeypatch.setattr(tensorrt_llm, "_vocabulary_of", lambda config, size: VOCABULARY)
+    monkeypatch.setattr(tensorrt_llm, "_vocabulary_of", lambda config, size, tokenizer: VOCABULARY)
     monkeypatch.setenv(tensorrt_llm.SETTINGS_VARIABLE, '{"cache": false}')
     return tensorrt_llm.StructgenMatcherFactory(None, WIDTH, max_num_draft_tokens=4)
 
@@ -134,6 +134,17 @@ def test_the_vocabulary_is_the_tokenizers(monkeypatch: pytest.MonkeyPatch, llama
     ids = [t for t in range(llama3.size) if (llama3.token(t) or b"-") in ("Zürich".encode(), b"Z")]
     assert any(map(matcher.accept_token, ids))
     config.tokenizer_str = None
+    tokenizer = SimpleNamespace(tokenizer="a tokenizer")
+    made: list[Any] = []
+
+    def vocabulary(tokenizer: Any, *, eos_ids: list[int], size: int) -> sg.Vocabulary:
+        made.append((tokenizer, eos_ids, size))
+        return VOCABULARY
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sg.Vocabulary, "from_transformers", vocabulary)
+        tensorrt_llm.StructgenMatcherFactory(config, WIDTH, max_num_draft_tokens=2, tokenizer=tokenizer)
+    assert made == [("a tokenizer", [128_001], WIDTH)]
     with pytest.raises(errors.VocabularyError, match=r"tokenizer\.json"):
         tensorrt_llm.StructgenMatcherFactory(config, 128_512)
     monkeypatch.setenv(tensorrt_llm.SETTINGS_VARIABLE, "{")

@@ -125,7 +125,7 @@ class Matcher:
 
     def row(self) -> NDArray[np.int32]:
         """The allowed tokens as a read-only ``int32[words]``; after the end, those that end a text."""
-        row = self.index.eos_row if self._stopped else self._guide.bitmask()
+        row: NDArray[np.int32] = self.index.eos_row if self._stopped else self._guide.bitmask()
         if not self._stop_ids or not self._guide.is_accepting():
             return row
         row = row.copy()

@@ -10,12 +10,12 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..api import compile
 from ..budget import Budget
@@ -110,13 +110,17 @@ def _words(words: Any) -> list[str]:
     return list(words)
 
 
-@lru_cache(maxsize=1024)
 def check_definition(definition: Definition, budget: Budget = REQUEST_BUDGET) -> None:
     """Raise what compiling a definition raises, whatever the vocabulary; what was right lately is remembered.
 
     For the process that admits requests and has no tokenizer. What it leaves open is whether the model's vocabulary
     can spell every text.
     """
+    _check(cast(Hashable, definition), budget)
+
+
+@lru_cache(maxsize=1024)
+def _check(definition: Any, budget: Budget) -> None:
     compile(definition, _byte_vocabulary(definition), eager=False, budget=budget)
 
 

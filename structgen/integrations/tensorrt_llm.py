@@ -63,7 +63,7 @@ def definition_of(guide_type: Any, guide: str | None) -> Definition:
 
 
 class StructgenMatcherFactory(GrammarMatcherFactory):
-    """Makes a matcher for each request.
+    """Makes a matcher for each request, from several threads.
 
     Parameters
     ----------
@@ -73,11 +73,19 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
         Width of the logits.
     max_num_draft_tokens:
         Of each step; so many tokens can be taken back, and the one before them.
+    tokenizer:
+        The tokenizer, which newer versions hand over; read where there is no ``tokenizer_str``.
     """
 
-    def __init__(self, guided_decoding_config: Any, vocab_size_padded: int, max_num_draft_tokens: int = 0) -> None:
+    def __init__(
+        self,
+        guided_decoding_config: Any,
+        vocab_size_padded: int,
+        max_num_draft_tokens: int = 0,
+        tokenizer: Any = None,
+    ) -> None:
         super().__init__()
-        vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded)
+        vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded, tokenizer)
         try:
             settings = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         except ValueError as error:
@@ -86,7 +94,7 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
         self._max_rollback = max_num_draft_tokens + 1
 
     def create(self, guided_decoding_params: Any) -> StructgenMatcher:
-        """The matcher of a request. Raises `StructgenError` where there can be none."""
+        """The matcher of a request. Raises `StructgenError` where there can be none, which fails that one request."""
         definition = definition_of(guided_decoding_params.guide_type, guided_decoding_params.guide)
         return StructgenMatcher(Matcher(self._indexes.of(definition), max_rollback=self._max_rollback))
 
@@ -115,13 +123,16 @@ class StructgenMatcher(GrammarMatcher):
         return self._matcher.is_terminated()
 
 
-def _vocabulary_of(config: Any, size: int) -> Vocabulary:
-    if config.tokenizer_str is None:
+def _vocabulary_of(config: Any, size: int, tokenizer: Any) -> Vocabulary:
+    if config.tokenizer_str is not None:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(config.tokenizer_str)
+    elif tokenizer is None:
         raise VocabularyError(
             "TensorRT-LLM hands over no tokenizer.json, only names of tokens, which do not tell their bytes",
             remedy="Use a fast tokenizer.",
         )
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_str(config.tokenizer_str)
+    else:
+        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # out of its own wrapper
     return Vocabulary.from_transformers(tokenizer, eos_ids=config.stop_token_ids or (), size=size)

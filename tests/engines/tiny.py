@@ -27,7 +27,7 @@ PERSON = {
 def _is_person(text: str) -> bool:
     import jsonschema
 
-    return jsonschema.Draft202012Validator(PERSON).is_valid(json.loads(text))
+    return bool(jsonschema.Draft202012Validator(PERSON).is_valid(json.loads(text)))
 
 
 #: A request, and who judges its text.
