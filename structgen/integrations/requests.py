@@ -119,7 +119,7 @@ def check_definition(definition: Definition, budget: Budget = REQUEST_BUDGET) ->
     _check(cast(Hashable, definition), budget)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _check(definition: Any, budget: Budget) -> None:
     compile(definition, _byte_vocabulary(definition), eager=False, budget=budget)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 import os
 import re
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,6 +111,27 @@ def test_bad_requests_are_refused_and_others_are_not(llm: Any, caplog: pytest.Lo
     assert (bad.text, bad.finish_reason) == ("", "stop")
     assert "there is no index 'missing'" in caplog.text
     assert REQUESTS[0][1](good.text)
+
+
+def test_the_example_runs_in_processes_of_its_own(tmp_path: Path) -> None:
+    """With what an installed structgen brings: entry points, in the frontend, the engine and the worker."""
+    if not any(each.value == NAME for each in entry_points(group="vllm.logits_processors")):
+        pytest.skip("structgen is not installed beside vLLM: pip install -e .")
+    save_tiny_llama(tmp_path)
+    root = Path(__file__).resolve().parents[2]
+    environment = os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "STRUCTGEN_VLLM_BACKEND": "1"}
+    done = subprocess.run(
+        [sys.executable, root / "examples/engines/vllm_offline.py", tmp_path],
+        capture_output=True, text=True, env=environment, timeout=500, cwd=root,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = [line.split(" -> ")[1] for line in done.stdout.splitlines() if " -> " in line]
+    lines = [ast.literal_eval(answer.rpartition(" ")[0]) for answer in answers]
+    assert len(lines) == 5
+    assert re.fullmatch(r"(18|19|20)\d\d-[01]\d-[0-3]\d", lines[1])
+    assert lines[2] in ("yes", "no")
+    assert re.fullmatch(r"[1-9][0-9]?(\+[1-9][0-9]?)+", lines[3])
+    assert re.fullmatch("[A-Z][a-z]*", lines[4])  # which may have been cut off
 
 
 def test_structured_outputs_go_through_structgen(llm: Any) -> None:
