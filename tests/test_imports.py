@@ -37,7 +37,7 @@ SHARED = (
 #: and those under `if TYPE_CHECKING` count too.
 MAY_IMPORT = {
     "cli": {"loading", "api", "index_store", "cache", "runtime"},
-    "integrations": {"api", "index_store", "runtime", "cache"},
+    "integrations": {"api", "index_store", "cache", "runtime"},
     "loading": set(),
     "api": {"building", "index_store", "compiler", "runtime", "cache"},
     "building": {"compiler", "runtime", "cache", "grammar_store"},
@@ -53,7 +53,10 @@ MAY_IMPORT = {
 THIRD_PARTY = {
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
-    "integrations": {"numpy", "llama_cpp", "mlx", "outlines"},
+    "integrations": {
+        "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
+        "tensorrt_llm",
+    },  # fmt: skip
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),
     "building": {"numpy"},

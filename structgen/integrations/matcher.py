@@ -1,0 +1,182 @@
+"""`Matcher`: one request's guide, in the shape in which engines drive XGrammar.
+
+Engines speak of accepting tokens (or refusing them, which changes nothing), rolling back, filling a row of a batch's
+bitmask, and having terminated, which is when a token that ends the text was accepted. Their draft tokens, and the ids
+of padded logits, are any numbers at all: a token that is not in the vocabulary is refused like another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..runtime.forced import forced_bytes, whole_characters
+from ..runtime.guide import Guide
+
+if TYPE_CHECKING:
+    from ..runtime.index import Index
+    from ..vocabulary.vocabulary import Vocabulary
+
+
+class Matcher:
+    """Follows one request.
+
+    Parameters
+    ----------
+    index:
+        The definition.
+    stop_ids:
+        Ids that end this request's text besides the EOS ids, where it is complete. Those that have bytes are left
+        out: they are text, and as such up to the definition, whatever the engine does when it sees them.
+    max_rollback:
+        So many tokens, at least, can be taken back; None: all.
+    """
+
+    def __init__(self, index: Index, *, stop_ids: Iterable[int] = (), max_rollback: int | None = None) -> None:
+        self._guide = Guide(index, max_rollback=max_rollback)
+        self._stop_ids = _silent_ids(index.vocabulary, stop_ids)
+        self._stopped = False  # by one of them
+
+    @property
+    def index(self) -> Index:
+        """The definition's index."""
+        return self._guide.index
+
+    # -- tokens ----------------------------------------------------------------------------------------
+
+    def accept(self, token_id: int) -> bool:
+        """Append a token. False, and nothing changes, where it is not allowed, or the text has ended."""
+        if self.is_terminated() or not 0 <= token_id < self.index.vocabulary.size:
+            return False
+        if self._guide.advance(as_int(token_id)):
+            return True
+        self._stopped = token_id in self._stop_ids and self._guide.is_accepting()
+        return self._stopped
+
+    def require(self, token_id: int, where: str = "") -> None:
+        """Append a token that has to be allowed. Raises `TokenIdError`, which says where, otherwise."""
+        if not self.accept(token_id):
+            why = "the text has ended" if self.is_terminated() else "the definition does not allow it"
+            raise TokenIdError(f"token {token_id} cannot be accepted: {why}", where=where)
+
+    def accepted_prefix(self, tokens: Sequence[int]) -> list[int]:
+        """As many of the tokens as could be accepted one after the other; none is."""
+        probe = self.fork()
+        accepted = []
+        for token in tokens:
+            if not probe.accept(token):
+                break
+            accepted.append(token)
+        return accepted
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens that were accepted. Raises `RollbackError` where there are not so many."""
+        if n > 0 and self._stopped:
+            self._guide.rollback(n - 1)
+            self._stopped = False
+        else:
+            self._guide.rollback(n)
+
+    def retokenize(self, old: Sequence[int], new: Sequence[int]) -> None:
+        """Put other tokens in place of the last ``len(old)``, such as those of the same text and some more.
+
+        Raises `RollbackError` where fewer were accepted, `TokenIdError` for a token that is not allowed; all is as
+        before then.
+        """
+        shared = 0
+        while shared < min(len(old), len(new)) and old[shared] == new[shared]:
+            shared += 1
+        before = self.fork()
+        try:
+            self.rollback(len(old) - shared)
+            for position in range(shared, len(new)):
+                self.require(new[position], f"token {position} of the new ones")
+        except (RollbackError, TokenIdError):
+            self._guide, self._stopped = before._guide, before._stopped
+            raise
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+        self._guide.reset()
+        self._stopped = False
+
+    def fork(self) -> Matcher:
+        """An independent matcher at the same place."""
+        twin = Matcher.__new__(Matcher)
+        twin._guide, twin._stop_ids, twin._stopped = self._guide.fork(), self._stop_ids, self._stopped
+        return twin
+
+    def fresh(self) -> Matcher:
+        """An independent matcher at the beginning."""
+        twin = self.fork()
+        twin.reset()
+        return twin
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_terminated(self) -> bool:
+        """Whether a token that ends the text was accepted."""
+        return self._stopped or self._guide.is_finished()
+
+    def row(self) -> NDArray[np.int32]:
+        """The allowed tokens as a read-only ``int32[words]``; after the end, those that end a text."""
+        row: NDArray[np.int32] = self.index.eos_row if self._stopped else self._guide.bitmask()
+        if not self._stop_ids or not self._guide.is_accepting():
+            return row
+        row = row.copy()
+        bits = row.view(np.uint32)
+        for token in self._stop_ids:
+            bits[token >> 5] |= np.uint32(1 << (token & 31))
+        row.flags.writeable = False
+        return row
+
+    def fill(self, bitmask: Any, row: int) -> None:
+        """Write the allowed tokens into a row of a batch's bitmask, in place.
+
+        Parameters
+        ----------
+        bitmask:
+            ``int32[batch, words]``, writable: a NumPy array or a torch tensor on the CPU. Words beyond the
+            vocabulary's are set to zero.
+        row:
+            ``0 <= row < batch``.
+
+        Raises
+        ------
+        BitmaskError
+            For another dtype, shape or device, fewer words than the vocabulary needs, a row that is not there; it
+            names the row.
+        """
+        shape = tuple(getattr(bitmask, "shape", ()))
+        if len(shape) != 2 or not 0 <= row < shape[0]:
+            raise BitmaskError(f"a bitmask is int32[batch, words], got {list(shape)}", where=f"row {row}")
+        try:
+            if not self._stop_ids and not self._stopped:
+                self._guide.fill_bitmask(bitmask[row])
+            else:
+                self._fill_with_stops(bitmask[row])
+        except BitmaskError as error:
+            raise BitmaskError(error.what, where=f"row {row}", remedy=error.remedy) from error
+
+    def _fill_with_stops(self, bitmask: Any) -> None:
+        self._guide.fill_bitmask(bitmask)  # checks it
+        allowed = self.row()
+        np.asarray(bitmask)[: len(allowed)] = allowed
+
+    def forced_text(self) -> str:
+        """The characters that must follow, whole ones; empty where there are none, or one has only begun."""
+        return "" if self.is_terminated() else whole_characters(forced_bytes(self._guide)) or ""
+
+    def __repr__(self) -> str:
+        return f"<Matcher {'terminated' if self.is_terminated() else 'open'} {self._guide!r}>"
+
+
+def _silent_ids(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[int, ...]:
+    """Of some ids those in the vocabulary that have no bytes and are no EOS ids already."""
+    others = {as_int(i) for i in ids}.difference(vocabulary.eos_ids)
+    return tuple(sorted(i for i in others if 0 <= i < vocabulary.size and not vocabulary.token(i)))

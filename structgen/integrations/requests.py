@@ -1,0 +1,267 @@
+"""Definitions as requests bring them, and the indexes of those that were asked for lately.
+
+Requests come from strangers: what they hold is plain data, every compile runs under a budget, and an index is named,
+never a path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..api import compile
+from ..budget import Budget
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..errors import CacheError, DefinitionError, FormatError, StructgenError, VocabularyMismatchError
+from ..grammar_marks import read_marks
+from ..index_store import cache_key, fetch
+from ..runtime.index import Index
+from ..vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..cache.cache import Cache
+
+#: What a request's definition may cost, unless the operator says otherwise.
+REQUEST_BUDGET = Budget(states=100_000, memory=256 << 20, seconds=5.0, depth=500)
+
+#: Bytes of indexes that are kept, least recently used first to go, and how many.
+MEMORY, MOST_INDEXES = 1 << 30, 1024
+
+#: The keys that say what a request's definition is, with their types; beside them may stand options.
+KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
+    "json_schema": ((str, dict, bool), JsonSchema),
+    "regex": ((str,), Regex),
+    "choice": ((list, tuple), lambda words: Regex.choice(_words(words))),
+    "grammar": ((str,), Grammar),
+    "gbnf": ((str,), Gbnf),
+}
+
+#: By such a key: the options that may stand beside it, which are those of the definition.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "json_schema": tuple(field.name for field in fields(JsonSchema) if field.init and field.name != "schema"),
+    "grammar": ("start", "lexer", "strict", "ambiguity"),
+}
+
+#: What an operator may set, by name.
+SETTINGS = {
+    "cache": "the folder of the cache; True for the default one (which is the default), False for none",
+    "indexes": "the folder of indexes that requests may name",
+    "on_miss": '"compile" or "refuse" what is not in the cache',
+    "seconds": "how long one compile may take",
+}
+
+_NAME = re.compile(r"[\w-][\w.-]*")
+
+
+@dataclass(frozen=True)
+class Named:
+    """An index that the operator compiled and gave a name to."""
+
+    name: str
+
+
+def read_request(request: Any) -> Definition | Named:
+    """What a request asks for: a mapping with one key of `KINDS` and its options, or ``{"index": name}``.
+
+    Raises `DefinitionError` where it is nothing of that, and whatever making the definition raises.
+    """
+    if not isinstance(request, Mapping):
+        raise DefinitionError(f"a request's definition is a dict, got {type(request).__name__}")
+    named = [key for key in (*KINDS, "index") if key in request]
+    if len(named) != 1:
+        raise DefinitionError(
+            f"a request names exactly one definition, this one {len(named)}",
+            remedy=f"Use one of {', '.join(KINDS)} or index.",
+        )
+    [key] = named
+    options = {name: value for name, value in request.items() if name != key}
+    unknown = sorted(str(name) for name in options if name not in OPTIONS.get(key, ()))
+    if unknown:
+        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=_remedy(OPTIONS.get(key, ())))
+    value = request[key]
+    if key == "index":
+        if not isinstance(value, str) or not _NAME.fullmatch(value):
+            raise DefinitionError(f"{value!r} is no name of an index", remedy="Use letters, digits, _, - and dots.")
+        return Named(value)
+    types, make = KINDS[key]
+    if not isinstance(value, types):
+        raise DefinitionError(f"{key} is a {type(value).__name__}")
+    try:
+        return make(value, **options)
+    except TypeError as error:
+        raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
+
+
+def _remedy(options: tuple[str, ...]) -> str:
+    return f"Its options are {', '.join(options)}." if options else "It has none."
+
+
+def _words(words: Any) -> list[str]:
+    if not words or not all(isinstance(word, str) for word in words):
+        raise DefinitionError("choice is not a list of at least one string")
+    return list(words)
+
+
+def check_definition(definition: Definition, budget: Budget = REQUEST_BUDGET) -> None:
+    """Raise what compiling a definition raises, whatever the vocabulary; what was right lately is remembered.
+
+    For the process that admits requests and has no tokenizer. What it leaves open is whether the model's vocabulary
+    can spell every text.
+    """
+    _check(cast(Hashable, definition), budget)
+
+
+@lru_cache(maxsize=128)
+def _check(definition: Any, budget: Budget) -> None:
+    compile(definition, _byte_vocabulary(definition), eager=False, budget=budget)
+
+
+def _byte_vocabulary(definition: Definition) -> Vocabulary:
+    """Every byte, an EOS id, and the special tokens that a grammar names."""
+    marks = sorted(set(read_marks(definition.text).tokens.values())) if isinstance(definition, Grammar) else []
+    ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d+\]>", mark)}
+    first = max(ids.values(), default=-1) + 1
+    specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
+    first += len(marks)
+    tokens = {first + byte: bytes([byte]) for byte in range(256)}
+    return Vocabulary.from_bytes(tokens, eos_ids=[first + 256], special_tokens=specials)
+
+
+def check_settings(settings: Any) -> None:
+    """Raise `DefinitionError` unless these are an operator's settings; see `SETTINGS`."""
+    if not isinstance(settings, Mapping):
+        raise DefinitionError(f"the settings of structgen are a dict, got {type(settings).__name__}")
+    unknown = sorted(str(name) for name in settings if name not in SETTINGS)
+    if unknown:
+        raise DefinitionError(f"structgen has no setting {unknown[0]!r}", remedy=f"There are {', '.join(SETTINGS)}.")
+    cache, seconds = settings.get("cache", True), settings.get("seconds", 1)
+    wrong = {
+        "cache": not isinstance(cache, bool | str),
+        "indexes": not isinstance(settings.get("indexes", ""), str),
+        "on_miss": settings.get("on_miss", "compile") not in ("compile", "refuse"),
+        "seconds": isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0,
+    }
+    for name in (name for name, is_wrong in wrong.items() if is_wrong):
+        raise DefinitionError(f"{name} is {settings[name]!r}", remedy=f"It is {SETTINGS[name]}.")
+
+
+def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Indexes:
+    """`Indexes` with an operator's settings. Raises `DefinitionError` for wrong ones."""
+    from ..cache.cache import Cache
+
+    check_settings(settings)
+    where = settings.get("cache", True)
+    return Indexes(
+        vocabulary,
+        cache=Cache(None if where is True else where) if where else None,
+        budget=replace(REQUEST_BUDGET, seconds=settings.get("seconds", REQUEST_BUDGET.seconds)),
+        folder=settings.get("indexes"),
+        on_miss=settings.get("on_miss", "compile"),
+    )
+
+
+class Indexes:
+    """The indexes that requests ask for, over one vocabulary. Safe to use from several threads.
+
+    Parameters
+    ----------
+    vocabulary:
+        The model's.
+    cache:
+        Where to look first and to keep what was compiled; None: nowhere.
+    budget:
+        Of each compile.
+    folder:
+        Where the indexes lie that requests may name: ``NAME.idx``, as `Index.save` wrote it. None: there are none.
+    on_miss:
+        ``"compile"`` what is not in the cache, or ``"refuse"`` it.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        cache: Cache | None = None,
+        budget: Budget = REQUEST_BUDGET,
+        folder: str | os.PathLike[str] | None = None,
+        on_miss: str = "compile",
+    ) -> None:
+        if on_miss not in ("compile", "refuse"):
+            raise DefinitionError(f"on_miss is {on_miss!r}", remedy='Use "compile" or "refuse".')
+        self.vocabulary = vocabulary
+        self._cache = cache
+        self._budget = budget
+        self._folder = None if folder is None else Path(folder)
+        self._on_miss = on_miss
+        self._known: OrderedDict[str, Future[Index]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, wanted: Definition | Named) -> Index:
+        """The index of what a request asks for. Of threads that ask for the same, one compiles.
+
+        Raises
+        ------
+        CacheError
+            For an index that is not there: one that was named, or any where misses are refused.
+        FormatError, VocabularyMismatchError
+            For a file that is no index, or is one for another tokenizer.
+        StructgenError
+            What `structgen.compile` raises.
+        """
+        key = f"index {wanted.name}" if isinstance(wanted, Named) else cache_key(wanted, self.vocabulary)
+        with self._lock:
+            found = self._known.get(key)
+            is_first = found is None
+            if found is None:
+                found = self._known[key] = Future()
+            self._known.move_to_end(key)
+        if is_first:
+            try:
+                found.set_result(self._load(wanted) if isinstance(wanted, Named) else self._find(wanted, key))
+            except BaseException as error:
+                with self._lock:
+                    self._known.pop(key, None)
+                found.set_exception(error)
+            self._evict()
+        try:
+            return found.result()
+        except StructgenError as error:  # each caller gets one of its own, tracebacks grow
+            raise type(error)(error.what, where=error.where, remedy=error.remedy) from None
+
+    def _evict(self) -> None:
+        with self._lock:
+            done = [(key, each.result()) for key, each in self._known.items() if each.done()]
+            size = sum(index.nbytes for _, index in done)
+            for key, index in done[:-1]:
+                if size <= MEMORY and len(self._known) <= MOST_INDEXES:
+                    break
+                size -= index.nbytes
+                del self._known[key]
+
+    def _find(self, definition: Definition, key: str) -> Index:
+        if self._on_miss == "refuse":
+            index = None if self._cache is None else fetch(self._cache, key, self.vocabulary)
+            if index is None:
+                raise CacheError(
+                    f"no index of this {definition.kind} was compiled ahead of time",
+                    remedy="Compile it with structgen warm, or let misses be compiled.",
+                )
+            return index
+        return compile(definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget)
+
+    def _load(self, named: Named) -> Index:
+        path = None if self._folder is None else self._folder / f"{named.name}.idx"
+        if path is None or not path.is_file():
+            raise CacheError(f"there is no index {named.name!r}", remedy="Save one under that name: Index.save.")
+        try:
+            return Index.load(path, self.vocabulary)
+        except (FormatError, VocabularyMismatchError) as error:  # without the operator's path
+            raise type(error)(error.what, where=f"index {named.name!r}", remedy=error.remedy) from None

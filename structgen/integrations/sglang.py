@@ -1,0 +1,188 @@
+"""SGLang: structgen as a grammar backend, with jump-forward.
+
+``--grammar-backend structgen`` is enough where structgen is installed: SGLang calls `register` in each of its
+processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, and ``ebnf``, which here is
+GBNF, or Lark's syntax where it has no ``::=``. ``structural_tag`` is refused. Settings come from the environment, as
+SGLang hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
+
+Written against SGLang 0.5.23, which forwards no jumps in its own scheduler any more, though its interface has them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from sglang.srt.constrained.base_grammar_backend import (
+    BaseGrammarBackend,
+    BaseGrammarObject,
+    GrammarStats,
+    InvalidGrammarObject,
+    register_grammar_backend,
+)
+
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..errors import DefinitionError, StructgenError, UnsupportedError
+from ..runtime.bitmask import words_for
+from ..runtime.logits import apply_bitmask
+from ..vocabulary.vocabulary import Vocabulary
+from .matcher import Matcher
+from .requests import Indexes, indexes_with
+
+_log = logging.getLogger(__name__)
+
+NAME = "structgen"
+
+#: The environment variable with the settings, a JSON object.
+SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
+
+
+def register() -> None:
+    """Have ``--grammar-backend structgen`` in this process."""
+    from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
+
+    register_grammar_backend(NAME, create_backend)
+    if NAME not in GRAMMAR_BACKEND_CHOICES:
+        add_grammar_backend_choices([NAME])
+
+
+def create_backend(
+    server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: int | Iterable[int] | None = None
+) -> StructgenBackend:
+    """The backend over a tokenizer, for logits of a width; EOS ids are those of the model and of the tokenizer.
+
+    Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
+    """
+    eos_ids: set[int] = set()
+    for found in (getattr(tokenizer, "eos_token_id", None), eos_token_ids):
+        eos_ids.update(found if isinstance(found, Iterable) else [] if found is None else [found])
+    vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
+    try:
+        settings = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
+    except ValueError as error:
+        raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=SETTINGS_VARIABLE) from error
+    return StructgenBackend(indexes_with(vocabulary, settings))
+
+
+class StructgenBackend(BaseGrammarBackend):
+    """Compiles what requests ask for, in SGLang's threads. A request that does not compile fails alone."""
+
+    def __init__(self, indexes: Indexes) -> None:
+        super().__init__()
+        self._indexes = indexes
+
+    def dispatch_json(self, key_string: str) -> Any:
+        """A JSON Schema as text; SGLang's ``$$ANY$$`` is any JSON."""
+        return self._begin(
+            "json", lambda: JsonSchema(True if key_string == "$$ANY$$" else key_string, whitespace="any")
+        )
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        """A regex."""
+        return self._begin("regex", lambda: Regex(key_string))
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        """A grammar in GBNF, or in Lark's syntax."""
+        return self._begin("ebnf", lambda: Gbnf(key_string) if "::=" in key_string else Grammar(key_string))
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        """Refused."""
+
+        def refuse() -> Definition:
+            raise UnsupportedError("structgen does not honour structural tags", remedy="Write it as a grammar.")
+
+        return self._begin("structural_tag", refuse)
+
+    def _begin(self, kind: str, definition: Callable[[], Definition]) -> Any:
+        try:
+            matcher = Matcher(self._indexes.of(definition()))
+        except StructgenError as error:
+            _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
+            return InvalidGrammarObject(str(error))
+        return StructgenGrammar(matcher, GrammarStats(dispatch_type=kind))
+
+
+class StructgenGrammar(BaseGrammarObject):
+    """One request."""
+
+    def __init__(self, matcher: Matcher, stats: Any = None) -> None:
+        super().__init__()
+        self._matcher = matcher
+        self.grammar_stats = stats
+
+    # -- tokens ----------------------------------------------------------------------------------------
+
+    def accept_token(self, token: int) -> None:
+        """Append a token; what comes behind the end is ignored.
+
+        Raises `TokenIdError`, a `ValueError`, for one that is not allowed; SGLang ends that one request then.
+        """
+        if not self._matcher.is_terminated():
+            self._matcher.require(int(token))
+            self.current_token = token
+
+    def rollback(self, k: int) -> None:
+        """Take back the last tokens."""
+        self._matcher.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """Whether an EOS id was accepted."""
+        return self._matcher.is_terminated()
+
+    def copy(self) -> StructgenGrammar:
+        """A request of its own, at the beginning."""
+        twin = StructgenGrammar(self._matcher.fresh())
+        if self.grammar_stats is not None:
+            twin.grammar_stats = GrammarStats(dispatch_type=self.grammar_stats.dispatch_type, is_cache_hit=True)
+        return twin
+
+    # -- masks -----------------------------------------------------------------------------------------
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """``int32[batch_size, words]`` on the host, which allows everything."""
+        shape = (batch_size, words_for(vocab_size))
+        return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        """Write the mask into a row."""
+        self._matcher.fill(vocab_mask, idx)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        """Allow everything in every row."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """The masks on the logits' device, without waiting where the memory is pinned."""
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Set the logits of tokens that are not allowed to ``-inf``, in place."""
+        apply_bitmask(logits, vocab_mask)
+
+    # -- jump-forward ----------------------------------------------------------------------------------
+
+    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+        """The text that has to follow, in whole characters, with no tokens for it yet; None where there is none."""
+        text = self._matcher.forced_text()
+        return ([], text) if text else None
+
+    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
+        """The text to append. There is no state to go on from: `jump_and_retokenize` finds its own."""
+        return helper[1], -1
+
+    def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
+        """Put the tokens of a text with the forced one appended in place of those accepted so far.
+
+        Raises `TokenIdError` or `RollbackError`, both `ValueError`, where they do not fit; nothing changes then.
+        """
+        self._matcher.retokenize(old_output_ids, new_output_ids)
+
+    def __repr__(self) -> str:
+        return f"<StructgenGrammar {self._matcher!r}>"

@@ -1,0 +1,138 @@
+"""TensorRT-LLM: structgen as the grammar matcher of its guided decoding (the PyTorch backend).
+
+TensorRT-LLM has no registry of matchers. `register`, called where the executor runs before it is made, puts
+`StructgenMatcherFactory` in the place of its factory for XGrammar, so that ``guided_decoding_backend="xgrammar"``
+means structgen. A ``GuidedDecoder`` that exists already takes another factory at any time::
+
+    decoder.grammar_matcher_factory = StructgenMatcherFactory(config, vocab_size_padded)
+
+Guides of kind JSON, JSON_SCHEMA, REGEX and EBNF_GRAMMAR (GBNF, or Lark's syntax where there is no ``::=``) are
+honoured; STRUCTURAL_TAG is refused. Settings are a JSON object in ``STRUCTGEN_TENSORRT_LLM``; see
+`structgen.integrations.requests.SETTINGS`.
+
+Written against the sources of TensorRT-LLM 1.2, ``tensorrt_llm/_torch/pyexecutor/grammar_matcher.py``, which run on
+NVIDIA GPUs only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import torch
+from tensorrt_llm._torch.pyexecutor.grammar_matcher import GrammarMatcher, GrammarMatcherFactory
+
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..errors import DefinitionError, UnsupportedError, VocabularyError
+from ..vocabulary.vocabulary import Vocabulary
+from .matcher import Matcher
+from .requests import indexes_with
+
+#: The environment variable with the settings, a JSON object.
+SETTINGS_VARIABLE = "STRUCTGEN_TENSORRT_LLM"
+
+
+def register() -> None:
+    """Let ``guided_decoding_backend="xgrammar"`` be structgen, in this process.
+
+    It replaces one name, ``XGrammarMatcherFactory``, where ``GuidedDecoder`` looks for it.
+    """
+    from tensorrt_llm._torch.pyexecutor import guided_decoder
+
+    guided_decoder.XGrammarMatcherFactory = StructgenMatcherFactory
+
+
+def definition_of(guide_type: Any, guide: str | None) -> Definition:
+    """What a request asks for; ``guide_type`` is one of ``GuidedDecodingParams.GuideType``.
+
+    Raises `UnsupportedError` for kinds that are not honoured, and what making the definition raises.
+    """
+    kind = guide_type.name
+    if kind == "JSON":
+        return JsonSchema(True, whitespace="any")
+    if not isinstance(guide, str):
+        raise DefinitionError(f"a guide of kind {kind} is a str, got {type(guide).__name__}")
+    if kind == "JSON_SCHEMA":
+        return JsonSchema(guide, whitespace="any")
+    if kind == "REGEX":
+        return Regex(guide)
+    if kind == "EBNF_GRAMMAR":
+        return Gbnf(guide) if "::=" in guide else Grammar(guide)
+    raise UnsupportedError(f"structgen does not honour guides of kind {kind}", remedy="Write it as a grammar.")
+
+
+class StructgenMatcherFactory(GrammarMatcherFactory):
+    """Makes a matcher for each request, from several threads.
+
+    Parameters
+    ----------
+    guided_decoding_config:
+        TensorRT-LLM's, of which ``tokenizer_str``, a ``tokenizer.json``, and ``stop_token_ids`` are read.
+    vocab_size_padded:
+        Width of the logits.
+    max_num_draft_tokens:
+        Of each step; so many tokens can be taken back, and the one before them.
+    tokenizer:
+        The tokenizer, which newer versions hand over; read where there is no ``tokenizer_str``.
+    """
+
+    def __init__(
+        self,
+        guided_decoding_config: Any,
+        vocab_size_padded: int,
+        max_num_draft_tokens: int = 0,
+        tokenizer: Any = None,
+    ) -> None:
+        super().__init__()
+        vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded, tokenizer)
+        try:
+            settings = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
+        except ValueError as error:
+            raise DefinitionError(f"the settings are not JSON: {error}", where=SETTINGS_VARIABLE) from error
+        self._indexes = indexes_with(vocabulary, settings)
+        self._max_rollback = max_num_draft_tokens + 1
+
+    def create(self, guided_decoding_params: Any) -> StructgenMatcher:
+        """The matcher of a request. Raises `StructgenError` where there can be none, which fails that one request."""
+        definition = definition_of(guided_decoding_params.guide_type, guided_decoding_params.guide)
+        return StructgenMatcher(Matcher(self._indexes.of(definition), max_rollback=self._max_rollback))
+
+
+class StructgenMatcher(GrammarMatcher):
+    """One request."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        super().__init__()
+        self._matcher = matcher
+
+    def accept_token(self, token_id: int) -> bool:
+        """Append a token. False, and nothing changes, where it is not allowed, or the text has ended."""
+        return self._matcher.accept(token_id)
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last tokens."""
+        self._matcher.rollback(num_tokens)
+
+    def fill_next_token_bitmask(self, next_token_bitmask: torch.Tensor, index: int) -> None:
+        """Write the mask into a row."""
+        self._matcher.fill(next_token_bitmask, index)
+
+    def is_terminated(self) -> bool:
+        """Whether an EOS id was accepted."""
+        return self._matcher.is_terminated()
+
+
+def _vocabulary_of(config: Any, size: int, tokenizer: Any) -> Vocabulary:
+    if config.tokenizer_str is not None:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(config.tokenizer_str)
+    elif tokenizer is None:
+        raise VocabularyError(
+            "TensorRT-LLM hands over no tokenizer.json, only names of tokens, which do not tell their bytes",
+            remedy="Use a fast tokenizer.",
+        )
+    else:
+        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # out of its own wrapper
+    return Vocabulary.from_transformers(tokenizer, eos_ids=config.stop_token_ids or (), size=size)

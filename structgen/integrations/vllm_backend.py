@@ -1,0 +1,152 @@
+"""vLLM: structgen as the backend of its own structured outputs.
+
+For requests that say ``structured_outputs=StructuredOutputsParams(json=...)``, and all that vLLM's server makes of
+``response_format`` and of tools. The masks are then filled by the scheduler, speculative decoding included, and
+reasoning parsers work.
+
+vLLM has no registry of backends, and its configuration allows the names of its own only. So `register` puts structgen
+in the place of one: ``structured_outputs_config={"backend": "xgrammar"}`` then means this one. It has to be called in
+each process of vLLM's; the entry point does that where ``STRUCTGEN_VLLM_BACKEND=1`` is set.
+
+Written against vLLM 0.32.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..errors import DefinitionError, StructgenError, UnsupportedError
+from ..runtime.bitmask import words_for
+from .matcher import Matcher
+from .requests import check_definition, indexes_with, read_request
+from .vllm import settings_of, vocabulary_of
+
+_log = logging.getLogger(__name__)
+
+
+def register() -> None:
+    """Let vLLM's backend "xgrammar" be structgen, in this process. Calling it again changes nothing.
+
+    It replaces two names: ``vllm.v1.structured_output.XgrammarBackend``, which the engine makes, and
+    ``vllm.v1.structured_output.backend_xgrammar.validate_xgrammar_grammar``, which admits requests.
+    """
+    from vllm.v1 import structured_output
+    from vllm.v1.structured_output import backend_xgrammar
+
+    structured_output.XgrammarBackend = StructgenBackend
+    backend_xgrammar.validate_xgrammar_grammar = validate
+
+
+def validate(sampling_params: Any) -> None:
+    """Raise ``VLLMValidationError`` for structured outputs that are not right."""
+    from vllm.exceptions import VLLMValidationError
+    from vllm.v1.structured_output.request import get_structured_output_key
+
+    if sampling_params.structured_outputs is None:
+        return
+    try:
+        check_definition(definition_of(*get_structured_output_key(sampling_params.structured_outputs)))
+    except StructgenError as error:
+        raise VLLMValidationError(str(error)) from error
+
+
+def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, compact: bool = False) -> Definition:
+    """What a request asks for. A grammar is one in Lark's syntax or in GBNF, as vLLM tells them apart.
+
+    Raises `UnsupportedError` for structural tags, and what making the definition raises.
+    """
+    from vllm.v1.structured_output.utils import grammar_is_likely_lark
+
+    whitespace = "compact" if compact else "any"
+    if request_type == StructuredOutputOptions.JSON:
+        return JsonSchema(grammar_spec, whitespace=whitespace)
+    if request_type == StructuredOutputOptions.JSON_OBJECT:
+        return JsonSchema({"type": "object"}, whitespace=whitespace)
+    if request_type == StructuredOutputOptions.REGEX:
+        return Regex(grammar_spec)
+    if request_type == StructuredOutputOptions.CHOICE:
+        try:
+            words = json.loads(grammar_spec)
+        except ValueError as error:
+            raise DefinitionError(f"the choice is not JSON: {error}") from error
+        definition = read_request({"choice": words})
+        assert isinstance(definition, Regex)
+        return definition
+    if request_type == StructuredOutputOptions.GRAMMAR:
+        return Grammar(grammar_spec) if grammar_is_likely_lark(grammar_spec) else Gbnf(grammar_spec)
+    raise UnsupportedError(f"structgen does not honour {request_type.name}", remedy="Write it as a grammar.")
+
+
+class StructgenBackend(StructuredOutputBackend):
+    """Compiles what requests ask for. Made by vLLM, which calls `compile_grammar` from several threads."""
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
+        super().__init__(vllm_config, tokenizer, vocab_size)
+        vocabulary = vocabulary_of(vllm_config.model_config, tokenizer)
+        self._indexes = indexes_with(vocabulary, settings_of(vllm_config))
+        self._compact = bool(vllm_config.structured_outputs_config.disable_any_whitespace)
+
+    def compile_grammar(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: Iterable[int] | None = None,
+    ) -> StructgenGrammar:
+        """The matcher of a request. What it raises fails this request alone."""
+        definition = definition_of(request_type, grammar_spec, compact=self._compact)
+        return StructgenGrammar(Matcher(self._indexes.of(definition), stop_ids=stop_token_ids or ()))
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """``int32[max_num_seqs, words]`` that allows everything."""
+        return torch.full((max_num_seqs, words_for(self.vocab_size)), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        """Nothing is held that has to be given back."""
+
+
+class StructgenGrammar(StructuredOutputGrammar):
+    """One request."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Append tokens, up to the one that ends the text. False at one that is not allowed; those before it stay."""
+        for token in tokens:
+            if self._matcher.is_terminated():
+                break
+            if not self._matcher.accept(token):
+                _log.error("structgen: request %s has a token that is not allowed, %d", request_id, token)
+                return False
+        return True
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """As many of the tokens as could be appended; none is."""
+        return self._matcher.accepted_prefix(tokens)
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last tokens."""
+        self._matcher.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        """Write the mask into a row."""
+        self._matcher.fill(bitmask, batch_index)
+
+    def is_terminated(self) -> bool:
+        """Whether a token that ends the text was accepted."""
+        return self._matcher.is_terminated()
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+        self._matcher.reset()
