@@ -62,6 +62,25 @@ class Trie:
         """Bytes of the longest token."""
         return int(self.depth.max())
 
+    def child(self, node: int, byte: int) -> int | None:
+        """The node that a byte leads to; None where no token goes on with it."""
+        bytes_, skip, i = self.byte.data, self.skip.data, node + 1
+        end = skip[node]
+        while i < end:
+            if bytes_[i] == byte:
+                return i
+            i = skip[i]
+        return None
+
+    def find(self, prefix: bytes) -> int | None:
+        """The node of a prefix; None where no token begins with it."""
+        node: int | None = 0
+        for byte in prefix:
+            if node is None:
+                break
+            node = self.child(node, byte)
+        return node
+
     def nodes_below(self, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Nodes whose first byte is in each class: what a live transition may cost. ``classes``: ``uint[256]``."""
         return np.bincount(classes, self._below_byte, int(classes[-1]) + 1).astype(np.float64)
