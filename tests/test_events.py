@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from naive import small_vocabulary
 
 import structgen as sg
+from structgen.runtime import ids_of
 from structgen.runtime.json_event import JsonEvent
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -338,6 +339,30 @@ def test_tokens() -> None:
     number = sg.JsonEvents(vocabulary)
     number.feed(ids[b"12"])
     assert [(e.value, e.tokens) for e in number.feed(eos)] == [(12, range(1))]
+
+
+@pytest.mark.parametrize("schema", [{"type": ["object", "array", "number"]}, {"type": "string", "maxLength": 9}])
+def test_what_a_guide_lets_through_is_read(schema: dict[str, Any]) -> None:
+    vocabulary, rng = small_vocabulary((b'{"', b'":', b'"}', b"[]", b"{}")), random.Random(2)
+    index = sg.compile(sg.JsonSchema(schema), vocabulary)
+    usual = [t for t in range(vocabulary.size) if set(vocabulary.token(t) or b"") <= set(b'{}[]",:0123e-. ab\\nu')]
+    complete = 0
+    for _ in range(40):
+        guide, reader, text = sg.Guide(index), sg.JsonEvents(vocabulary), b""
+        events: list[JsonEvent] = []
+        for _ in range(120):
+            allowed = ids_of(guide.bitmask()).tolist()
+            token = rng.choice([t for t in allowed if t in usual] or allowed)
+            assert guide.advance(token)
+            events = reader.feed(token) or events
+            assert reader.is_complete() >= guide.is_accepting()
+            text += vocabulary.token(token) or b""
+            if guide.is_finished():
+                complete += 1
+                assert reader.is_closed()
+                assert plain(events)[-1][1:] == ((), 0, len(text), json.loads(text))
+                break
+    assert complete > 5
 
 
 def test_pairs_of_surrogates_stay_together() -> None:
