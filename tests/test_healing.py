@@ -17,6 +17,7 @@ from naive import allowed_tokens, small_vocabulary
 import structgen as sg
 from structgen.runtime import LogitsProcessor
 from structgen.runtime.healing import HealedIndex, heal
+from structgen.runtime.machine import Match
 
 ALPHABET = b"ab:/"
 
@@ -219,6 +220,14 @@ def test_a_batch_goes_where_guides_go() -> None:
         assert batch.advance(tokens).all()
         assert all(guide.advance(token) for guide, token in zip(guides, tokens, strict=True))
     assert batch.is_accepting().tolist() == [guide.is_accepting() for guide in guides]
+    batch.rollback(12)
+    batch.reorder([1, 1, 0])
+    first = sg.Guide(healed[1])
+    assert np.array_equal(batch.bitmask()[0], first.bitmask())
+    tokens = [[ids[b"://"], ord("c")], [ids[b":/"], ids[b"aa"]], [ord(":"), ord("c")]]
+    assert batch.advance_many(tokens).tolist() == [1, 1, 2]
+    assert first.advance(ids[b"://"])
+    assert np.array_equal(batch.bitmask()[0], first.bitmask())
 
 
 def test_a_logits_processor_takes_a_healed_index() -> None:
@@ -236,6 +245,13 @@ def test_rows_of_a_prefix_are_remembered() -> None:
     assert first is second
     assert not first.complete
     assert first.states == index.states + 1
+    assert (first.match(b"ab").consumed, first.match(b"ab").accepted) == (2, True)
+    assert first.match(b"b") == Match(0, False, False, ((97, 97),))
+    assert first.match(b"").expected == ((97, 97),)
+    assert first.match(b"a").expected == ((97, 122),)
+    free = heal(prompt, vocabulary).index
+    assert free.match(b"a\xff") == Match(2, True, True, ((0, 255),))
+    assert not free.match(b"b").can_end
     assert "b'a', then" in repr(first)
     with pytest.raises(sg.errors.FormatError, match="can't be saved"):
         first.to_bytes()
