@@ -224,8 +224,8 @@ def test_a_batch_goes_where_guides_go() -> None:
     batch.reorder([1, 1, 0])
     first = sg.Guide(healed[1])
     assert np.array_equal(batch.bitmask()[0], first.bitmask())
-    tokens = [[ids[b"://"], ord("c")], [ids[b":/"], ids[b"aa"]], [ord(":"), ord("c")]]
-    assert batch.advance_many(tokens).tolist() == [1, 1, 2]
+    chains = [[ids[b"://"], ord("c")], [ids[b":/"], ids[b"aa"]], [ord(":"), ord("c")]]
+    assert batch.advance_many(chains).tolist() == [1, 1, 2]
     assert first.advance(ids[b"://"])
     assert np.array_equal(batch.bitmask()[0], first.bitmask())
 
