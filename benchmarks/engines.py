@@ -186,7 +186,7 @@ def _moves(console: Console, tokenizer: Path, batch: int) -> dict[str, float]:
     above = np.where(np.arange(len(tokens)) % 4, np.arange(len(tokens)) - 1, -1)
     rows = np.repeat(np.arange(batch), 4)
     drafted, masks = allocate(len(tokens), vocabulary.size), allocate(batch, vocabulary.size)
-    order = list(range(1, batch)) + [0]
+    order = [*range(1, batch), 0]
     wide = [row for row in range(batch) if row % (len(text) - 5) > 1]
 
     def there_and_back() -> None:

@@ -31,6 +31,7 @@ _HOMES = {
     "Index": "runtime.index",
     "Guide": "runtime.guide",
     "GuideBatch": "runtime.batch",
+    "JsonEvents": "runtime.events",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -48,6 +49,7 @@ __all__ = [
     "GuideBatch",
     "Indentation",
     "Index",
+    "JsonEvents",
     "JsonSchema",
     "Regex",
     "Vocabulary",
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from .definitions import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex
     from .errors import Error
     from .runtime.batch import GuideBatch
+    from .runtime.events import JsonEvents
     from .runtime.guide import Guide
     from .runtime.index import Index
     from .vocabulary.vocabulary import Vocabulary

@@ -85,6 +85,10 @@ class RollbackError(StructgenError, ValueError):
     """A rollback past the beginning of the text."""
 
 
+class JsonTextError(StructgenError, ValueError):
+    """A text that is not JSON, as far as it was read, or a part of one that can't be read."""
+
+
 class FormatError(StructgenError):
     """A file that is not a valid index: foreign, truncated, damaged, or of another format version."""
 

@@ -56,7 +56,7 @@ THIRD_PARTY = {
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
         "tensorrt_llm",
-    },  # fmt: skip
+    },
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),
     "building": {"numpy"},

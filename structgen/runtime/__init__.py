@@ -16,14 +16,16 @@ _HOMES = {
     "allocate": "bitmask",
     "apply_bitmask": "logits",
     "fill_batch": "bitmask",
+    "heal": "healing",
     "ids_of": "bitmask",
 }
 
-__all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "ids_of"]
+__all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "heal", "ids_of"]
 
 if TYPE_CHECKING:
     from .bitmask import allocate, fill_batch, ids_of
     from .guide import Guide
+    from .healing import heal
     from .index import Index
     from .logits import apply_bitmask
     from .transformers import LogitsProcessor

@@ -199,7 +199,7 @@ def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Any) -> Iterato
     Where too many nodes had to be looked at, an empty text stands for those that were not.
     """
     node = trie.find(begin)
-    if node < 0:
+    if node is None:
         return
     bytes_, skips, tokens = trie.byte.data, trie.skip.data, trie.first_token.data  # they yield ints
     looked = 0

@@ -71,6 +71,8 @@ class Index:
         self.compile_seconds = compile_seconds
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
+        #: The same index behind prefixes; see `structgen.runtime.healing`.
+        self.healed: dict[bytes, Index] = {}
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -62,17 +62,25 @@ class Trie:
         """Bytes of the longest token."""
         return int(self.depth.max())
 
-    def find(self, data: bytes) -> int:
-        """The node of some bytes, -1 where no token begins with them."""
-        node = self._tops.get(data[0], -1) if data else 0
-        skip, byte_of = self.skip.data, self.byte.data  # which yield ints, faster than arrays their scalars
-        for byte in data[1:]:
-            child, end = node + 1, skip[node] if node >= 0 else 0
-            while child < end and byte_of[child] != byte:
-                child = skip[child]
-            if child >= end:
-                return -1
-            node = child
+    def child(self, node: int, byte: int) -> int | None:
+        """The node that a byte leads to; None where no token goes on with it."""
+        if not node:
+            return self._tops.get(byte)
+        bytes_, skip, i = self.byte.data, self.skip.data, node + 1  # these yield ints, faster than arrays
+        end = skip[node]
+        while i < end:
+            if bytes_[i] == byte:
+                return i
+            i = skip[i]
+        return None
+
+    def find(self, prefix: bytes) -> int | None:
+        """The node of a prefix; None where no token begins with it."""
+        node: int | None = 0
+        for byte in prefix:
+            if node is None:
+                break
+            node = self.child(node, byte)
         return node
 
     @cached_property

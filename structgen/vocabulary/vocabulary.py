@@ -231,6 +231,11 @@ class Vocabulary:
         return have
 
     @cached_property
+    def is_bytewise(self) -> bool:
+        """Whether every byte of every token is a token by itself, as byte-level vocabularies have it."""
+        return bool(self.single_bytes[self.blob].all())
+
+    @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
         from .trie import Trie
