@@ -22,7 +22,7 @@ from ..budget import Budget
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
 from ..errors import CacheError, DefinitionError, FormatError, StructgenError, VocabularyMismatchError
 from ..grammar_marks import read_marks
-from ..index_store import cache_key, fetch
+from ..index_store import cache_key
 from ..runtime.index import Index
 from ..vocabulary.vocabulary import Vocabulary
 
@@ -225,7 +225,7 @@ class Indexes:
             self._known.move_to_end(key)
         if is_first:
             try:
-                found.set_result(self._load(wanted) if isinstance(wanted, Named) else self._find(wanted, key))
+                found.set_result(self._load(wanted) if isinstance(wanted, Named) else self._find(wanted))
             except BaseException as error:
                 with self._lock:
                     self._known.pop(key, None)
@@ -246,16 +246,11 @@ class Indexes:
                 size -= index.nbytes
                 del self._known[key]
 
-    def _find(self, definition: Definition, key: str) -> Index:
-        if self._on_miss == "refuse":
-            index = None if self._cache is None else fetch(self._cache, key, self.vocabulary)
-            if index is None:
-                raise CacheError(
-                    f"no index of this {definition.kind} was compiled ahead of time",
-                    remedy="Compile it with structgen warm, or let misses be compiled.",
-                )
-            return index
-        return compile(definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget)
+    def _find(self, definition: Definition) -> Index:
+        return compile(
+            definition, self.vocabulary, cache=self._cache, eager=False, budget=self._budget,
+            compile_missing=self._on_miss == "compile",
+        )  # fmt: skip
 
     def _load(self, named: Named) -> Index:
         path = None if self._folder is None else self._folder / f"{named.name}.idx"

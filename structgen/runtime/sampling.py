@@ -89,7 +89,11 @@ class Sampler:
                 return found
         masked = logits.float() / self.temperature
         apply_bitmask(masked, guide.bitmask())
-        return self._kept(*torch.sort(masked, descending=True))
+        ids = torch.nonzero(masked > -torch.inf).flatten()
+        if self.top_k is not None and self.top_k < len(ids):
+            ids = torch.nonzero(masked >= torch.topk(masked, self.top_k).values[-1]).flatten()
+        scores, order = torch.sort(masked[ids], descending=True)
+        return self._kept(scores, ids[order])
 
     def _greedy(self, logits: torch.Tensor, guide: Guide) -> tuple[torch.Tensor, torch.Tensor]:
         best = int(logits.argmax())
@@ -116,7 +120,7 @@ class Sampler:
             order = ids.tolist()
             tested.update((token, guide.allows(token)) for token in order if token not in tested)
             allowed = [place for place, token in enumerate(order) if tested[token]]
-            if 4 * len(allowed) < len(order) > _FIRST:
+            if 16 * len(allowed) < len(order):
                 return None  # few tokens are allowed here, and such a mask costs little
             kept, names = values[allowed], ids[allowed]
             if self.top_k is not None:
@@ -135,8 +139,8 @@ class Sampler:
         return None
 
     def _kept(self, scores: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Top-k, then top-p, of allowed tokens in the order of their scores; those that are ``-inf`` are not."""
-        count = int((scores > -torch.inf).sum())
+        """Top-k, then top-p, of allowed tokens in the order of their scores."""
+        count = len(scores)
         if not count:
             raise _nothing_left()
         if self.top_k is not None and self.top_k < count:
