@@ -303,7 +303,7 @@ def test_misses_can_be_refused(tmp_path: Path) -> None:
     assert indexes.of(sg.Regex("warm")).origin == "cache"
     with pytest.raises(errors.CacheError, match="not in the cache"):
         indexes.of(sg.Regex("cold"))
-    with pytest.raises(errors.CacheError, match="not in the cache"):
+    with pytest.raises(errors.CacheError, match="no cache"):
         Indexes(VOCABULARY, on_miss="refuse").of(sg.Regex("warm"))
     with pytest.raises(errors.DefinitionError, match="on_miss"):
         Indexes(VOCABULARY, on_miss="ignore")
