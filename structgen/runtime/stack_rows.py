@@ -121,6 +121,7 @@ class StackRows:
         self._fresh = 0  # how many were settled here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[Settled]]] = {}
+        self._counts_told = 0  # how many counts they begin at
         self._calling: set[int] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
@@ -159,8 +160,7 @@ class StackRows:
 
     def __len__(self) -> int:
         """Number of places that are settled."""
-        segments = sum(len(begins) for begins, _ in self.segments.values())
-        return (len(self.stored) if self.stored else 0) + self._fresh + segments
+        return (len(self.stored) if self.stored else 0) + self._fresh + self._counts_told
 
     def all_settled(self) -> dict[tuple[int, int, int], Settled]:
         """Every settled place without a count, or with one that others don't share."""
@@ -268,8 +268,13 @@ class StackRows:
         if found is None:
             self._uncounted.add(state)
             return None
-        self.segments[state] = found
+        self.keep_segments(state, *found)
         return found
+
+    def keep_segments(self, state: int, begins: list[int], settled: list[Settled]) -> None:
+        """Record what a state settles by count."""
+        self.segments[state] = begins, settled
+        self._counts_told += len(begins)
 
     def _is_far(self, state: int, count: int) -> bool:
         """Whether no token comes near a bound."""

@@ -171,7 +171,7 @@ def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:
         raise FormatError("the counted rows are damaged", where=where)
     settled = list(map(Settled, numbers, following))
     for state, (i, j) in zip(states, pairwise(starts), strict=True):
-        rows.segments[state] = begins[i:j], settled[i:j]
+        rows.keep_segments(state, begins[i:j], settled[i:j])
 
 
 def _columns(sections: Sections, bounds: dict[str, int], where: str) -> list[list[int]]:
