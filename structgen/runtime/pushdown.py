@@ -124,7 +124,7 @@ class PushdownMachine(StackMachine[Thread]):
 
     def repeats(self, config: Any) -> bool:
         """Whether nothing is counted on top of the stack."""
-        return not any([count for _, count, _ in config.threads])  # of one or two a list is made faster
+        return not any(count for _, count, _ in config.threads)
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         i, end = 0, len(data)
