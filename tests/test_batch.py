@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from typing import Any
 
 import numpy as np
@@ -244,6 +246,22 @@ def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
     batch.rollback(3)
     assert batch.guide(49) is not None
     check(batch, [batch_row(batch, row) for row in range(50)])
+
+
+def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_automaton, "MOST_MACHINES", 10)
+    batch = sg.GuideBatch(VOCABULARY, [INDEXES[0]])
+    seen = []
+    for number in range(40):
+        index = sg.compile(sg.Regex(f"[a-c]{{{number + 1}}}"), VOCABULARY)
+        seen.append(weakref.ref(index.machine))
+        batch.add(index)
+        assert batch.advance([ord("a")] * 2).all()
+        batch.remove([1])
+    del index
+    gc.collect()
+    assert sum(each() is not None for each in seen) <= 10
+    check(batch, [batch_row(batch, 0)])
 
 
 def batch_row(batch: sg.GuideBatch, row: int) -> Sequence:

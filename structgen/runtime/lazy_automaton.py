@@ -19,10 +19,15 @@ from ..vocabulary.vocabulary import Vocabulary
 from .machine import Config, Machine
 from .row_store import ALL_IDS, EOS_IDS, RowStore
 
-#: Configurations to begin with, and at most; those with transitions by byte, a kilobyte each; transitions by token.
+#: To begin with, and at most: configurations, and those with transitions by byte, a kilobyte each.
 _FEW, MOST_CONFIGS = 1 << 10, 1 << 18
 _FEW_SPELLED, MOST_SPELLED = 1 << 8, 1 << 16
+
+#: Likewise, transitions by token.
 _FEW_TOKENS, MOST_TOKENS = 1 << 12, 1 << 22
+
+#: Indexes at most; each stays in memory as long as one of its configurations does.
+MOST_MACHINES = 1 << 10
 
 
 class LazyAutomaton:
@@ -45,7 +50,7 @@ class LazyAutomaton:
         # Copies: a kernel is compiled again for arrays that cannot be written, as those of files are.
         self.offsets = vocabulary.offsets.astype(np.int32)
         self.blob = np.array(vocabulary.blob)
-        self._most = MOST_CONFIGS
+        self._most, self._most_machines = MOST_CONFIGS, MOST_MACHINES
         self._begin()
 
     def _begin(self) -> None:
@@ -62,6 +67,7 @@ class LazyAutomaton:
         self.row_of = np.full(_FEW, UNKNOWN, np.int32)
         self._places: list[tuple[Machine, Config] | None] = [None, None]
         self._numbers: dict[tuple[int, Config], int] = {}
+        self._machines: set[int] = set()
         for number, row in ((ENDED, EOS_IDS), (FREE, ALL_IDS)):
             self.row_of[number] = row
             self._spell(number)
@@ -74,7 +80,10 @@ class LazyAutomaton:
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`; it still takes what one step brings."""
-        return len(self._places) >= self._most or self._spelled >= MOST_SPELLED or self._tokens >= MOST_TOKENS
+        return (
+            len(self._places) >= self._most or len(self._machines) >= self._most_machines
+            or self._spelled >= MOST_SPELLED or self._tokens >= MOST_TOKENS
+        )  # fmt: skip
 
     def number(self, machine: Machine, config: Config) -> int:
         """The number of a machine's configuration."""
@@ -83,6 +92,7 @@ class LazyAutomaton:
         if found is None:
             found = self._numbers[key] = len(self._places)
             self._places.append((machine, config))
+            self._machines.add(id(machine))
             if found == len(self.row_of):
                 self.row_of = np.pad(self.row_of, [(0, found)], constant_values=UNKNOWN)
                 self.spelled_in = np.pad(self.spelled_in, [(0, found)])
@@ -183,4 +193,5 @@ class LazyAutomaton:
             if place is not None:
                 renumbered[number] = new = self.number(*place)
                 self.row_of[new] = rows[number]
+        self._most_machines = max(MOST_MACHINES, 2 * len(self._machines))
         return renumbered
