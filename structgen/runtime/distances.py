@@ -1,0 +1,155 @@
+"""How many tokens a text still needs, at least, and machines that keep to a number of tokens.
+
+The *distance* of a configuration is the number of tokens up to the end of the text, the EOS token included. A guide
+with ``max_tokens`` allows what the mask allows and what leads where the distance is at most what is then left. So
+there is always a token that leads one closer, and the text is complete in time.
+
+Distances of automata are exact (`structgen.runtime.automaton_distances`). Those of machines with a stack are upper
+bounds: a text of so many tokens is known (`structgen.runtime.stack_distances`).
+
+Far from the end no token can lead too far away. Then masks and steps are the ordinary ones: each place carries the
+number of tokens left from which on it is worth looking (`Distances.near`).
+"""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import TokenBudgetError, UnsupportedError
+from .automaton import AutomatonMachine
+from .automaton_distances import AutomatonDistances
+from .machine import Config, Machine
+from .pushdown import PushdownMachine
+from .stack_distances import StackDistances
+
+if TYPE_CHECKING:
+    from .index import Index
+
+
+class Distances(Protocol):
+    """Distances of one machine's configurations. Safe to use from several threads."""
+
+    def distance(self, config: Any) -> int:
+        """How many tokens complete a text, the EOS token included."""
+        ...
+
+    def farthest(self, config: Any) -> int:
+        """The largest distance that a single token leads to, or more."""
+        ...
+
+    def near(self, config: Any, left: int) -> int:
+        """Whatever tokens come, none leads too far while more than so many are left."""
+        ...
+
+    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+        """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
+        ...
+
+
+def distances_of(machine: Machine) -> Distances:
+    """The distances of a machine. Raises `UnsupportedError` where no bound is known."""
+    if isinstance(machine, AutomatonMachine):
+        return AutomatonDistances(machine)
+    if isinstance(machine, PushdownMachine):
+        return StackDistances(machine)
+    raise UnsupportedError("max_tokens is not supported for grammars")
+
+
+def shortest(index: Index) -> int:
+    """The tokens of the shortest text of an index, the EOS token included.
+
+    Exact for regexes and automata; for what has a stack so many suffice, and fewer might.
+    """
+    return index.distances.distance(index.machine.start)
+
+
+#: A configuration, how many tokens are left, and from how many left on the distance is to be looked at.
+Place = tuple[Any, int, int]
+
+#: Rows that are remembered; past that the memory starts afresh.
+_MOST_ROWS = 1 << 10
+
+
+class LimitedMachine:
+    """A `structgen.runtime.machine.Machine` whose texts are complete within a number of tokens.
+
+    Its configurations hold what is left, so that rollback gives it back, and forks have each their own.
+
+    Parameters
+    ----------
+    index:
+        What to move over.
+    max_tokens:
+        The tokens of a text at most, the EOS token included.
+
+    Raises
+    ------
+    TokenBudgetError
+        Where that is too few for any text that is known.
+    UnsupportedError
+        Where no bound on the distance is known.
+    """
+
+    def __init__(self, index: Index, max_tokens: int) -> None:
+        self.machine: Machine = index.machine
+        self.distances = index.distances
+        self._eos_row = index.eos_row
+        self._rows = index.limited_rows
+        max_tokens = as_int(max_tokens)
+        needed = shortest(index)
+        if max_tokens < needed:
+            raise TokenBudgetError(
+                f"max_tokens is {max_tokens}, but a text of this definition takes {needed} tokens, its EOS included",
+                remedy=f"Use max_tokens={needed} or more.",
+            )
+        self.start = self.place(self.machine.start, max_tokens)
+
+    def place(self, config: Config, left: int) -> Place:
+        """A configuration with so many tokens left."""
+        return config, left, self.distances.near(config, left)
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        target = self.machine.advance(config, token_id)
+        if target is None:
+            return None
+        left -= 1
+        if left >= near:
+            return (target, left, near) if left > near else self.place(target, left)
+        if self.distances.distance(target) > left:
+            return None
+        return self.place(target, left)
+
+    def follow_byte(self, place: Any, byte: int) -> Place | None:
+        """Places are those between tokens only."""
+        raise NotImplementedError
+
+    def repeats(self, place: Any) -> bool:
+        """No place comes again: less is left."""
+        return False
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        if left > near or self.distances.farthest(config) < left:
+            return self.machine.row(config)
+        key = config, left
+        row = self._rows.get(key)
+        if row is None:
+            row = self.distances.row(config, left - 1)
+            if self.machine.is_accepting(config):
+                row = row | self._eos_row
+                row.flags.writeable = False
+            if len(self._rows) >= _MOST_ROWS:
+                self._rows.clear()
+            self._rows[key] = row
+        return row
+
+    def is_accepting(self, place: Any) -> bool:
+        """Whether the text so far is complete."""
+        return self.machine.is_accepting(place[0])
