@@ -2489,7 +2489,7 @@ def cheapest_pops(arena, begins, entries, places, costs, most_sweeps):
     Parameters
     ----------
     begins, entries:
-        ``int64[states + 1]``, ``int32[*]``: what each state does with bytes that may be used, as in the arena's table.
+        ``int64[states + 1]``, ``int32[*]``: what each state does with bytes that may be used, as in the table.
     places:
         As in `count_back`.
     costs:

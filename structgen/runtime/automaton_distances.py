@@ -55,7 +55,7 @@ class AutomatonDistances:
         self._places = np.concatenate([[0], np.cumsum(counts)])
         if self._places[-1] > _MOST_PLACES:
             raise BudgetExceededError(
-                f"max_tokens needs the distances of {self._places[-1]:,} states with counts, {_MOST_PLACES:,} are possible",
+                f"max_tokens needs {self._places[-1]:,} distances, one for each count, {_MOST_PLACES:,} are possible",
                 remedy="Use smaller bounds in counted repeats.",
             )
         self._outcomes, self._begins = self._find_outcomes(counts)

@@ -56,19 +56,33 @@ def distances_of(machine: Machine) -> Distances:
         return AutomatonDistances(machine)
     if isinstance(machine, PushdownMachine):
         return StackDistances(machine)
-    raise UnsupportedError("max_tokens is not supported for grammars")
+    raise UnsupportedError(
+        "max_tokens is not supported for grammars with a lexer: no bound on the tokens that a text needs is known",
+        remedy="Write it as a Gbnf, or leave max_tokens out.",
+    )
 
 
 def shortest(index: Index) -> int:
-    """The tokens of the shortest text of an index, the EOS token included.
+    """The tokens of the shortest text of an index, the EOS token included; see `Index.shortest`."""
+    return index.shortest()
 
-    Exact for regexes and automata; for what has a stack so many suffice, and fewer might.
-    """
-    return index.distances.distance(index.machine.start)
+
+def checked(index: Index, max_tokens: int) -> int:
+    """A number of tokens that suffices for some text of an index. Raises `TokenBudgetError`, `UnsupportedError`."""
+    number, needed = as_int(max_tokens), shortest(index)
+    if number < needed:
+        raise TokenBudgetError(
+            f"max_tokens is {number}, but a text of this definition takes {needed} tokens, the EOS token included",
+            remedy=f"Use max_tokens={needed} or more.",
+        )
+    return number
 
 
 #: A configuration, how many tokens are left, and from how many left on the distance is to be looked at.
 Place = tuple[Any, int, int]
+
+#: As many tokens as no text has.
+_ANY = 1 << 62
 
 #: Rows that are remembered; past that the memory starts afresh.
 _MOST_ROWS = 1 << 10
@@ -84,7 +98,7 @@ class LimitedMachine:
     index:
         What to move over.
     max_tokens:
-        The tokens of a text at most, the EOS token included.
+        The tokens of a text at most, the EOS token included; None where only places made by `place` are gone on from.
 
     Raises
     ------
@@ -94,19 +108,14 @@ class LimitedMachine:
         Where no bound on the distance is known.
     """
 
-    def __init__(self, index: Index, max_tokens: int) -> None:
+    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
+        self.index = index
         self.machine: Machine = index.machine
         self.distances = index.distances
+        self._advance, self._row = self.machine.advance, self.machine.row
         self._eos_row = index.eos_row
         self._rows = index.limited_rows
-        max_tokens = as_int(max_tokens)
-        needed = shortest(index)
-        if max_tokens < needed:
-            raise TokenBudgetError(
-                f"max_tokens is {max_tokens}, but a text of this definition takes {needed} tokens, its EOS included",
-                remedy=f"Use max_tokens={needed} or more.",
-            )
-        self.start = self.place(self.machine.start, max_tokens)
+        self.start = self.place(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 
     def place(self, config: Config, left: int) -> Place:
         """A configuration with so many tokens left."""
@@ -115,19 +124,19 @@ class LimitedMachine:
     def advance(self, place: Any, token_id: int) -> Place | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = place
-        target = self.machine.advance(config, token_id)
+        target = self._advance(config, token_id)
         if target is None:
             return None
         left -= 1
-        if left >= near:
-            return (target, left, near) if left > near else self.place(target, left)
-        if self.distances.distance(target) > left:
+        if left > near:
+            return target, left, near
+        if left < near and self.distances.distance(target) > left:
             return None
         return self.place(target, left)
 
     def follow_byte(self, place: Any, byte: int) -> Place | None:
-        """Places are those between tokens only."""
-        raise NotImplementedError
+        """No place is within a token."""
+        return None
 
     def repeats(self, place: Any) -> bool:
         """No place comes again: less is left."""
@@ -136,8 +145,10 @@ class LimitedMachine:
     def row(self, place: Any) -> NDArray[np.int32]:
         """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
         config, left, near = place
-        if left > near or self.distances.farthest(config) < left:
-            return self.machine.row(config)
+        if left > near:
+            return self._row(config)
+        if self.distances.farthest(config) < left:
+            return self._row(config)
         key = config, left
         row = self._rows.get(key)
         if row is None:

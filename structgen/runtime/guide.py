@@ -81,6 +81,11 @@ class Guide:
         """The index this guide moves over."""
         return self._index
 
+    @property
+    def machine(self) -> Machine:
+        """What the guide's configurations belong to: the index's machine, or with ``max_tokens`` one of its own."""
+        return self._machine
+
     # -- masks -----------------------------------------------------------------------------------------
 
     def bitmask(self) -> NDArray[np.int32]:
@@ -214,9 +219,16 @@ class Guide:
             past, config = past
 
     @classmethod
-    def at(cls, index: Index, path: Iterable[Config | None], *, max_rollback: int | None = None) -> Guide:
+    def at(
+        cls,
+        index: Index,
+        path: Iterable[Config | None],
+        *,
+        max_rollback: int | None = None,
+        max_tokens: int | None = None,
+    ) -> Guide:
         """A guide that has gone through some configurations of an index; see `path`."""
-        guide = cls(index, max_rollback=max_rollback)
+        guide = cls(index, max_rollback=max_rollback, max_tokens=max_tokens)
         for i, config in enumerate(path):
             if i:
                 guide._past = guide._past, guide._config

@@ -6,12 +6,13 @@ cheapest text of where it leads. A configuration's distance is the number of tok
 cheapest text, across frames; it is at most one more than that behind the first of these tokens. (A text of more bytes
 may take fewer tokens; so this is a bound.)
 
-Whether a token can lead too far is seen without following any: the tokens of cheapest texts, split frame by frame, add
-up along the stack, and one walk of the trie from all states at once finds by how much a token can raise that sum.
+Whether a token can lead too far is seen without following any: the tokens of cheapest texts, split frame by frame,
+add up along the stack, and one walk of the trie from all states at once finds by how much a token can raise that sum.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from ..errors import BudgetExceededError, UnsupportedError
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .on_demand import OnDemand
-from .reached import Reached
-from .tables import DEAD
+from .reached import Reached, row_of
+from .tables import DEAD, MARK
 
 if TYPE_CHECKING:
     from .pushdown import Frame, PushdownMachine, Thread
@@ -57,7 +58,7 @@ class StackDistances:
         from .. import kernels
 
         tables, vocabulary = machine.tables, machine.vocabulary
-        if tables.registers.any():
+        if (tables.loops[:, 0] < 0).any() or (tables.records[:, 0] == MARK).any():
             raise UnsupportedError(
                 "max_tokens is not supported for objects whose members come in any order",
                 remedy="Leave property_order at its default, or max_tokens out.",
@@ -67,6 +68,8 @@ class StackDistances:
         self._trie = vocabulary.trie
         self._children = OnDemand(_children(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
+        self._words = vocabulary.words
+        self._lock = threading.RLock()
         self._end = int(bool(vocabulary.eos_ids))
         self._live: list[int] = tables.live.tolist()
         self._returns = tables.returns.tobytes()
@@ -201,13 +204,9 @@ class StackDistances:
                 if not node:
                     break
                 if ends[node]:
-                    best = min(best, self._split_behind(here) + 1)
+                    best = min(best, tokens[here] + 1)
             tokens[start] = best
         return tokens[chain[0]] if chain else tokens[thread]
-
-    def _split_behind(self, thread: Thread | None) -> int:
-        """`_split` of a thread on the way of one that it was asked for; what was forgotten counts as far."""
-        return self._tokens.get(thread, self._far)
 
     def _of_frame(self, state: int, count: int) -> int:
         """The tokens of the cheapest text of a frame alone."""
@@ -233,8 +232,9 @@ class StackDistances:
         """So many tokens, the EOS token included, complete a text."""
         found = self._known.get(config)
         if found is None:
-            self._trim()
-            found = self._known[config] = self.of_threads(config.threads)
+            with self._lock:
+                self._trim()
+                found = self._known[config] = self.of_threads(config.threads)
         return found
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
@@ -250,21 +250,25 @@ class StackDistances:
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
-        self._trim()
-        least = max(map(self._sum, config.threads))
+        with self._lock:
+            self._trim()
+            least = max(map(self._sum, config.threads))
         return left - max(0, (left - least) // (self._gain + 1))
 
     def farthest(self, config: Any) -> int:
         """The largest distance that a single token leads to."""
         found = self._farthest.get(config)
         if found is None:
-            self._trim()
-            found = self._farthest[config] = int(self._reached.find(config, self).max(initial=0))
+            with self._lock:
+                self._trim()
+                found = self._farthest[config] = int(self._reached.find(config, self)[1].max(initial=0))
         return found
 
     def row(self, config: Any, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
-        return self._reached.row(config, self, most)
+        with self._lock:
+            tokens, far = self._reached.find(config, self)
+        return row_of(tokens[far <= most], self._words)
 
 
 def _children(trie: Trie) -> Any:
