@@ -27,7 +27,8 @@ def vocabulary_of(letters: bytes, rng: random.Random, tokens: int = 25) -> sg.Vo
 
 def searched(index: Index, most: int = 10_000) -> tuple[dict[Any, dict[int, Any]], dict[Any, int]]:
     """What tokens lead to by configuration, all of them, and the distance of each: the judge."""
-    machine, moves = index.machine, {index.machine.start: {}}
+    machine = index.machine
+    moves: dict[Any, dict[int, Any]] = {machine.start: {}}
     todo = [index.machine.start]
     for config in todo:
         for token in range(index.vocabulary.size):
@@ -240,14 +241,15 @@ def test_random_programs_are_finished_in_time(seed: int, monkeypatch: pytest.Mon
         monkeypatch.setattr(reached, "_MANY", 0)
     rng = random.Random(seed)
     program, vocabulary = random_program(rng), vocabulary_of(b"abcd", rng)
-    index = Index("gbnf", "", PushdownMachine(to_tables(program), vocabulary))
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    index = Index("gbnf", "", machine)
     try:
         check_bounds(index, rng, texts=2, steps=6)
         check_budgets(index, rng, (0, 1, 3, 9))
     except BudgetExceededError:  # hopelessly ambiguous
         return
     except UnsupportedError:
-        assert (index.machine.tables.loops[:, 0] < 0).any()
+        assert (machine.tables.loops[:, 0] < 0).any()
 
 
 def test_bounds_against_the_shortest_texts_of_random_programs() -> None:

@@ -25,6 +25,7 @@ from .automaton_distances import AutomatonDistances
 from .machine import Config, Machine
 from .pushdown import PushdownMachine
 from .stack_distances import StackDistances
+from .stack_machine import StackMachine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -164,3 +165,56 @@ class LimitedMachine:
     def is_accepting(self, place: Any) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(place[0])
+
+
+class LimitedStackMachine(LimitedMachine):
+    """A `LimitedMachine` over a `structgen.runtime.stack_machine.StackMachine`.
+
+    What that remembers is looked up here: far from the end a call more would be most of what a limit costs.
+    """
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        if left > near + 1 and token_id in config.targets:
+            target = config.targets[token_id]
+            return None if target is None else (target, left - 1, near)
+        return super().advance(place, token_id)
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        if left > near:
+            row: NDArray[np.int32] | None = config.dense
+            return row if row is not None else self._row(config)
+        return super().row(place)
+
+
+class LimitedAutomaton(LimitedMachine):
+    """A `LimitedMachine` over an `AutomatonMachine`, which looks things up as `LimitedStackMachine` does."""
+
+    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
+        super().__init__(index, max_tokens)
+        assert isinstance(index.machine, AutomatonMachine)
+        self._size = index.vocabulary.size
+        self._targets, self._dense = index.machine.remembered
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        if left > near + 1:
+            target = self._targets.get(config * self._size + token_id)
+            if target is not None:
+                return (target, left - 1, near) if target >= 0 else None
+        return super().advance(place, token_id)
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        row = self._dense.get(config) if left > near else None
+        return row if row is not None else super().row(place)
+
+
+def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:
+    """The `LimitedMachine` of an index."""
+    return (LimitedStackMachine if isinstance(index.machine, StackMachine) else LimitedAutomaton)(index, max_tokens)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from .distances import LimitedMachine
+from .distances import limited
 from .machine import Config, Machine
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Guide:
         #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
         self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._index = index
-        self._machine: Machine = index.machine if max_tokens is None else LimitedMachine(index, max_tokens)
+        self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._config: Config = self._machine.start

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .distances import LimitedMachine, checked
+from .distances import LimitedMachine, checked, limited
 
 if TYPE_CHECKING:
     from .guide import Guide
@@ -61,7 +61,7 @@ class Limits:
     def _machine(self, index: Index) -> LimitedMachine:
         found = self._machines.get(id(index))  # which the machine keeps alive
         if found is None:
-            found = self._machines[id(index)] = LimitedMachine(index)
+            found = self._machines[id(index)] = limited(index)
         return found
 
     def of(self, row: int) -> int | None:
