@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from test_pushdown import random_program
 import structgen as sg
 from structgen.compiler.pushdown_tables import to_tables
 from structgen.errors import BudgetExceededError, TokenBudgetError, UnsupportedError
-from structgen.runtime import ids_of, reached, stack_distances
+from structgen.runtime import ids_of, reached, stack_distances, stack_machine
 from structgen.runtime.distances import shortest
 from structgen.runtime.index import Index
 from structgen.runtime.pushdown import PushdownMachine
@@ -225,6 +226,23 @@ def test_schemas_are_finished_in_time(number: int) -> None:
     check_budgets(index, rng)
 
 
+@pytest.mark.parametrize("number", range(len(SCHEMAS)))
+def test_masks_are_the_ordinary_ones_where_enough_is_left(number: int) -> None:
+    rng = random.Random(number)
+    index = sg.compile(sg.JsonSchema(SCHEMAS[number]), json_vocabulary(), eager=False)
+    plain, guide = sg.Guide(index), sg.Guide(index, max_tokens=2_000)
+    for _ in range(200):
+        assert (plain.bitmask() == guide.bitmask()).all()
+        token = rng.choice(sorted(allowed(plain.bitmask())))
+        assert plain.advance(token)
+        assert guide.advance(token)
+
+
+def test_runs_of_a_byte() -> None:
+    vocabulary = sg.Vocabulary.from_bytes([b"a", b"aa", b"aaaa", b"ab", b"bb", b"cab", None], eos_ids=[6])
+    assert {chr(byte): run for byte, run in enumerate(vocabulary.trie.runs) if run} == {"a": 4, "b": 2}
+
+
 def test_the_bound_of_a_schema_counts_tokens_across_frames() -> None:
     index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), json_vocabulary(), eager=False)
     guide = sg.Guide(index)
@@ -323,6 +341,29 @@ def test_an_index_from_a_file_has_the_same_distances() -> None:
         stored = Index.from_buffer(index.to_bytes())
         assert stored.shortest() == index.shortest()
         check_budgets(stored, rng, (0, 3, 30))
+
+
+def test_several_threads_share_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack_distances, "MEMO_ENTRIES", 50)
+    monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 20)
+    index = sg.compile(sg.JsonSchema(SCHEMAS[0]), json_vocabulary(), eager=False)
+    least = index.shortest()
+
+    def write(seed: int) -> list[int]:
+        rng, lengths = random.Random(seed), []
+        for _ in range(10):
+            most, taken = least + rng.randint(0, 12), 0
+            guide = sg.Guide(index, max_tokens=most)
+            while not guide.is_finished():
+                assert guide.advance(rng.choice(sorted(allowed(guide.bitmask()))))
+                taken += 1
+            lengths.append(most - taken)
+        return lengths
+
+    with ThreadPoolExecutor(4) as pool:
+        spare = [each for lengths in pool.map(write, range(4)) for each in lengths]
+    assert len(spare) == 40
+    assert min(spare) >= 0
 
 
 # -- batches -------------------------------------------------------------------------------------------------

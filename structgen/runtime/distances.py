@@ -176,8 +176,9 @@ class LimitedStackMachine(LimitedMachine):
     def advance(self, place: Any, token_id: int) -> Place | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = place
-        if left > near + 1 and token_id in config.targets:
-            target = config.targets[token_id]
+        targets = config.targets  # read once: another thread may have the machine forget at any time
+        if left > near + 1 and token_id in targets:
+            target = targets[token_id]
             return None if target is None else (target, left - 1, near)
         return super().advance(place, token_id)
 

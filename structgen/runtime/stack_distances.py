@@ -34,8 +34,8 @@ _MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 22, 1 << 20, 1 << 10
 #: Up to so many pairs, what each costs in tokens is worked out to bound what a token can add.
 _FEW_PLACES = 1 << 14
 
-#: Steps of the walk that bounds what a token can add.
-_MOST_STEPS = 1 << 28
+#: Steps of the walk that bounds what a token can add, two seconds or so; past that it is looked at everywhere.
+_MOST_STEPS = 1 << 26
 
 
 class StackDistances:
@@ -296,21 +296,8 @@ def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int3
 
 def _preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie) -> list[int]:
     """A byte of each class that is a token: the one of which most are a token together (blanks, as a rule)."""
-    runs = np.zeros(256, np.int64)
-    top = 1
-    while top < len(trie.byte):
-        byte, node, run = trie.byte[top], top, 1
-        while True:
-            if trie.first_token[node] < trie.first_token[node + 1]:
-                runs[byte] = run
-            below = np.flatnonzero(trie.byte[node + 1 : trie.skip[node]] == byte)
-            below = below[trie.depth[node + 1 + below] == run + 1]
-            if not len(below):
-                break
-            node, run = node + 1 + int(below[0]), run + 1
-        top = int(trie.skip[top])
     chosen: dict[int, int] = {}
-    for byte in sorted(np.flatnonzero(single).tolist(), key=lambda byte: -runs[byte]):
+    for byte in sorted(np.flatnonzero(single).tolist(), key=lambda byte: -trie.runs[byte]):
         chosen.setdefault(int(classes[byte]), byte)
     return list(chosen.values())
 
