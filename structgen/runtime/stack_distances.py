@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .pushdown import Frame, PushdownMachine, Thread
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
-_MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 22, 1 << 20, 1 << 10
+_MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
 
 #: Up to so many pairs, what each costs in tokens is worked out to bound what a token can add.
 _FEW_PLACES = 1 << 14
