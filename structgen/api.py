@@ -17,7 +17,9 @@ from .grammar_marks import read_marks
 from .progress import Progress, silent
 from .runtime.batch import GuideBatch
 from .runtime.bitmask import allocate
-from .runtime.index import Index
+from .runtime.distances import distances_of
+from .runtime.grammar import GrammarMachine
+from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .vocabulary.vocabulary import Vocabulary
 
@@ -116,13 +118,18 @@ def compile_kernels(progress: Progress | None = None) -> float:
     have it behind them.
     """
     began = time.perf_counter()
-    _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
+    machines = _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
+    for machine in machines:
+        if not isinstance(machine, GrammarMachine):
+            distances = distances_of(machine)  # what guides with max_tokens need
+            distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
     return time.perf_counter() - began
 
 
-def _exercise(samples: Sequence[Definition], report: Progress) -> None:
+def _exercise(samples: Sequence[Definition], report: Progress) -> list[AnyMachine]:
     """Compile some definitions for a vocabulary of bytes, so that every kernel they need is called."""
+    machines: list[AnyMachine] = []
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
     for done, sample in enumerate(samples):
         report("compiling kernels", done, len(samples))
@@ -132,7 +139,9 @@ def _exercise(samples: Sequence[Definition], report: Progress) -> None:
             machine.rows.exercise_kernels()
         machine.fill(meter=meter)
         machine.row(machine.start)
+        machines.append(machine)
     report("compiling kernels", len(samples), len(samples))
+    return machines
 
 
 def _exercise_batch() -> None:

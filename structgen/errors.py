@@ -61,6 +61,10 @@ class BudgetExceededError(StructgenError):
     """A definition that needs more states, memory, depth or time than its `Budget` grants."""
 
 
+class TokenBudgetError(StructgenError, ValueError):
+    """A ``max_tokens`` that is too small for any text of a definition."""
+
+
 class VocabularyError(StructgenError):
     """A tokenizer whose token bytes cannot be known, or a vocabulary that cannot spell a definition."""
 

@@ -84,6 +84,11 @@ class AutomatonMachine:
         """The initial configuration."""
         return self.tables.start
 
+    @property
+    def remembered(self) -> tuple[dict[int, int], dict[int, NDArray[np.int32]]]:
+        """Targets by ``config * size + token``, -1 for none, and rows by configuration, as far as they are known."""
+        return self._targets, self._rows
+
     # -- following bytes -------------------------------------------------------------------------------
 
     def advance(self, config: Any, token_id: int) -> int | None:

@@ -25,6 +25,7 @@ from .guide import Guide
 from .histories import Histories
 from .index import Index
 from .lazy_automaton import LazyAutomaton
+from .limits import Limits, taken_apart
 from .row_store import EOS_IDS, RowStore
 
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
@@ -67,6 +68,7 @@ class GuideBatch:
         #: The configurations of all rows.
         self.automaton = LazyAutomaton(vocabulary, self.rows)
         self._histories = Histories(max_rollback)
+        self._limits = Limits(self.automaton, self._histories)
         self._indexes: list[Index | None] = []
         #: The number of each row's mask, `UNKNOWN` where it has not been asked for.
         self._row_ids = np.zeros(0, np.int32)
@@ -85,16 +87,20 @@ class GuideBatch:
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def add(self, index: Index | Guide | None) -> int:
+    def add(self, index: Index | Guide | None, *, max_tokens: int | None = None) -> int:
         """Append a row, and return its number.
 
         Parameters
         ----------
         index:
             Begin at the beginning of an index, go on where a guide is, or without a definition.
+        max_tokens:
+            As for a `Guide`; one that is added brings its own, and a row without a definition has none.
 
         Raises
         ------
+        TokenBudgetError, UnsupportedError
+            As a `Guide` does.
         VocabularyMismatchError
             For an index of another vocabulary; names the row. The batch stays as it is.
         """
@@ -106,11 +112,18 @@ class GuideBatch:
                 remedy="Compile every definition of a batch with the model's own vocabulary.",
             )
         self._make_room()
-        path = [self._start(index)] if guide is None else [self._number(guide.index, c) for c in guide.path()]
+        if guide is None:
+            self._limits.add(index, max_tokens)
+            path = [self._start(index)]
+        else:
+            configs, given, left = taken_apart(guide)
+            self._limits.add(index, given, left)
+            path = [self._number(guide.index, c) for c in configs]
         node = self._histories.grow(path)
         self._indexes.append(index)
         self._histories.at = np.append(self._histories.at, np.int32(node))
         self._rearranged(np.append(self._row_ids, np.int32(UNKNOWN)))
+        self._look([len(self) - 1])
         return len(self) - 1
 
     def remove(self, rows: Integers) -> None:
@@ -128,13 +141,17 @@ class GuideBatch:
         chosen = self._which(rows, distinct=False)
         self._indexes = [self._indexes[row] for row in chosen.tolist()]
         self._histories.at = self._histories.at[chosen]
+        self._limits.reorder(chosen)
         self._rearranged(self._row_ids[chosen])
 
     def reset(self, rows: Integers = None) -> None:
         """Take rows, by default all, back to the beginning, and forget what could be rolled back."""
-        for row in self._which(rows).tolist():
+        which = self._which(rows)
+        for row in which.tolist():
             self._histories.at[row] = self._histories.grow([self._start(self._indexes[row])])
             self._row_ids[row] = UNKNOWN
+        self._limits.left[which] = self._limits.given[which]
+        self._look(which)
 
     def sweep(self) -> None:
         """Forget the history that no row can come back to, as happens by itself from time to time."""
@@ -150,7 +167,8 @@ class GuideBatch:
         if index is None:
             return None
         places = map(self.automaton.place, self._histories.path(row))
-        return Guide.at(index, [place and place[1] for place in places])
+        path = self._limits.path(row, [place and place[1] for place in places])
+        return Guide.at(index, path, max_tokens=self._limits.of(row))
 
     def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
         self._row_ids = row_ids
@@ -163,6 +181,9 @@ class GuideBatch:
 
     def _number(self, index: Index, config: Any) -> int:
         return ENDED if config is None else self.automaton.number(index.machine, config)
+
+    def _look(self, rows: Any, ahead: int = 0) -> None:
+        self._limits.look(np.asarray(rows, np.int32), self._row_ids, self._indexes, ahead)
 
     # -- masks -----------------------------------------------------------------------------------------
 
@@ -299,6 +320,7 @@ class GuideBatch:
                 except StructgenError as error:
                     outcome[i], self.errors[row] = REJECTED, error
         accepted: NDArray[np.bool_] = outcome == ACCEPTED
+        self._limits.take(which[accepted], self._row_ids, self._indexes)
         if not accepted.all():
             for i in np.flatnonzero(~accepted).tolist():
                 self._refused(int(which[i]), int(wanted[i]))
@@ -356,6 +378,7 @@ class GuideBatch:
         if wrong.any():
             raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
         self._make_room()
+        self._look(np.unique(which), len(tokens))
         tokens = np.clip(tokens, -1, self.vocabulary.size)
         return Drafts(self, tokens.astype(np.int32), before.astype(np.int32), which)
 
@@ -399,6 +422,7 @@ class GuideBatch:
             )
         self._histories.at[which] = nodes
         self._row_ids[which] = self.automaton.row_of[self._histories.configs[nodes]]
+        self._limits.give_back(which, back, self._row_ids, self._indexes)
 
     # -- questions -------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ def forced_bytes(guide: Guide, most: int = MOST_BYTES) -> bytes:
     (There is no byte then that can follow; an EOS id may be the one token that can.)
     """
     config = guide.config
-    return b"" if config is None else forced_from(guide.index.machine, config, most)
+    return b"" if config is None else forced_from(guide.machine, config, most)
 
 
 def forced_from(machine: Machine, config: Config, most: int = MOST_BYTES) -> bytes:

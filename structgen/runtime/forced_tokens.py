@@ -91,7 +91,7 @@ def forced_tokens(guide: Guide, encode: Encode | None = None, *, most: int = MOS
 
 
 def _forced_tokens(guide: Guide, config: Config, encode: Encode, most: int) -> list[int]:
-    vocabulary, machine = guide.index.vocabulary, guide.index.machine
+    vocabulary, machine = guide.index.vocabulary, guide.machine
     text, place = _forced(machine, machine.place(config), most)
     must_end = len(text) < most and next(machine.following(place), None) is None
     tokens = _Splitter(vocabulary, encode).split(text, None if must_end else (machine, place))

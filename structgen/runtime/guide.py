@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from .machine import Config
+from .distances import limited
+from .machine import Config, Machine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -47,18 +48,28 @@ class Guide:
     max_rollback:
         So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 56
         bytes each.
+    max_tokens:
+        So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
+        from which it could no longer be finished are not allowed. None: any number.
+
+    Raises
+    ------
+    TokenBudgetError
+        Where ``max_tokens`` is less than `Index.shortest`.
+    UnsupportedError
+        For ``max_tokens`` with a grammar of which no bound on the tokens needed is known (docs/budgets.md).
     """
 
     __slots__ = ("_config", "_index", "_machine", "_most", "_past", "_room", "_size", "_words")
 
-    def __init__(self, index: Index, *, max_rollback: int | None = None) -> None:
+    def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
         if max_rollback is not None and max_rollback < 0:
             raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
         self._most = max_rollback
         #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
         self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._index = index
-        self._machine = index.machine
+        self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._config: Config = self._machine.start
@@ -74,6 +85,11 @@ class Guide:
     def config(self) -> Config | None:
         """The machine's configuration, on which masks and moves depend; None once an EOS id was accepted."""
         return None if self._config is _END else self._config
+
+    @property
+    def machine(self) -> Machine:
+        """What the guide's configurations belong to: the index's machine, or with ``max_tokens`` one of its own."""
+        return self._machine
 
     # -- masks -----------------------------------------------------------------------------------------
 
@@ -208,9 +224,16 @@ class Guide:
             past, config = past
 
     @classmethod
-    def at(cls, index: Index, path: Iterable[Config | None], *, max_rollback: int | None = None) -> Guide:
+    def at(
+        cls,
+        index: Index,
+        path: Iterable[Config | None],
+        *,
+        max_rollback: int | None = None,
+        max_tokens: int | None = None,
+    ) -> Guide:
         """A guide that has gone through some configurations of an index; see `path`."""
-        guide = cls(index, max_rollback=max_rollback)
+        guide = cls(index, max_rollback=max_rollback, max_tokens=max_tokens)
         for i, config in enumerate(path):
             if i:
                 guide._past = guide._past, guide._config

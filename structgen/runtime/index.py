@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from .container import Buffer, pack, unpack
 from .grammar import GrammarMachine
 from .machine import Match
 from .pushdown import PushdownMachine
+
+if TYPE_CHECKING:
+    from .distances import Distances
 
 #: The machines behind indexes; what guides need of them is `structgen.runtime.machine.Machine`.
 AnyMachine = AutomatonMachine | PushdownMachine | GrammarMachine
@@ -109,6 +113,30 @@ class Index:
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
         return self.machine.match(data)
+
+    # -- distances to the end ----------------------------------------------------------------------------
+
+    @cached_property
+    def distances(self) -> Distances:
+        """How far configurations are from a complete text, in tokens; worked out on first use.
+
+        Raises `UnsupportedError` where no bound is known.
+        """
+        from .distances import distances_of
+
+        return distances_of(self.machine)
+
+    @cached_property
+    def limited_rows(self) -> dict[Any, NDArray[np.int32]]:
+        """Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`."""
+        return {}
+
+    def shortest(self) -> int:
+        """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
+
+        Exact for regexes and automata; for what has a stack so many suffice, and fewer might.
+        """
+        return self.distances.distance(self.machine.start)
 
     def __repr__(self) -> str:
         shown = self.definition if len(self.definition) <= 60 else self.definition[:57] + "..."

@@ -99,6 +99,24 @@ class Trie:
         tops = np.flatnonzero(self.depth == 1)
         return np.bincount(self.byte[tops], self.skip[tops] - tops, 256).astype(np.float64)
 
+    @cached_property
+    def runs(self) -> list[int]:
+        """By byte: how many of it are a token together, at most."""
+        runs = [0] * 256
+        top = 1
+        while top < len(self.byte):
+            byte, node, length = int(self.byte[top]), top, 1
+            while True:
+                if self.first_token[node] < self.first_token[node + 1]:
+                    runs[byte] = length
+                below = node + 1 + np.flatnonzero(self.byte[node + 1 : self.skip[node]] == byte)
+                below = below[self.depth[below] == length + 1]
+                if not len(below):
+                    break
+                node, length = int(below[0]), length + 1
+            top = int(self.skip[top])
+        return runs
+
     @classmethod
     def build(cls, vocabulary: Vocabulary) -> Trie:
         """Sort the tokens and lay out one node for each distinct prefix."""
