@@ -10,15 +10,16 @@ remembered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
+from ..errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
 from ..kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
 from ..vocabulary.vocabulary import Vocabulary
+from .arguments import Integers, checked_masks, integers
 from .bitmask import describe
 from .drafts import Drafts
 from .guide import Guide
@@ -27,9 +28,6 @@ from .index import Index
 from .lazy_automaton import LazyAutomaton
 from .limits import Limits, taken_apart
 from .row_store import EOS_IDS, RowStore
-
-#: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
-Integers: TypeAlias = Any
 
 
 class GuideBatch:
@@ -228,32 +226,11 @@ class GuideBatch:
 
     def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
         """Write rows of `rows`, by number (``int32[n]``), into ``int32[n, words]``; see `fill_bitmask`."""
-        masks, rows = self._checked_masks(bitmask, len(numbers)), self.rows
+        masks, rows = checked_masks(bitmask, len(numbers), self.vocabulary.words), self.rows
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
         kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)
         if whole is not masks:
             masks[...] = whole
-
-    def _checked_masks(self, bitmask: Any, count: int) -> NDArray[np.int32]:
-        device = getattr(bitmask, "device", None)
-        if device is not None and getattr(device, "type", "cpu") != "cpu":
-            raise BitmaskError(
-                f"masks are written to CPU memory, got a tensor on {device}",
-                remedy="Use structgen.runtime.devices.DeviceRows, which keeps masks on the device.",
-            )
-        masks: Any = np.asarray(bitmask) if hasattr(bitmask, "__array__") else bitmask
-        words = self.vocabulary.words
-        if (
-            not isinstance(masks, np.ndarray) or masks.dtype != np.int32
-            or masks.ndim != 2 or len(masks) != count or masks.shape[1] < words
-        ):  # fmt: skip
-            raise BitmaskError(
-                f"the bitmask is int32[{count}, {words}] or wider, got {describe(bitmask)}",
-                remedy="Allocate structgen.runtime.allocate(batch, width).",
-            )
-        if not masks.flags.writeable:
-            raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
-        return masks  # type: ignore[no-any-return]
 
     def _find_rows(self) -> None:
         """Have the number of every row's mask."""
@@ -293,7 +270,7 @@ class GuideBatch:
             For another number of tokens than rows, or a row that isn't there; nothing has changed.
         """
         which = self._which(rows)
-        wanted = self._integers(token_ids, "token_ids")
+        wanted = integers(token_ids, "token_ids")
         if wanted.shape != which.shape:
             raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
         self.errors = {}
@@ -339,7 +316,7 @@ class GuideBatch:
         tokens = np.asarray(token_ids)
         if tokens.ndim != 2 or len(tokens) != len(self):
             raise BatchError(f"token_ids are int[{len(self)}, k], got {describe(tokens)}")
-        wanted = np.full(len(self), tokens.shape[1]) if counts is None else self._integers(counts, "counts")
+        wanted = np.full(len(self), tokens.shape[1]) if counts is None else integers(counts, "counts")
         if wanted.shape != (len(self),) or (wanted < 0).any() or (wanted > tokens.shape[1]).any():
             raise BatchError(f"counts are int[{len(self)}], from 0 to {tokens.shape[1]}, got {describe(wanted)}")
         taken = np.zeros(len(self), np.int64)
@@ -368,7 +345,7 @@ class GuideBatch:
             For arrays of different lengths, a row that isn't there, or a token that follows a later one, or one of
             another row.
         """
-        tokens, before = self._integers(token_ids, "token_ids"), self._integers(above, "above")
+        tokens, before = integers(token_ids, "token_ids"), integers(above, "above")
         which = self._which(rows, distinct=False)
         if not len(tokens) == len(before) == len(which):
             raise BatchError(f"{len(tokens)} tokens of a draft, {len(before)} places before them, {len(which)} rows")
@@ -410,7 +387,7 @@ class GuideBatch:
             Past the beginning, or past what ``max_rollback`` remembers; names the row. Nothing has changed.
         """
         which = self._which(rows)
-        back = np.broadcast_to(self._integers(counts, "counts", few=True), which.shape).astype(np.int32)
+        back = np.broadcast_to(integers(counts, "counts", few=True), which.shape).astype(np.int32)
         nodes = self._histories.before(which, np.maximum(back, 0))
         wrong = np.flatnonzero((nodes < 0) | (back < 0))
         if len(wrong):
@@ -451,23 +428,10 @@ class GuideBatch:
         """Numbers of rows, checked; all of them for None."""
         if rows is None:
             return self._every
-        which = self._integers(rows, "rows", few=True).reshape(-1)
+        which = integers(rows, "rows", few=True).reshape(-1)
         outside = (which < 0) | (which >= len(self))
         if outside.any():
             raise BatchError(f"the batch has {len(self)} rows", where=f"row {which[outside][0]}")
         if distinct and len(np.unique(which)) < len(which):
             raise BatchError("a row is named twice", where=f"rows {which.tolist()[:20]}")
         return which.astype(np.int32)
-
-    @staticmethod
-    def _integers(values: Integers, name: str, *, few: bool = False) -> NDArray[np.int64]:
-        """``int64[n]``; a single number only where there may be one."""
-        device = getattr(values, "device", None)
-        if device is not None and getattr(device, "type", "cpu") != "cpu":
-            raise BatchError(f"{name} are read on the CPU, got a tensor on {device}", remedy="Copy it there first.")
-        array = np.asarray(values)
-        if not array.size:
-            array = array.astype(np.int64)
-        if array.dtype.kind not in "iu" or (array.ndim != 1 and not (few and array.ndim == 0)):
-            raise BatchError(f"{name} are int[n], got {describe(array)}")
-        return array.astype(np.int64, copy=False)
