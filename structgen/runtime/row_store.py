@@ -55,7 +55,7 @@ class RowStore:
         self._by_identity: dict[int, tuple[Any, int]] = {}
         self._count = 0
         for row in self._always:
-            self._append(row, self._digest(row))
+            self._append(row, *_key(row))
 
     def __len__(self) -> int:
         return self._count
@@ -74,28 +74,31 @@ class RowStore:
         known = self._by_identity.get(id(row))
         if known is not None:
             return known[1]
-        digest = self._digest(row)
-        number = self._numbers.get(digest)
+        key, places = _key(row)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._append(row, digest)
+            number = self._append(row, key, places)
         self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
         return number
 
-    @staticmethod
-    def _digest(row: NDArray[np.int32]) -> bytes:
-        return blake2b(row.data, digest_size=16).digest()
-
-    def _append(self, row: NDArray[np.int32], digest: bytes) -> int:
+    def _append(self, row: NDArray[np.int32], key: bytes, places: NDArray[np.int64]) -> int:
         number = self._count
-        self._numbers.setdefault(digest, number)
+        self._numbers.setdefault(key, number)
         if number == len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
             self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
             self.places = np.concatenate([self.places, np.zeros_like(self.places)])
         self.rows[number] = row
-        places = np.flatnonzero(row)
         self.counts[number] = len(places) if len(places) <= _NARROW else -1
         if len(places) <= _NARROW:
             self.places[number, : len(places)] = places
         self._count += 1
         return number
+
+
+def _key(row: NDArray[np.int32]) -> tuple[bytes, NDArray[np.int64]]:
+    """What tells a row from others, and the places of the words that are not zero."""
+    places = np.flatnonzero(row)
+    if len(places) <= _NARROW:  # the words themselves are sooner there than a hash of them all
+        return places.tobytes() + row[places].tobytes(), places
+    return blake2b(row.data, digest_size=16).digest(), places

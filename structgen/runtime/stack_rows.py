@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..vocabulary.vocabulary import Vocabulary
+from .container import smallest
 from .counts import Counts, counts_of
 from .pushdown_tables import PushdownTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
@@ -70,6 +71,15 @@ class StoredPlaces:
         self._most = int(counts.max(initial=0)) + 1
         self._keys = (resumes.astype(np.int64) * states + of) * self._most + counts
 
+    @classmethod
+    def of(cls, states: int, settled: dict[tuple[int, int, int], Settled]) -> StoredPlaces | None:
+        """Some places in this form, which takes a tenth of the memory; None where there are too many for it."""
+        keys, values = in_order(settled)
+        most = [int(column.max(initial=0)) + 1 for column in keys.T]
+        if most[0] * states * most[2] >= 1 << 62:
+            return None
+        return cls(states, *map(smallest, (*keys.T, *values.T)))
+
     def __len__(self) -> int:
         return len(self._keys)
 
@@ -90,6 +100,14 @@ class StoredPlaces:
         resumes, states, counts, rows, following = (column.tolist() for column in self._columns)
         keys = zip(resumes, states, counts, strict=True)
         return dict(zip(keys, map(Settled, rows, following), strict=True))
+
+
+def in_order(settled: dict[tuple[int, int, int], Settled]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places as ``int64[places, 3]``, sorted by resume list, state and count, and ``int64[places, 2]`` for each."""
+    keys = np.array(list(settled), np.int64).reshape(-1, 3)
+    values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
+    order = np.lexsort(keys.T[::-1])
+    return keys[order], values[order]
 
 
 class StackRows:
@@ -319,9 +337,12 @@ class StackRows:
         return self._walker
 
     def rest(self) -> None:
-        """Let go of what only walking needs."""
+        """Let go of what only walking needs, and lay out what was settled as it is stored."""
         self._walker = None
         self.pool.compact()
+        stored = StoredPlaces.of(self.tables.states, self.all_settled())
+        if stored is not None:
+            self.stored, self.settled, self._fresh = stored, {}, 0
 
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""

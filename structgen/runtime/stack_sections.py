@@ -16,7 +16,7 @@ from .pushdown_tables import PushdownTables
 from .resume_lists import ResumeLists
 from .rows import RowPool
 from .shared import NAME_BYTES, Settled, Shared
-from .stack_rows import StackRows, StoredPlaces
+from .stack_rows import StackRows, StoredPlaces, in_order
 
 Sections = dict[str, NDArray[Any]]
 
@@ -29,11 +29,7 @@ _ANY = 1 << 31
 
 def to_sections(rows: StackRows, self_contained: bool) -> Sections:
     """The sections; ``self_contained`` includes the shared rows."""
-    settled = rows.all_settled()
-    keys = np.array(list(settled), np.int64).reshape(-1, 3)
-    values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
-    order = np.lexsort(keys.T[::-1])  # by resume list, state, count: a reader searches
-    keys, values = keys[order], values[order]
+    keys, values = in_order(rows.all_settled())  # a reader searches
     columns = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
     if keys[:, 2].any():
         columns["set_count"] = keys[:, 2]
