@@ -33,14 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
-from .bitmask import BITS, describe, fill_batch, little_endian_bytes, words_for
+from .array_logits import mask_bits
+from .bitmask import BITS, describe, fill_batch, words_for
 
 __all__ = ["apply_bitmask", "fill_batch"]
 
@@ -108,21 +108,7 @@ def _mask(logits: torch.Tensor, words: torch.Tensor) -> None:
 
 def _mask_by_table(logits: torch.Tensor, words: torch.Tensor) -> None:
     bits = np.atleast_2d(logits.detach().view(LOGITS[logits.dtype]).numpy())
-    octets = little_endian_bytes(words.numpy())
-    octets = np.broadcast_to(octets, (len(bits), octets.shape[-1]))
-    lanes, never = _lanes(bits.dtype), _bits_of_never(logits.dtype)
-    for row, octets_of_row in zip(bits, octets, strict=True):
-        keep = lanes.take(octets_of_row, axis=0).reshape(-1)[: len(row)]
-        # ((x ^ never) & keep) ^ never: x where keep is all ones, never where it is zero.
-        row ^= never
-        row &= keep
-        row ^= never
-
-
-@cache
-def _lanes(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """``dtype[256, 8]``: all ones where the bit of the byte is set, else zero."""
-    return -(np.arange(256)[:, None] >> np.arange(8) & 1).astype(dtype)
+    mask_bits(bits, words.numpy(), _bits_of_never(logits.dtype))
 
 
 @cache

@@ -46,7 +46,7 @@ class Vocabulary:
         Names of ids that have no bytes (``{"<|eot_id|>": 128009}``). Not part of the fingerprint.
 
     Most callers want one of the constructors `from_pretrained`, `from_transformers`, `from_tekken`,
-    `from_tiktoken` or `from_bytes`.
+    `from_tiktoken`, `from_gguf` or `from_bytes`.
     """
 
     def __init__(
@@ -178,6 +178,15 @@ class Vocabulary:
         from .tiktoken import from_tiktoken
 
         return from_tiktoken(encoding, eos_ids=eos_ids)
+
+    @classmethod
+    def from_gguf(
+        cls, path: str | os.PathLike[str], *, eos_ids: Iterable[int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """Read the tokenizer in a GGUF file's metadata; see `structgen.vocabulary.gguf`."""
+        from .gguf import from_gguf
+
+        return from_gguf(path, eos_ids=eos_ids, size=size)
 
     # -- reading ---------------------------------------------------------------------------------------
 

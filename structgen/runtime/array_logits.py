@@ -1,0 +1,87 @@
+"""Bitmasks applied to logits in NumPy arrays.
+
+A table of 256 entries turns each byte of the mask into eight lanes of all ones or all zeros, and three bitwise
+operations keep or replace the logits' own bits; `structgen.runtime.logits` has the measurements.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BitmaskError
+from .bitmask import describe, little_endian_bytes, words_for
+
+#: For each dtype of logits, the integer dtype of the same size.
+_BITS_OF = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float16): np.dtype(np.int16)}
+
+
+def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:
+    """Set the logits of disallowed tokens to ``-inf``, in place.
+
+    Parameters
+    ----------
+    logits:
+        ``[width]`` or ``[batch, width]``, float32 or float16, writable, with any strides. It may be wider than the
+        bitmask, or than the vocabulary (padding): logits without a bit become ``-inf``.
+    bitmask:
+        ``int32[words]``, for every row, or ``int32[batch, words]``.
+
+    Raises
+    ------
+    BitmaskError
+        For logits or a bitmask of another dtype or shape, read-only logits, more words than the logits need, or
+        a bitmask with another number of rows.
+    """
+    if not isinstance(logits, np.ndarray) or logits.dtype not in _BITS_OF or logits.ndim not in (1, 2):
+        raise BitmaskError(f"logits are float32 or float16 [width] or [batch, width], got {describe(logits)}")
+    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32 or bitmask.ndim not in (1, 2):
+        raise BitmaskError(f"a bitmask is int32[words] or int32[batch, words], got {describe(bitmask)}")
+    if not logits.flags.writeable:
+        raise BitmaskError("the logits are read-only", remedy="Pass a copy.")
+    width, words = logits.shape[-1], bitmask.shape[-1]
+    if words > words_for(width):
+        raise BitmaskError(
+            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
+            remedy="Is the vocabulary that of this model?",
+        )
+    rows = np.atleast_2d(logits)
+    if bitmask.ndim == 2 and len(bitmask) != len(rows):
+        raise BitmaskError(f"{len(bitmask)} rows of bitmask for {len(rows)} rows of logits")
+    covered = min(width, words * 32)
+    integers = _BITS_OF[logits.dtype]
+    never = int(np.array(-np.inf, logits.dtype).view(integers))
+    mask_bits(rows[:, :covered].view(integers), bitmask, never)
+    rows[:, covered:] = -np.inf
+
+
+def mask_bits(bits: NDArray[Any], words: NDArray[np.int32], never: int) -> None:
+    """Replace the bits of disallowed tokens by ``never``, in place.
+
+    Parameters
+    ----------
+    bits:
+        ``[batch, width]``: the logits' own bits, as integers of their size.
+    words:
+        ``int32[words]`` or ``int32[batch, words]``, with ``width`` bits at least.
+    never:
+        The bits of ``-inf``.
+    """
+    octets = little_endian_bytes(words)
+    octets = np.broadcast_to(octets, (len(bits), octets.shape[-1]))
+    lanes = _lanes(bits.dtype)
+    for row, octets_of_row in zip(bits, octets, strict=True):
+        keep = lanes.take(octets_of_row, axis=0).reshape(-1)[: len(row)]
+        # ((x ^ never) & keep) ^ never: x where keep is all ones, never where it is zero.
+        row ^= never
+        row &= keep
+        row ^= never
+
+
+@cache
+def _lanes(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """``dtype[256, 8]``: all ones where the bit of the byte is set, else zero."""
+    return -(np.arange(256)[:, None] >> np.arange(8) & 1).astype(dtype)

@@ -1,0 +1,195 @@
+"""Reads the vocabulary in the metadata of a GGUF file, llama.cpp's format for models.
+
+The keys are those of the GGUF specification (``docs/gguf.md`` in ggml, versions 2 and 3): ``tokenizer.ggml.model``
+names the kind, ``.tokens`` holds each id's piece, ``.token_type`` says whether it is text, a byte, or has no text.
+Two kinds are exact token by token, and only they are accepted:
+
+- ``llama``, SentencePiece: ``▁`` is a space, pieces of type *byte* are spelled ``<0x0A>``;
+- ``gpt2``, byte-level BPE: each character of a piece is a byte (`byte_level`).
+
+llama.cpp ends a text at more ids than the metadata names: at tokens of certain names as well
+(``llama_vocab::impl::load`` in its ``llama-vocab.cpp``). So they end a text here, and have no bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import VocabularyError
+from . import byte_level
+from .vocabulary import MAX_SIZE, Vocabulary
+
+#: ``llama_token_type`` in llama.h.
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+
+#: Names at which llama.cpp ends a text, whatever their type.
+END_NAMES = frozenset(
+    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> "
+    "<|eom_id|> <EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
+    "<｜end▁of▁sentence｜> [e~[ "
+    # Fill-in-the-middle: padding, a repository's name, the separator of files.
+    "<|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "
+    "<|file_sep|>".split()
+)
+
+#: Markers of gpt-oss that llama.cpp prints though they are no text.
+MARKERS = frozenset("<|channel|> <|message|> <|start|> <|constrain|>".split())
+
+_BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+#: The fixed-size value types of GGUF, by number.
+_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+
+_PREFIX = "tokenizer.ggml."
+
+
+def from_gguf(
+    path: str | os.PathLike[str], *, eos_ids: Iterable[int] | None = None, size: int | None = None
+) -> Vocabulary:
+    """Read a GGUF file, of a split model the first one; its tensors are not touched.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    eos_ids:
+        The ids that end a text; by default those at which llama.cpp ends one: the ``eos``, ``eot`` and ``eom``
+        ids of the metadata, and tokens of the names in `END_NAMES`.
+    size:
+        Number of ids, see `Vocabulary.from_bytes`.
+
+    Raises
+    ------
+    VocabularyError
+        For a file that is no GGUF or is cut short, for another kind of tokenizer, for pieces that their kind
+        cannot spell, and where there is no EOS id.
+    """
+    where = str(path)
+    try:
+        metadata = _Reader(Path(path)).metadata()
+    except OSError as error:
+        raise VocabularyError(f"the file cannot be read: {error}", where=where) from error
+    except (struct.error, UnicodeDecodeError, ValueError) as error:
+        raise VocabularyError(
+            f"the GGUF metadata is damaged: {error}", where=where, remedy="Fetch or convert the model again."
+        ) from error
+    return assemble(metadata, eos_ids, size, where)
+
+
+def assemble(
+    metadata: Mapping[str, Any], eos_ids: Iterable[int] | None, size: int | None, where: str
+) -> Vocabulary:
+    """The vocabulary of parsed metadata, whose keys go without ``tokenizer.ggml.``."""
+    kind, pieces, types = (metadata.get(key) for key in ("model", "tokens", "token_type"))
+    if kind not in ("llama", "gpt2"):
+        raise VocabularyError(
+            f"the token bytes of a GGUF tokenizer of the kind {kind!r} are not known",
+            where=where,
+            remedy="Known are 'llama' and 'gpt2'. If you know the bytes of its tokens, use Vocabulary.from_bytes.",
+        )
+    if not isinstance(pieces, list) or not isinstance(types, list) or len(pieces) != len(types):
+        raise VocabularyError("the GGUF metadata lack tokens, or the type of each token", where=where)
+    ends = [i for i, piece in enumerate(pieces) if piece in END_NAMES]
+    ends += [i for key in ("eos", "eot", "eom") if isinstance(i := metadata.get(f"{key}_token_id"), int)]
+    if {"<|return|>", "<|call|>"} <= set(pieces) or {"<|calls|>", "<|flush|>"} <= set(pieces):
+        ends = [i for i in ends if i >= len(pieces) or pieces[i] != "<|end|>"]  # there it only ends a part
+    eos = set(ends if eos_ids is None else eos_ids)
+    if not eos:
+        raise VocabularyError(
+            "the GGUF metadata name no EOS token", where=where, remedy="Pass the ids that end a text as eos_ids=."
+        )
+    tokens: dict[int, bytes] = {}
+    specials: dict[str, int] = {}
+    for i, (piece, type_) in enumerate(zip(pieces, types, strict=True)):
+        if type_ not in (NORMAL, USER_DEFINED, BYTE) or i in ends or piece in END_NAMES or piece in MARKERS:
+            specials.setdefault(piece, i)
+        else:
+            tokens[i] = _bytes_of(kind, piece, type_, f"{where}, token {i}")
+    return Vocabulary.from_bytes(tokens, eos, special_tokens=specials, size=len(pieces) if size is None else size)
+
+
+def _bytes_of(kind: str, piece: str, type_: int, where: str) -> bytes:
+    if type_ == USER_DEFINED:
+        return piece.encode()
+    if type_ == BYTE:
+        if match := _BYTE_PIECE.fullmatch(piece):
+            return bytes([int(match[1], 16)])
+        raise VocabularyError(f"{piece!r} is typed as a byte, and does not name one", where=where)
+    if kind == "llama":
+        return piece.replace("▁", " ").encode()
+    spelled = byte_level.piece_bytes(piece)
+    if spelled is None:
+        raise VocabularyError(f"{piece!r} is not spelled in the byte-level alphabet", where=where)
+    return spelled
+
+
+class _Reader:
+    """The key-value pairs at the beginning of a GGUF file, read one after another."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._left = path.stat().st_size
+
+    def metadata(self) -> dict[str, Any]:
+        """The pairs whose keys begin with ``tokenizer.ggml.``, without that."""
+        with self._file:
+            if self._take(4) != b"GGUF":
+                raise ValueError("the file does not begin with GGUF")
+            version = self._number("I")
+            if version not in (2, 3):
+                raise ValueError(f"version {version} of the format, known are 2 and 3 (little-endian)")
+            self._number("Q")  # tensors
+            found: dict[str, Any] = {}
+            for _ in range(self._count(12)):
+                key = self._string().decode()
+                value = self._value(self._number("I"))
+                if key.startswith(_PREFIX):
+                    found[key.removeprefix(_PREFIX)] = value
+            return found
+
+    def _take(self, count: int) -> bytes:
+        # Checked before anything is allocated: a damaged length may be any 64 bits.
+        if count > self._left:
+            raise ValueError(f"{count:,} bytes are announced, {self._left:,} are left")
+        self._left -= count
+        return self._file.read(count)
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
+
+    def _count(self, each: int) -> int:
+        """A number of things that follow, of so many bytes each at least."""
+        count: int = self._number("Q")
+        if count * each > self._left:
+            raise ValueError(f"{count:,} entries are announced, {self._left:,} bytes are left")
+        return count
+
+    def _string(self) -> bytes:
+        return self._take(self._number("Q"))
+
+    def _value(self, type_: int) -> Any:
+        if type_ == _STRING:
+            return self._string().decode("utf-8", "surrogateescape")
+        if type_ == _ARRAY:
+            return self._array(self._number("I"))
+        if type_ not in _FORMATS:
+            raise ValueError(f"there is no value type {type_}")
+        return self._number(_FORMATS[type_])
+
+    def _array(self, type_: int) -> list[Any]:
+        if type_ == _STRING:
+            count = self._count(8)
+            if count > MAX_SIZE:
+                raise ValueError(f"an array of {count:,} strings")
+            return [self._string().decode("utf-8", "surrogateescape") for _ in range(count)]
+        if type_ not in _FORMATS:
+            raise ValueError(f"there is no array of value type {type_}")
+        size = struct.calcsize(f"<{_FORMATS[type_]}")
+        count = self._count(size)
+        return list(struct.unpack(f"<{count}{_FORMATS[type_]}", self._take(count * size)))
