@@ -37,6 +37,7 @@ SHARED = (
 #: and those under `if TYPE_CHECKING` count too.
 MAY_IMPORT = {
     "cli": {"loading", "api", "index_store", "cache", "runtime"},
+    "integrations": {"api", "index_store", "runtime", "cache"},
     "loading": set(),
     "api": {"building", "index_store", "compiler", "runtime", "cache"},
     "building": {"compiler", "runtime", "cache", "grammar_store"},
@@ -51,13 +52,15 @@ MAY_IMPORT = {
 #: Which third-party packages each part may import.
 THIRD_PARTY = {
     "cli": {"typer", "rich"},
+    # each module its own engine, when it is used
+    "integrations": {"numpy", "torch", "transformers"},
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),
     "building": {"numpy"},
     "index_store": set(),
     "grammar_store": set(),
     "compiler": {"numpy", "interegular", "lark"},
-    "runtime": {"numpy", "torch", "transformers"},
+    "runtime": {"numpy", "torch", "triton"},
     "cache": {"diskcache"},
     "shared": {
         "numpy",

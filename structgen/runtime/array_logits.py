@@ -16,7 +16,10 @@ from ..errors import BitmaskError
 from .bitmask import describe, little_endian_bytes, words_for
 
 #: For each dtype of logits, the integer dtype of the same size.
-_BITS_OF = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float16): np.dtype(np.int16)}
+_BITS_OF: dict[np.dtype[Any], Any] = {
+    np.dtype(np.float32): np.dtype(np.int32),
+    np.dtype(np.float16): np.dtype(np.int16),
+}
 
 
 def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:

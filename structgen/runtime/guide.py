@@ -234,7 +234,8 @@ class Guide:
         """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
 
         They can be appended without asking the model. None, where nothing is forced or the split is not sure; see
-        `structgen.runtime.forced_tokens`, also for the parameters. Raises `VocabularyError` where no tokenizer is known.
+        `structgen.runtime.forced_tokens`, also for the parameters. Raises `VocabularyError` where there is no
+        tokenizer.
         """
         from .forced_tokens import forced_tokens
 

@@ -22,7 +22,7 @@ from .prefixes import Ids, Text, check_prompt_length, vocabulary_of
 if TYPE_CHECKING:
     from .index import Index
 
-#: So many lines are remembered; the one that was not asked for longest is forgotten.
+#: So many lines are remembered by default; the one that was not asked for longest is forgotten.
 MOST_LINES = 1024
 
 
@@ -38,13 +38,16 @@ class Lines:
         The definition of every text.
     prompt_length:
         How many leading ids of each row are no part of the text; ``None`` finds it out.
+    most:
+        How many lines are remembered: as many as sequences take turns, at least.
     """
 
-    def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
+    def __init__(self, index: Index, *, prompt_length: int | None = None, most: int = MOST_LINES) -> None:
         vocabulary_of([index])
         check_prompt_length(prompt_length)
         self._index = index
         self._prompt_length = prompt_length
+        self._most = most
         #: In the order of their last use.
         self._lines: list[_Line] = []
 
@@ -52,8 +55,16 @@ class Lines:
         """Forget every line: the next call is the first of a new generation."""
         self._lines.clear()
 
-    def follow(self, ids: Ids) -> Text:
+    def follow(self, ids: Ids, *, may_begin: bool = False) -> Text:
         """The text of a row of integers, ``[length]``.
+
+        Parameters
+        ----------
+        ids:
+            The row.
+        may_begin:
+            Whether the caller knows that a generation may begin here. A line with one token more, which was not
+            allowed there, is then a new prompt.
 
         Raises
         ------
@@ -66,27 +77,29 @@ class Lines:
             raise BitmaskError(f"token ids are integers [length], got {ids.dtype}{list(ids.shape)}")
         if len(ids) < (self._prompt_length or 0):
             raise BitmaskError(f"input_ids of length {len(ids)} are shorter than the prompt")
-        text = self._find(ids)
+        text = self._find(ids, may_begin)
         if text is None:
             text = self._begun(ids)
-        if len(self._lines) > MOST_LINES:
+        if len(self._lines) > self._most:
             del self._lines[0]
         return text
 
-    def _find(self, ids: Ids) -> Text | None:
+    def _find(self, ids: Ids, may_begin: bool) -> Text | None:
         """The text of ``ids`` where they belong to a known line; that line, or its fork, is then the last."""
         found = self._closest(ids)
         if found is None:
             return None
         line, shared = found
         rest = ids[shared:].tolist()
-        fixed = self._prompt_length is not None
+        if rest and self._prompt_length is None:
+            if line.text.has_ended() and shared == line.length and rest[0] not in self._index.vocabulary.eos_ids:
+                return None
+            if may_begin or shared < line.length:
+                allowed = line.text.rewound(line.length - shared).advance(rest[0])
+                if not allowed:
+                    return None
         if shared < line.length:
             line = line.left_at(shared)
-            if rest and not fixed and not line.text.rewound(0).advance(rest[0]):
-                return None
-        elif rest and not fixed and line.text.has_ended() and rest[0] not in self._index.vocabulary.eos_ids:
-            return None
         else:
             self._lines.remove(line)
         line.extend(rest)

@@ -29,16 +29,19 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 #: Names at which llama.cpp ends a text, whatever their type.
 END_NAMES = frozenset(
-    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> "
-    "<|eom_id|> <EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
-    "<｜end▁of▁sentence｜> [e~[ "
-    # Fill-in-the-middle: padding, a repository's name, the separator of files.
-    "<|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD] <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> "
-    "<|file_sep|>".split()
-)
+    [
+        "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
+        "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
+        "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>",
+        "[e~[",
+        # Fill-in-the-middle: padding, a repository's name, the separator of files.
+        "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|fim_repo|>", "<|repo_name|>",
+        "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
+    ]
+)  # fmt: skip
 
 #: Markers of gpt-oss that llama.cpp prints though they are no text.
-MARKERS = frozenset("<|channel|> <|message|> <|start|> <|constrain|>".split())
+MARKERS = frozenset(["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"])
 
 _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
@@ -97,7 +100,8 @@ def assemble(
         raise VocabularyError("the GGUF metadata lack tokens, or the type of each token", where=where)
     ends = [i for i, piece in enumerate(pieces) if piece in END_NAMES]
     ends += [i for key in ("eos", "eot", "eom") if isinstance(i := metadata.get(f"{key}_token_id"), int)]
-    if {"<|return|>", "<|call|>"} <= set(pieces) or {"<|calls|>", "<|flush|>"} <= set(pieces):
+    named = {pieces[i] for i in ends if i < len(pieces)}
+    if not named.isdisjoint(("<|call|>", "<|calls|>")) and not named.isdisjoint(("<|return|>", "<|flush|>")):
         ends = [i for i in ends if i >= len(pieces) or pieces[i] != "<|end|>"]  # there it only ends a part
     eos = set(ends if eos_ids is None else eos_ids)
     if not eos:
@@ -108,7 +112,7 @@ def assemble(
     specials: dict[str, int] = {}
     for i, (piece, type_) in enumerate(zip(pieces, types, strict=True)):
         if type_ not in (NORMAL, USER_DEFINED, BYTE) or i in ends or piece in END_NAMES or piece in MARKERS:
-            specials.setdefault(piece, i)
+            specials.setdefault(_encoded(piece).decode("utf-8", "replace"), i)
         else:
             tokens[i] = _bytes_of(kind, piece, type_, f"{where}, token {i}")
     return Vocabulary.from_bytes(tokens, eos, special_tokens=specials, size=len(pieces) if size is None else size)
@@ -116,17 +120,22 @@ def assemble(
 
 def _bytes_of(kind: str, piece: str, type_: int, where: str) -> bytes:
     if type_ == USER_DEFINED:
-        return piece.encode()
+        return _encoded(piece)
     if type_ == BYTE:
         if match := _BYTE_PIECE.fullmatch(piece):
             return bytes([int(match[1], 16)])
         raise VocabularyError(f"{piece!r} is typed as a byte, and does not name one", where=where)
     if kind == "llama":
-        return piece.replace("▁", " ").encode()
+        return _encoded(piece.replace("▁", " "))
     spelled = byte_level.piece_bytes(piece)
     if spelled is None:
         raise VocabularyError(f"{piece!r} is not spelled in the byte-level alphabet", where=where)
     return spelled
+
+
+def _encoded(piece: str) -> bytes:
+    """The bytes of a piece as they stood in the file, UTF-8 or not."""
+    return piece.encode("utf-8", "surrogateescape")
 
 
 class _Reader:
