@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 _UTILS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.candidate_generator"
 
@@ -104,3 +106,16 @@ def calling_loop() -> Loop:
             foreign = foreign or getattr(generator, "assistant_tokenizer", None) is not None
         frame = frame.f_back
     return _PLAIN if beams is None else Loop(beams=beams)
+
+
+def place_for_masks(processors: Sequence[Any]) -> int:
+    """Where in a list of processors masks belong: behind those that change scores, before those that choose by them.
+
+    That is where ``generate`` itself puts what it is handed: top-k and top-p of tokens that are not allowed would leave
+    nothing, and a penalty may add to ``-inf``.
+    """
+    for place, processor in enumerate(processors):
+        name = type(processor).__name__
+        if name.endswith("Warper") or "Watermark" in name or name == "LogitNormalization":
+            return place
+    return len(processors)
