@@ -15,7 +15,7 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors", reason="transformers < 5.10")
 
 from tiny_models import byte_tokenizer, tiny_llama  # noqa: E402
-from transformers.generation import ContinuousBatchingConfig  # noqa: E402
+from transformers import ContinuousBatchingConfig  # noqa: E402
 
 import structgen as sg  # noqa: E402
 from structgen.errors import BatchError, BitmaskError, DefinitionError, VocabularyMismatchError  # noqa: E402
@@ -43,9 +43,8 @@ def manager_of(model: Any, processor: Any, *, config: dict[str, Any] | None = No
     generation = transformers.GenerationConfig(
         eos_token_id=EOS, pad_token_id=TOKENIZER.pad_token_id, **{"max_new_tokens": 24, "do_sample": True, **options}
     )
-    manager = model.init_continuous_batching(
-        generation_config=generation, continuous_batching_config=ContinuousBatchingConfig(**{**CONFIG, **(config or {})})
-    )
+    batching = ContinuousBatchingConfig(**{**CONFIG, **(config or {})})
+    manager = model.init_continuous_batching(generation_config=generation, continuous_batching_config=batching)
     processor.attach(manager)
     return manager
 

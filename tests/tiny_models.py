@@ -43,4 +43,5 @@ def tiny_llama(width: int, eos: int | None, pad: int | None, *, seed: int = 0, *
         "max_position_embeddings": 512, "initializer_range": 0.5, "bos_token_id": None, **options,
     }  # fmt: skip
     config = LlamaConfig(vocab_size=width, eos_token_id=eos, pad_token_id=pad, **options)
-    return LlamaForCausalLM(config).eval()
+    model: Any = LlamaForCausalLM(config)
+    return model.eval()

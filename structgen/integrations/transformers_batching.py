@@ -1,8 +1,8 @@
 """`ContinuousBatchingLogitsProcessor`: a definition for each request of transformers' continuous batching.
 
 ``ContinuousBatchingManager`` runs requests that come and go in one flat batch. What differs between them reaches a
-processor as one ``int32`` for each token that is to be chosen, made on the host before the step; on the device, and in
-a captured graph, `__call__` reads nothing else. Here the number is that of a mask in a pool on the device
+processor as one ``int32`` for each token that is to be chosen, made on the host before the step; on the device, and
+in a captured graph, `__call__` reads nothing else. Here the number is that of a mask in a pool on the device
 (`structgen.runtime.devices`); the sequences are rows of one `GuideBatch`.
 
 The interface is that of transformers 5.23
@@ -11,7 +11,7 @@ The interface is that of transformers 5.23
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -48,9 +48,9 @@ class ContinuousBatchingLogitsProcessor:
         manager.add_request(input_ids, definition="person")
 
     A request that names no definition, where there is no default, may use every id of the vocabulary. One that names
-    an unknown definition fails, and no other with it. So does one whose definition runs out of its budget, or to which
-    a token was appended that its mask had refused: it ends with an EOS token, and its ``GenerationOutput.error`` says
-    why.
+    an unknown definition fails, and no other with it. So does one whose definition runs out of its budget, or to
+    which a token was appended that its mask had refused: it ends with an EOS token, and its
+    ``GenerationOutput.error`` says why.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class _Request:
     __slots__ = ("failed", "pending", "row", "seen", "state")
 
     def __init__(self, state: Any, row: int) -> None:
-        self.state = ref(state)
+        self.state: Callable[[], Any] = ref(state)
         self.row = row
         #: How many of its tokens were taken note of, and those of them that the batch does not have yet.
         self.seen = 0

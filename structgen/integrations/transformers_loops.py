@@ -111,8 +111,8 @@ def calling_loop() -> Loop:
 def place_for_masks(processors: Sequence[Any]) -> int:
     """Where in a list of processors masks belong: behind those that change scores, before those that choose by them.
 
-    That is where ``generate`` itself puts what it is handed: top-k and top-p of tokens that are not allowed would leave
-    nothing, and a penalty may add to ``-inf``.
+    That is where ``generate`` itself puts what it is handed: top-k and top-p of tokens that are not allowed would
+    leave nothing, and a penalty may add to ``-inf``.
     """
     for place, processor in enumerate(processors):
         name = type(processor).__name__
