@@ -1,10 +1,10 @@
 """`generate`: a decoding loop for transformers that appends what must follow without asking the model.
 
 ``model.generate(**inputs, custom_generate=generate, index=index)`` prepares inputs, cache, processors and stopping
-criteria as ever, and hands them to the loop here. Where a definition leaves one way to go on, as between the values of
-an object, the tokenizer's own tokens for it (`structgen.runtime.forced_tokens`) are appended, and the model reads them
-together with the token that it chose last: one forward pass for all of them, over the same ids, positions and cache as
-one for each would leave behind.
+criteria as ever, and hands them to the loop here. Where a definition leaves one way to go on, as between the values
+of an object, the tokenizer's own tokens for it (`structgen.runtime.forced_tokens`) are appended, and the model reads
+them together with the token that it chose last: one forward pass for all of them, over the same ids, positions and
+cache as one for each would leave behind.
 
 The rows of a batch stay of one length, as transformers' caches want them: tokens are appended without the model while
 every unfinished row has some that must follow. A row that has none has the model asked, and the others take what must
