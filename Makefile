@@ -8,16 +8,19 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test test-engines lint bench docs clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 demo: $(VENV)/.test ## Compile the examples, generate under each, open them from the cache
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
+	$(BIN)/python -m pytest tests/engines
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .

@@ -53,14 +53,14 @@ MAY_IMPORT = {
 THIRD_PARTY = {
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
-    "integrations": {"numpy", "torch", "transformers"},
+    "integrations": {"numpy", "torch", "transformers", "fastapi", "typer"},
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),
     "building": {"numpy"},
     "index_store": set(),
     "grammar_store": set(),
     "compiler": {"numpy", "interegular", "lark"},
-    "runtime": {"numpy", "torch", "triton"},
+    "runtime": {"numpy", "torch", "transformers", "triton"},
     "cache": {"diskcache"},
     "shared": {
         "numpy",

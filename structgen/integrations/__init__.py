@@ -1,1 +1,4 @@
-"""Engines' own doors: one module for each, which loads nothing of its engine until it is used."""
+"""The engines that structgen plugs into, a module each. None is imported before it is asked for, nor is its engine.
+
+`structgen.integrations.matcher` and `structgen.integrations.requests` are what they have in common.
+"""

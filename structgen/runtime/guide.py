@@ -233,9 +233,9 @@ class Guide:
     def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
         """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
 
-        They can be appended without asking the model. None, where nothing is forced or the split is not sure; see
-        `structgen.runtime.forced_tokens`, also for the parameters. Raises `VocabularyError` where there is no
-        tokenizer.
+        They can be appended without asking the model. There are none where nothing is forced, or the split is not
+        sure; see `structgen.runtime.forced_tokens`, also for the parameters. Raises `VocabularyError` where no
+        tokenizer is known.
         """
         from .forced_tokens import forced_tokens
 
