@@ -27,7 +27,7 @@ import torch
 
 from ..errors import BitmaskError
 from ..runtime.bitmask import describe
-from ..runtime.logits import apply_bitmask
+from ..runtime.logits import apply_bitmask, masked_copy
 from ..runtime.prefixes import Generation, Step, Text, check_prompt_length, check_rows, vocabulary_of
 from .transformers_loops import Loop, calling_loop
 
@@ -186,9 +186,12 @@ def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
     if not masks:
         return scores
     # A copy, as transformers' own processors make: callers go on using the scores that they passed in.
-    masked = scores.clone()
     rows = None if len(masks) == len(texts) else list(masks)
-    apply_bitmask(masked, np.stack(list(masks.values())), rows=rows)
+    if rows is None and scores.device.type == "cpu":
+        masked = masked_copy(scores, list(masks.values()))
+    else:
+        masked = scores.clone()
+        apply_bitmask(masked, np.stack(list(masks.values())), rows=rows)
     for row, text in enumerate(texts):
         if text.outside():
             # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.

@@ -26,6 +26,9 @@ _UTILS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.
 #: From a processor up to the ``generate`` of the target there are nine, where an assistant decodes.
 _MOST_FRAMES = 32
 
+#: An assistant's ``generate`` is called so far below the module of its candidates, at most.
+_ABOVE = 4
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -90,9 +93,9 @@ def calling_loop() -> Loop:
     frame: FrameType | None = sys._getframe(2)
     beams: FrameType | None = None
     writing = foreign = False
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            break
+    left = _MOST_FRAMES
+    while frame is not None and left:
+        left -= 1
         module = frame.f_globals.get("__name__")
         if module == _UTILS:
             name = frame.f_code.co_name
@@ -100,6 +103,8 @@ def calling_loop() -> Loop:
                 return Loop(drafts=frame, writing=writing, foreign=foreign)
             if name == "_beam_search":
                 beams = frame
+            elif name == "generate" and not writing:
+                left = min(left, _ABOVE)
         elif module == _CANDIDATES:
             writing = True
             generator = frame.f_locals.get("self")
