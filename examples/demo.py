@@ -103,7 +103,7 @@ def generate(indexes: list[sg.Index], vocabulary: sg.Vocabulary) -> list[str | N
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from structgen.runtime.transformers import LogitsProcessor
+    from structgen.integrations.transformers import LogitsProcessor
 
     torch.manual_seed(7)
     eos = list(vocabulary.eos_ids)

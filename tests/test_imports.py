@@ -55,7 +55,7 @@ THIRD_PARTY = {
     # each module its own engine, when it is used
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
-        "tensorrt_llm",
+        "tensorrt_llm", "fastapi", "typer",
     },
     "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
     "api": set(),

@@ -134,7 +134,7 @@ def test_samples_reach_the_end(model: Any, compile_: Compile) -> None:
 def test_beam_sampling(model: Any, compile_: Compile) -> None:
     """Few tokens are possible at first, so transformers fills beams with impossible ones; they must lose."""
     for pattern in (OBJECT, NUMBER):
-        processor = LogitsProcessor(compile_(pattern), strict=False)
+        processor = LogitsProcessor(compile_(pattern))
         for seed in range(2):
             prompts = ids("Write: ", "y")
             rows = generate(model, prompts, processor, seed, num_beams=3, do_sample=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "Guide": "guide",
     "Index": "index",
-    "LogitsProcessor": "transformers",
+    "LogitsProcessor": ".integrations.transformers",
     "allocate": "bitmask",
     "apply_bitmask": "logits",
     "fill_batch": "bitmask",
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .healing import heal
     from .index import Index
     from .logits import apply_bitmask
-    from .transformers import LogitsProcessor
+
+    LogitsProcessor: Any  # it lives in structgen.integrations.transformers
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
-from .bitmask import describe, little_endian_bytes, words_for
+from .bitmask import BITS, describe, little_endian_bytes, words_for
+
+#: Where one word in so many has a bit set, the others are not looked into.
+_SPARSE = 8
 
 #: For each dtype of logits, the integer dtype of the same size.
 _BITS_OF: dict[np.dtype[Any], Any] = {
@@ -73,15 +76,40 @@ def mask_bits(bits: NDArray[Any], words: NDArray[np.int32], never: int) -> None:
     never:
         The bits of ``-inf``.
     """
-    octets = little_endian_bytes(words)
-    octets = np.broadcast_to(octets, (len(bits), octets.shape[-1]))
-    lanes = _lanes(bits.dtype)
-    for row, octets_of_row in zip(bits, octets, strict=True):
-        keep = lanes.take(octets_of_row, axis=0).reshape(-1)[: len(row)]
-        # ((x ^ never) & keep) ^ never: x where keep is all ones, never where it is zero.
-        row ^= never
-        row &= keep
-        row ^= never
+    rows = np.broadcast_to(words, (len(bits), words.shape[-1]))
+    for row, row_words in zip(bits, rows, strict=True):
+        mask_row(row, row_words, never, row)
+
+
+def mask_row(row: NDArray[Any], words: NDArray[np.int32], never: int, target: NDArray[Any]) -> None:
+    """The same for one row, ``[width]``, written to ``target``, which may be the row itself."""
+    places = words.nonzero()[0]
+    if len(places) * _SPARSE < len(words) and row.flags.c_contiguous and target.flags.c_contiguous:
+        _mask_few(row, words, places, never, target)
+    else:
+        _mask_dense(row, words, never, target)
+
+
+def _mask_dense(row: NDArray[Any], words: NDArray[np.int32], never: int, target: NDArray[Any]) -> None:
+    keep = _lanes(row.dtype).take(little_endian_bytes(words), axis=0).reshape(-1)[: len(row)]
+    # ((x ^ never) & keep) ^ never: x where keep is all ones, never where it is zero.
+    np.bitwise_xor(row, never, out=target)
+    target &= keep
+    target ^= never
+
+
+def _mask_few(
+    row: NDArray[Any], words: NDArray[np.int32], places: NDArray[np.intp], never: int, target: NDArray[Any]
+) -> None:
+    """The same, where few words have a bit set: only those are looked into."""
+    whole = len(row) // BITS
+    places = places[: np.searchsorted(places, whole)]
+    kept, rest = row[: whole * BITS].reshape(-1, BITS)[places], row[whole * BITS :].copy()
+    _mask_dense(kept.reshape(-1), words[places], never, kept.reshape(-1))
+    target.fill(never)
+    target[: whole * BITS].reshape(-1, BITS)[places] = kept
+    if len(rest):
+        _mask_dense(rest, words[whole : whole + 1], never, target[whole * BITS :])
 
 
 @cache

@@ -39,7 +39,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
-from .array_logits import mask_bits
+from .array_logits import mask_bits, mask_row
 from .bitmask import BITS, describe, fill_batch, words_for
 
 __all__ = ["apply_bitmask", "fill_batch"]
@@ -103,7 +103,29 @@ def _mask(logits: torch.Tensor, words: torch.Tensor) -> None:
     covered = min(logits.shape[-1], words.shape[-1] * BITS)
     by_table = logits.device.type == "cpu" and not torch.compiler.is_compiling()
     (_mask_by_table if by_table else _mask_by_shift)(logits[..., :covered], words)
-    logits[..., covered:].fill_(_NEVER)
+    if covered < logits.shape[-1]:
+        logits[..., covered:].fill_(_NEVER)
+
+
+def masked_copy(logits: torch.Tensor, masks: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+    """A copy of logits on the CPU, ``[batch, width]``, with a mask for each row, each ``int32[words]``.
+
+    One pass less over the logits than a copy and `apply_bitmask`. Raises `BitmaskError` as that does.
+    """
+    if logits.dtype not in LOGITS or logits.dim() != 2 or len(masks) != len(logits):
+        raise BitmaskError(f"logits are float32, float16 or bfloat16 [{len(masks)}, width], got {describe(logits)}")
+    width = logits.shape[1]
+    # Few calls, and NumPy's, which are the shorter ones: after a model's pass nothing of this is in the caches.
+    source = logits.detach().view(LOGITS[logits.dtype]).numpy()
+    target = np.empty(source.shape, source.dtype)
+    never = _bits_of_never(logits.dtype)
+    for row, words in enumerate(masks):
+        _check_words(len(words), width)
+        covered = min(width, len(words) * BITS)
+        mask_row(source[row, :covered], words, never, target[row, :covered])
+        if covered < width:
+            target[row, covered:] = never
+    return torch.from_numpy(target).view(logits.dtype)
 
 
 def _mask_by_table(logits: torch.Tensor, words: torch.Tensor) -> None:
@@ -136,10 +158,13 @@ def _tensor_of(bitmask: torch.Tensor | NDArray[np.int32], device: torch.device) 
 
 
 def _check_width(words: torch.Tensor, logits: torch.Tensor) -> None:
-    width = logits.shape[-1]
-    if words.shape[-1] > words_for(width):
+    _check_words(words.shape[-1], logits.shape[-1])
+
+
+def _check_words(words: int, width: int) -> None:
+    if words > words_for(width):
         raise BitmaskError(
-            f"the bitmask has {words.shape[-1]} words, logits of width {width} need {words_for(width)}",
+            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
             remedy="Is the vocabulary that of this model?",
         )
 

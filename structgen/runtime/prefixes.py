@@ -6,7 +6,7 @@ repeated. So the state of a row is never kept for its place in a batch; it is ta
 which it shares the longest prefix: fork that guide, roll it back, advance over the rest.
 
 - `Step` is one call with several rows, and makes the next; `Rows` keeps the last one, for engines whose batch
-  comes in one piece. `structgen.runtime.transformers` does the same over tensors.
+  comes in one piece. `structgen.integrations.transformers` does the same over tensors.
 - `Lines` is for engines that hand over one row at a time, perhaps of several sequences in turns.
 """
 
@@ -65,6 +65,12 @@ class Text:
         """Whether an EOS id was appended, or what comes after the end."""
         return bool(self._surplus) or (self._guide is not None and self._guide.is_finished())
 
+    def outside(self) -> int:
+        """How many of the last tokens are no part of the definition's text: a refused one, and what came after it."""
+        if self._guide is None or self._guide.is_finished():
+            return 0
+        return self._surplus
+
     def rewound(self, n: int) -> Text:
         """An independent copy without the last ``n`` tokens."""
         twin = Text(None)
@@ -111,16 +117,20 @@ class Generation:
         if text.advance(token):
             return
         if self.strict:
-            raise TokenIdError(
-                f"token {token} is not allowed by the definition of its row",
-                where=f"row {row}, {position - self.prompt} tokens after a prompt of {self.prompt}",
-                remedy=(
-                    "Another logits processor may have forbidden or forced tokens (min_new_tokens, "
-                    "bad_words_ids, ...). Beam sampling draws impossible tokens: pass strict=False. Before a "
-                    "prompt that is the last one plus a token, call reset()."
-                ),
-            )
+            raise self.refusal(token, row, position)
         text.abandon()
+
+    def refusal(self, token: int, row: int, position: int) -> TokenIdError:
+        """The error for a token that was not allowed, at ``position`` of a row's ids."""
+        return TokenIdError(
+            f"token {token} is not allowed by the definition of its row",
+            where=f"row {row}, {position - self.prompt} tokens after a prompt of {self.prompt}",
+            remedy=(
+                "Another logits processor may have forbidden or forced tokens (min_new_tokens, bad_words_ids, ...). "
+                "A loop that draws impossible tokens needs strict=False. Before a prompt that is the last one plus a "
+                "token, call reset()."
+            ),
+        )
 
     def extend(self, texts: Sequence[Text], rows: Sequence[Sequence[int]], start: int) -> None:
         """Append to each row's text the row's ids, the first of which stands at ``start``."""
@@ -190,7 +200,7 @@ class Rows:
         One for each prompt; row ``r`` belongs to ``r // (rows // len(indexes))``. ``None`` leaves rows alone.
     prompt_length:
         How many leading ids of each row are no part of the text; ``None`` finds it out, see `LogitsProcessor` of
-        `structgen.runtime.transformers`.
+        `structgen.integrations.transformers`.
     strict:
         Whether a token that is not allowed raises `TokenIdError`, or ends its text.
     """
