@@ -158,3 +158,17 @@ def test_an_assistant_with_another_tokenizer(model: Any, merges: list[tuple[str,
             check(pattern, row)
             if not do_sample:
                 assert [row] == generate(model, pattern, "On ", do_sample=False)
+
+
+@pytest.mark.parametrize("options", [{}, {"do_sample": True, "num_return_sequences": 4}, {"num_beams": 3}])
+def test_texts_are_complete_within_max_tokens(model: Any, options: dict[str, Any]) -> None:
+    inputs = TOKENIZER(["a"], return_tensors="pt")["input_ids"]
+    torch.manual_seed(1)
+    index = INDEXES[OBJECT]
+    for n in (index.shortest(), index.shortest() + 1, 16, 30):
+        processor = LogitsProcessor(index, max_tokens=n)
+        rows = model.generate(inputs, logits_processor=[processor], max_new_tokens=n, **options)
+        for row in rows[:, inputs.shape[1] :].tolist():
+            assert check(OBJECT, row)
+    with pytest.raises(sg.errors.TokenBudgetError):
+        LogitsProcessor(index, max_tokens=index.shortest() - 1)

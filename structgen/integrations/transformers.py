@@ -81,9 +81,14 @@ class LogitsProcessor:
         drop the row or the token: a beam, while another beam of the prompt is inside the definition, or a draft's
         token that was not accepted yet; raise `TokenIdError` anywhere else. True: raise everywhere. False: end the
         row, as an EOS id would, everywhere; its text is outside the definition.
+    max_tokens:
+        Keep each text so short that it is complete within so many tokens, as for `structgen.Guide`: with
+        ``max_new_tokens`` of ``generate()``, a text that is never cut off.
 
     Raises
     ------
+    TokenBudgetError
+        Where ``max_tokens`` is too few for any text of a definition.
     VocabularyMismatchError
         Where two indexes belong to different vocabularies.
     VocabularyError
@@ -99,12 +104,17 @@ class LogitsProcessor:
         *,
         prompt_length: int | None = None,
         strict: bool | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         self._indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
         vocabulary_of(self._indexes)
         check_prompt_length(prompt_length)
         self._prompt_length = prompt_length
         self._strict = strict
+        self._max_tokens = max_tokens
+        if max_tokens is not None:
+            for index in self._indexes:
+                Text(index, max_tokens)  # an error now, not in the middle of a generation
         #: The ids of the last call, copied, and what it came to.
         self._last: tuple[torch.Tensor, Step] | None = None
 
@@ -158,7 +168,9 @@ class LogitsProcessor:
     def _first(self, input_ids: torch.Tensor) -> Step:
         """The first step of a generation; where the prompt's length was given there may be text already."""
         rows, length = input_ids.shape
-        generation, texts = Generation.begin(self._indexes, rows, length, self._prompt_length, bool(self._strict))
+        generation, texts = Generation.begin(
+            self._indexes, rows, length, self._prompt_length, bool(self._strict), self._max_tokens
+        )
         generation.extend(texts, input_ids[:, generation.prompt :].tolist(), generation.prompt)
         return Step(generation, length, texts)
 

@@ -39,8 +39,8 @@ class Text:
 
     __slots__ = ("_guide", "_surplus")
 
-    def __init__(self, index: Index | None) -> None:
-        self._guide = None if index is None else Guide(index)
+    def __init__(self, index: Index | None, max_tokens: int | None = None) -> None:
+        self._guide = None if index is None else Guide(index, max_tokens=max_tokens)
         self._surplus = 0
 
     def bitmask(self) -> NDArray[np.int32] | None:
@@ -104,13 +104,14 @@ class Generation:
 
     @classmethod
     def begin(
-        cls, indexes: Sequence[Index | None], rows: int, length: int, prompt_length: int | None, strict: bool
-    ) -> tuple[Generation, list[Text]]:
+        cls, indexes: Sequence[Index | None], rows: int, length: int, prompt_length: int | None, strict: bool,
+        max_tokens: int | None = None,
+    ) -> tuple[Generation, list[Text]]:  # fmt: skip
         """A generation over ``rows`` rows of ``length`` ids, and an empty text for each row."""
         share = rows // len(indexes)
         prompt = length if prompt_length is None else prompt_length
         generation = cls(prompt, prompt_length is not None, strict, share)
-        return generation, [Text(index) for index in indexes for _ in range(share)]
+        return generation, [Text(index, max_tokens) for index in indexes for _ in range(share)]
 
     def append(self, text: Text, token: int, row: int, position: int) -> None:
         """Append the token at ``position`` of a row to its text, allowed or not."""
