@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -35,7 +36,7 @@ MASKBENCH = Path(
 
 LOCAL = ROOT / "benchmarks" / "results" / "local"
 
-WORKLOADS = ("batch", "moves", "sampling", "forced", "masks")
+WORKLOADS = ("batch", "moves", "sampling", "forced", "generate", "masks")
 
 #: Seconds that an engine may take to say which texts it takes, and for its steps.
 _PATIENCE = 900.0
@@ -84,6 +85,8 @@ def main(
         kept["sampling"] = _sampling(console, tokenizer)
     if "forced" in wanted:
         kept["forced"] = _forced(console, tokenizer, lines)
+    if "generate" in wanted:
+        kept["generate"] = _generate(console, tokenizer, seed)
     if "masks" in wanted:
         kept["masks"] = _masks(console, batch)
     output.mkdir(parents=True, exist_ok=True)
@@ -339,6 +342,22 @@ class _Fast:
                 return None
             written += len(run)
         return found
+
+
+# -- transformers ----------------------------------------------------------------------------------------
+
+
+def _generate(console: Console, tokenizer: Path, seed: int) -> dict[str, float]:
+    """Tokens per second of `generate()` free, masked, and with forced tokens; see `benchmarks.generate`."""
+    from benchmarks import generate
+
+    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
+    bench, order = generate.Bench(vocabulary, tokenizer / "tokenizer.json"), random.Random(seed)
+    texts = generate.texts(vocabulary, MASKBENCH, 8, seed)
+    with console.status("transformers"):
+        found = generate.figures([bench.result(text, 5, order) for text in texts])
+    console.print("generate():", found)
+    return found
 
 
 # -- masks on a device ---------------------------------------------------------------------------------
