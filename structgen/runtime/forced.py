@@ -8,6 +8,7 @@ No mask is worked out for it. The machine names bytes one by one, so that two th
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 from .guide import Guide
 from .machine import Config, Machine
@@ -28,15 +29,19 @@ def forced_bytes(guide: Guide, most: int = MOST_BYTES) -> bytes:
 
 def forced_from(machine: Machine, config: Config, most: int = MOST_BYTES) -> bytes:
     """`forced_bytes` of a machine's configuration."""
+    return follow_forced(machine, machine.place(config), most)[0]
+
+
+def follow_forced(machine: Machine, place: Any, most: int = MOST_BYTES) -> tuple[bytes, Any]:
+    """The bytes that must follow at a place, and the place behind them."""
     found = bytearray()
-    place = machine.place(config)
     while len(found) < most:
         following = list(islice(machine.following(place), 2))
         if len(following) != 1 or machine.may_stop(place):
             break
         [(byte, place)] = following
         found.append(byte)
-    return bytes(found)
+    return bytes(found), place
 
 
 def whole_characters(data: bytes) -> str | None:

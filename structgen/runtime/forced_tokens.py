@@ -15,13 +15,12 @@ when in doubt there are fewer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..errors import VocabularyError
 from .bitmask import ids_of
-from .forced import MOST_BYTES
+from .forced import MOST_BYTES, follow_forced, whole_characters
 from .guide import Guide
 from .machine import Config, Machine
 
@@ -92,7 +91,7 @@ def forced_tokens(guide: Guide, encode: Encode | None = None, *, most: int = MOS
 
 def _forced_tokens(guide: Guide, config: Config, encode: Encode, most: int) -> list[int]:
     vocabulary, machine = guide.index.vocabulary, guide.machine
-    text, place = _forced(machine, machine.place(config), most)
+    text, place = follow_forced(machine, machine.place(config), most)
     must_end = len(text) < most and next(machine.following(place), None) is None
     tokens = _Splitter(vocabulary, encode).split(text, None if must_end else (machine, place))
     found: list[int] = []
@@ -110,18 +109,6 @@ def _forced_tokens(guide: Guide, config: Config, encode: Encode, most: int) -> l
     return found
 
 
-def _forced(machine: Machine, place: Any, most: int) -> tuple[bytes, Any]:
-    """The bytes that must follow, and the place behind them."""
-    found = bytearray()
-    while len(found) < most:
-        following = list(islice(machine.following(place), 2))
-        if len(following) != 1 or machine.may_stop(place):
-            break
-        [(byte, place)] = following
-        found.append(byte)
-    return bytes(found), place
-
-
 class _Splitter:
     """Splits texts of one vocabulary."""
 
@@ -131,18 +118,16 @@ class _Splitter:
 
     def split(self, text: bytes, behind: tuple[Machine, Any] | None) -> list[int]:
         """The stable tokens of a text, which ends there, or else goes on as a machine says."""
-        if not text or _is_inside(text, 0):
-            return []
-        if behind is None:
-            return self.encoded(text)
-        length = len(_uncut(text))
-        tokens = self.encoded(text[:length])
+        whole = whole_characters(text)
+        tokens = self.encoded(whole or "")
+        if not whole or behind is None:
+            return tokens
         trie = self._vocabulary.trie
         for j in range(len(text) - 1, max(-1, len(text) - trie.max_depth), -1):
             if not tokens:
                 break
             tokens = self._stable(tokens, text, j, _crossing(trie, text[j:], *behind))
-        return self._within(tokens, length)
+        return self._within(tokens, len(whole.encode()))
 
     def _stable(self, tokens: list[int], text: bytes, j: int, crossing: Iterator[bytes]) -> list[int]:
         """The tokens that stay the same where one crosses the text's end that begins at ``j``."""
@@ -152,12 +137,12 @@ class _Splitter:
                 begin = j
                 while _is_inside(text, begin):
                     begin -= 1
-                before = self.encoded(text[:begin])
+                before = self.encoded(text[:begin].decode())
             if number >= _ASKED and _common(tokens, before) == tokens:
                 break  # it makes no difference whether one crosses there
             if number == _MOST_ASKED or not rest:
                 return _common(tokens, before)
-            whole = self.encoded(_uncut(text + rest))
+            whole = self.encoded(whole_characters(text + rest) or "")
             last = self._vocabulary.token(whole[-1]) if whole else None
             if number < _ASKED or last == text[j:] + rest:  # or else none begins there when this follows
                 tokens = _common(tokens, whole)
@@ -172,11 +157,10 @@ class _Splitter:
                 return tokens[:count]
         return tokens
 
-    def encoded(self, data: bytes) -> list[int]:
-        """The tokenizer's split of a text that something stands before; as far as its tokens spell it."""
-        if not data:
+    def encoded(self, text: str) -> list[int]:
+        """The tokenizer's split of a text that something stands before."""
+        if not text:
             return []
-        text = data.decode()
         tokens = list(self._encode(text))
         if self._spelled(tokens[:1])[:1] == b" " and not text.startswith(" "):
             tokens = self._behind_anchor(list(self._encode(_ANCHOR + text)))
@@ -232,13 +216,3 @@ def _common(a: list[int], b: list[int]) -> list[int]:
 def _is_inside(data: bytes, position: int) -> bool:
     """Whether a character goes on there."""
     return 0x80 <= data[position] < 0xC0
-
-
-def _uncut(data: bytes) -> bytes:
-    """The text without a last character that is not complete."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if not 0x80 <= byte < 0xC0:
-            is_cut = back < (1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
-            return data[:-back] if is_cut else data
-    return data
