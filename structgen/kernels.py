@@ -1471,6 +1471,67 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     return n, m
 
 
+@kernel
+def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, goes_on, added, starts, most_steps):
+    """The most that the lexemes which a token completes add up to, from whatever lexer state it begins in.
+
+    Parameters
+    ----------
+    class_of, table, goes_on, starts:
+        The lexer, as in `structgen.runtime.grammar_tables`.
+    added:
+        ``int64[lexer states]``: what a lexeme that is complete there adds, -1 where none is.
+    most_steps:
+        So many states are looked at below nodes at most.
+
+    Returns
+    -------
+    The sum, or -1 where that takes too long.
+    """
+    count = len(added)
+    states = np.empty((max_depth + 2, count), np.int32)
+    sums = np.empty((max_depth + 2, count), np.int64)
+    lengths = np.zeros(max_depth + 2, np.int64)
+    seen = np.full(count, -1, np.int64)
+    slots = np.empty(count, np.int64)
+    for s in range(count):
+        states[depth[0], s] = s
+        sums[depth[0], s] = 0
+    lengths[depth[0]] = count
+    most = 0
+    steps = 0
+    i = 1
+    while i < len(byte):
+        d = depth[i]
+        c = class_of[byte[i]]
+        n = 0
+        for k in range(lengths[d - 1]):
+            s = states[d - 1, k]
+            so_far = sums[d - 1, k]
+            steps += 1
+            for j in range(-1, len(starts) if added[s] >= 0 and goes_on[s, c] else 0):
+                total = so_far if j < 0 else so_far + added[s]
+                target = table[s, c] if j < 0 else table[starts[j], c]
+                if target < 0:
+                    continue
+                if seen[target] != i:
+                    seen[target] = i
+                    slots[target] = n
+                    states[d, n] = target
+                    sums[d, n] = total
+                    n += 1
+                elif sums[d, slots[target]] < total:
+                    sums[d, slots[target]] = total
+        if steps > most_steps:
+            return -1
+        lengths[d] = n
+        if first_token[i] < first_token[i + 1]:
+            for k in range(n):
+                most = max(most, sums[d, k])
+        i = i + 1 if n else skip[i]
+    return most
+
+
 # -- masks on a parser's stack -----------------------------------------------------------------------------
 #
 # Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a

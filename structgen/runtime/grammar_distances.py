@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetExceededError, UnsupportedError
 from .automaton import MEMO_ENTRIES
 from .automaton_distances import NEVER
+from .grammar_gain import Gain, find_gain
 from .grammar_reached import GrammarReached
 from .grammar_texts import GrammarTexts, Stuck
 from .on_demand import OnDemand
@@ -71,11 +72,13 @@ class GrammarDistances:
         self._known: dict[Any, int] = {}
         self._farthest: dict[Any, int] = {}
         self._reached = GrammarReached(machine, self.of_thread)
+        self._gain: Gain | None = None
+        try:
+            self._gain = find_gain(tables, self._texts, self._trie)
+        except Stuck:
+            raise _unsupported("grammars some of whose terminals cannot follow each other") from None
         if self.distance(machine.start) >= NEVER:
-            raise UnsupportedError(
-                "max_tokens is not supported for this grammar: no bound on the tokens that a text needs is found",
-                remedy="Have it %ignore blanks, or leave max_tokens out.",
-            )
+            raise _unsupported("this grammar")
 
     def _follow(self, thread: Thread) -> tuple[int, Thread | None] | None:
         """The first byte of a thread's text and where it leads, None for what ends there; None if it is stuck."""
@@ -135,12 +138,20 @@ class GrammarDistances:
         if len(self._moves) >= MEMO_ENTRIES:
             self._moves, self._tokens = {}, {None: 0}
             self._texts.forget()
+            if self._gain is not None:
+                self._gain.forget()
         if len(self._known) >= MEMO_ENTRIES:
             self._known, self._farthest = {}, {}
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
-        return left
+        gain = self._gain
+        if gain is None:
+            return left
+        with self._lock:
+            self._trim()
+            enough = max(gain.bound(parse.stack) for parse, _, _ in config.threads)
+        return left - max(0, (left - enough) // (gain.most + 1))
 
     def farthest(self, config: Any) -> int:
         """The largest distance that a single token leads to."""
@@ -169,7 +180,11 @@ def _check(machine: GrammarMachine) -> None:
         (not tables.endings.is_loose, "grammars some of whose terminals cannot follow each other"),
     ):
         if is_there:
-            raise UnsupportedError(
-                f"max_tokens is not supported for {what}: no bound on the tokens that a text needs is known",
-                remedy="Leave max_tokens out.",
-            )
+            raise _unsupported(what)
+
+
+def _unsupported(what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"max_tokens is not supported for {what}: no bound on the tokens that a text needs is known",
+        remedy="Leave max_tokens out.",
+    )

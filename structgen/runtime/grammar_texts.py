@@ -52,17 +52,19 @@ class GrammarTexts:
         self._fresh = frozenset(self._starts)
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self.lexemes = LexemeCosts(tables, chosen)
-        shortest = [
+        #: By terminal: the bytes of its cheapest text, `FAR` for one without.
+        self.shortest = shortest = [
             min(self.lexemes.plain[terminal][start] for start in self._starts) for terminal in range(tables.end)
         ]
         self.costs = ParserCosts(tables, parses.parser, shortest)
+        self.start, self.mentioned = parses.start.stack, parses.parser.mentioned
         least = min((shortest[terminal] for terminal in bits(self._ignored)), default=FAR)
         #: Ignored terminals that keep others apart, and the lexer states on the way to their ends.
-        self._between = [t for t in bits(self._ignored) if shortest[t] == least < FAR]
+        self.between = [t for t in bits(self._ignored) if shortest[t] == least < FAR]
         self._apart = {
             state
             for start in self._starts
-            for terminal in self._between
+            for terminal in self.between
             if self.lexemes.plain[terminal][start] < FAR
             for state, _ in self.lexemes.way((start, ()), terminal)
         }
@@ -106,10 +108,33 @@ class GrammarTexts:
         if self._can_come(parse, border):
             return self.costs.next(parse.stack)
         spot = self._starts[parse.context], border
-        for terminal in self._between:
+        for terminal in self.between:
             if self.lexemes.bytes(spot, terminal) < FAR and self._can_come(parse, self.lexemes.border(spot, terminal)):
                 return terminal
         raise Stuck
+
+    def is_ignored(self, terminal: int) -> bool:
+        """Whether the parser does not see a terminal."""
+        return bool(self._ignored >> terminal & 1)
+
+    def size(self, spot: Spot, terminal: int, *, may_part: bool) -> int:
+        """The bytes up to the end of a terminal, maybe the end of the text, from where none has begun.
+
+        With an ignored one before it if there must be and may be; `FAR` where that does not help.
+        """
+        if terminal != self._end:
+            size = self.lexemes.bytes(spot, terminal)
+        else:
+            size = FAR if any(self._lapses[w] for w in spot[1]) else 0
+        if size < FAR or not may_part:
+            return size
+        for between in self.between:
+            first = self.lexemes.bytes(spot, between)
+            if first < FAR:
+                then = self.size((spot[0], self.lexemes.border(spot, between)), terminal, may_part=False)
+                if then < FAR:
+                    return first + then
+        return FAR
 
     def _choose(self, parse: Parse, spot: Spot) -> int:
         """The terminal that a lexeme in progress is to end as. Raises `Stuck`."""

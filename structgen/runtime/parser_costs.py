@@ -209,6 +209,14 @@ class ParserCosts:
                     heapq.heappush(heap, (total, Outcome(target, 0, *both)))
         return found
 
+    def least(self, below: int, state: int, *, any_head: bool) -> int:
+        """The fewest bytes that take a state and the one below it away, or `FAR`.
+
+        Without ``any_head`` they begin with no terminal that some reduction has lost.
+        """
+        level = self.level(below, state)
+        return min((cost.bytes for what, cost in level.items() if any_head or what.head < 0), default=FAR)
+
     def _ways(self, place: _Place) -> list[tuple[Cost, _Place | None]]:
         """What comes of a stack's top, and what is left then; None for a text that is complete."""
         stack, avoid = place
