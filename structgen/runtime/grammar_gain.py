@@ -12,6 +12,7 @@ all that can be watched behind a lexeme. Where too much can, or not all that fol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -83,12 +84,8 @@ def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | 
     shifting = _shifting(tables, edges, weights)
     if shifting is None:
         return None
-    added = np.zeros(tables.members, np.int64)  # by terminal
-    certain = _popped(tables)
-    for state, terminal, target in tables.shift.tolist():
-        gained = shifting[state] - (weights[state] if certain[target] > 1 else 0)
-        added[terminal] = max(added[terminal], gained)
-    in_token = _in_token(tables, trie, added)
+    added = _added(tables, shifting, weights)
+    in_token = _in_token(tables, texts, trie, added)
     if in_token < 0:
         return None
     factor = 1 + between
@@ -110,37 +107,44 @@ def _weights(tables: GrammarTables, texts: GrammarTexts, edges: NDArray[np.int32
         top = max(top, cost)
         if not is_shift:
             weights[state] = max(weights[state], cost)
-    moves: list[dict[int, int]] = [{} for _ in weights]
-    preceding: list[list[int]] = [[] for _ in weights]
-    symbol_of = [-1] * len(weights)
-    for state, symbol, target in edges.tolist():
-        moves[state][symbol] = target
-        preceding[target].append(state)
-        symbol_of[target] = symbol
+    simpler = list(_simpler(tables))
     for _ in range(_MOST_ROUNDS):
         is_done = True
-        for kept, popped, *rest in tables.same.tolist():
-            symbols = [symbol for symbol in rest[:SYMBOLS] if symbol >= 0]
-            states = [state for state in rest[SYMBOLS:] if state >= 0]
-            if kept:
-                symbols.append(symbol_of[states[0]])
-            gone = kept + popped
-            for left in states[gone : gone + 1] or preceding[states[gone - 1]]:
-                put, here = 0, left
-                for count, symbol in enumerate(symbols):
-                    put += weights[here] if count else 0
-                    if symbol not in moves[here]:
-                        break
-                    here = moves[here][symbol]
-                missing = put - sum(weights[state] for state in states[1:gone])
-                if missing > 0:
-                    if gone < 2:
-                        return None
-                    weights[states[1]] += missing
-                    is_done = False
+        for states, gone, put in simpler:
+            missing = sum(weights[state] for state in put[1:-1]) - sum(weights[state] for state in states[1:gone])
+            if missing > 0:
+                if gone < 2:
+                    return None
+                weights[states[1]] += missing
+                is_done = False
         if is_done:
             return weights, top
     return None
+
+
+def _simpler(tables: GrammarTables) -> Iterator[tuple[list[int], int, list[int]]]:
+    """What `same` puts in place of what: states from the top down, how many go; the state left, and those put on it."""
+    moves: list[dict[int, int]] = [{} for _ in tables.context]
+    preceding: list[list[int]] = [[] for _ in moves]
+    symbol_of = [-1] * len(moves)
+    for state, symbol, target in np.concatenate([tables.shift, tables.goto]).tolist():
+        moves[state][symbol] = target
+        preceding[target].append(state)
+        symbol_of[target] = symbol
+    for kept, popped, *rest in tables.same.tolist():
+        symbols = [symbol for symbol in rest[:SYMBOLS] if symbol >= 0]
+        states = [state for state in rest[SYMBOLS:] if state >= 0]
+        if kept:
+            symbols.append(symbol_of[states[0]])
+        gone = kept + popped
+        for left in states[gone : gone + 1] or preceding[states[gone - 1]]:
+            put = [left]
+            for symbol in symbols:
+                if symbol not in moves[put[-1]]:
+                    break
+                put.append(moves[put[-1]][symbol])
+            else:
+                yield states, gone, put
 
 
 def _popped(tables: GrammarTables) -> list[int]:
@@ -248,15 +252,52 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
     return within, more
 
 
-def _in_token(tables: GrammarTables, trie: Trie, added: NDArray[np.int64]) -> int:
+def _added(tables: GrammarTables, shifting: list[int], weights: list[int]) -> NDArray[np.int64]:
+    """``int64[terminals + 1, terminals]``: what a terminal adds that comes next after another one, or after any."""
+    edges = np.concatenate([tables.shift, tables.goto]).tolist()
+    preceding: list[set[int]] = [set() for _ in weights]
+    for state, _, target in edges:
+        preceding[target].add(state)
+    gotos: list[dict[int, int]] = [{} for _ in weights]
+    for state, symbol, target in tables.goto.tolist():
+        gotos[state][symbol] = target
+    following: list[set[int]] = [set() for _ in weights]  # by state: what is on top after one move that reads nothing
+    for state, length, origin in tables.reduce.tolist():
+        lows = {state}
+        for _ in range(length):
+            lows = {low for each in lows for low in preceding[each]}
+        following[state].update(gotos[low][origin] for low in lows if origin in gotos[low])
+    for states, _, put in _simpler(tables):
+        following[states[0]].add(put[-1])
+    popped = _popped(tables)
+    gains: list[list[tuple[int, int]]] = [[] for _ in weights]  # by state: terminals, and what each adds
+    targets: list[set[int]] = [set() for _ in range(tables.members)]
+    for state, terminal, target in tables.shift.tolist():
+        gains[state].append((terminal, shifting[state] - (weights[state] if popped[target] > 1 else 0)))
+        targets[terminal].add(target)
+    added = np.zeros((tables.members + 1, tables.members), np.int64)
+    for before, first in enumerate([*targets, set(range(len(weights)))]):
+        todo = list(first)
+        seen = set(first)
+        for state in todo:  # grows as it goes
+            for terminal, gain in gains[state]:
+                added[before, terminal] = max(added[before, terminal], gain)
+            for after in following[state] - seen:
+                seen.add(after)
+                todo.append(after)
+    return added
+
+
+def _in_token(tables: GrammarTables, texts: GrammarTexts, trie: Trie, added: NDArray[np.int64]) -> int:
     """The most that the lexemes which a token completes add; -1 where that takes too long to see."""
     from .. import kernels
 
-    of_state = np.full(len(tables.table), -1, np.int64)
-    np.maximum.at(of_state, tables.ends[:, 0], added[tables.ends[:, 1]])
+    added = added.copy()
+    added[:, [texts.is_ignored(terminal) for terminal in range(tables.members)]] = -1
+    begins = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
     return int(
         kernels.most_completed(
             trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, tables.class_of, tables.table,
-            tables.goes_on, of_state, tables.starts, _MOST_STEPS,
+            tables.goes_on, np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts, _MOST_STEPS,
         )
     )  # fmt: skip
