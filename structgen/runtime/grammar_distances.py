@@ -54,9 +54,8 @@ class GrammarDistances:
         _check(machine)
         self._trie = vocabulary.trie
         chosen = preferred(vocabulary.single_bytes, tables.class_of.astype(np.int32), self._trie)
-        read = (tables.table >= 0).any(axis=0)
-        read[tables.class_of[chosen]] = False
-        if read.any():
+        read = np.flatnonzero((tables.table >= 0).any(axis=0))
+        if len(np.setdiff1d(read, tables.class_of[chosen])):
             raise UnsupportedError(
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",

@@ -1,13 +1,13 @@
 """How much a token can add to a bound on the distance, whatever the stack of a grammar's parser.
 
-Each state of a stack, but for the one on top, has a *weight*: the most bytes that it takes to read on from a nonterminal
-on it until it goes, too. With what it takes to get rid of the state on top, whichever it is, the weights of a stack add
-up to no less than its cheapest text has bytes. A reduction takes
+Each state of a stack, but for the one on top, has a *weight*: the most bytes that it takes to read on from a
+nonterminal on it until it goes, too. With what it takes to get rid of the state on top, whichever it is, the weights
+of a stack add up to no less than its cheapest text has bytes. A reduction takes
 states away, so what a lexeme adds is the weight of the state that shifts it, and of those that were put under it for
 what is empty; one walk of the trie, from all lexer states at once, finds how much the lexemes of a token add at most.
 
-Between lexemes a text may need something ignored, or have to take a longer way; how much longer is found by looking at
-all that can be watched behind a lexeme. Where too much can, or not all that follows can be read, there is no bound.
+Between lexemes a text may need something ignored, or have to take a longer way; how much longer is found by looking
+at all that can be watched behind a lexeme. Where too much can, there is no bound.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | 
 
 
 def _weights(tables: GrammarTables, texts: GrammarTexts, edges: NDArray[np.int32]) -> tuple[list[int], int] | None:
-    """By state the most that it takes, from a nonterminal on it, to take it away, too; not more after `same` than before.
+    """By state the most bytes, from a nonterminal on it, that take it away, too; with `same` they get no more.
 
-    And the most that this takes from whatever is on top of any state.
+    And the most that it takes from whatever is on top of any state.
     """
     weights, top = [0] * len(tables.context), 0
     for k, (state, _, target) in enumerate(edges.tolist()):
@@ -123,7 +123,7 @@ def _weights(tables: GrammarTables, texts: GrammarTexts, edges: NDArray[np.int32
 
 
 def _simpler(tables: GrammarTables) -> Iterator[tuple[list[int], int, list[int]]]:
-    """What `same` puts in place of what: states from the top down, how many go; the state left, and those put on it."""
+    """States from the top down, how many of them `same` takes away; the state that is left, those put on it."""
     moves: list[dict[int, int]] = [{} for _ in tables.context]
     preceding: list[list[int]] = [[] for _ in moves]
     symbol_of = [-1] * len(moves)
@@ -237,9 +237,9 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
         for terminal in bits(tables.futures[spot[0]]) if spot[0] not in starts else ():
             size = lexemes.bytes(spot, terminal)
             within = max(within, size if size < FAR else 0)
-    more = 0
+    more, needed = 0, texts.costs.firsts()
     for (_, (start, border), is_apart), wanted in begun.items():
-        for terminal in bits(wanted):
+        for terminal in bits(wanted & needed):
             shortest = 0 if terminal == tables.end else texts.shortest[terminal]
             if shortest >= FAR or texts.is_ignored(terminal):
                 continue

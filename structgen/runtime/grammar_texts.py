@@ -2,15 +2,15 @@
 
 Which byte comes next is a function of the thread alone, so the rest of such a text is that of where its beginning
 leads. Between lexemes it is a matter of the parser: the next terminal is the one that the cheapest text of the stack
-begins with (`structgen.runtime.parser_costs`). If what is watched keeps it from being read right there, a short ignored
-terminal comes before it. Within a lexeme it ends as one of these, the first kind that there is:
+begins with (`structgen.runtime.parser_costs`). If what is watched keeps it from being read right there, a short
+ignored terminal comes before it. Within a lexeme it ends as one of these, the first kind that there is:
 
 1. a terminal behind which the stack is cheaper than before;
 2. an ignored one, if it may have come to keep two others apart;
 3. whatever is the cheapest, together with the stack behind it.
 
-So with every lexeme but the first, and but ignored ones, of which there are never two in a row, the stack gets cheaper,
-and the text ends.
+So the stack gets cheaper with every lexeme but the first and ignored ones, only the first of which can be followed by
+another; and the text ends.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class GrammarTexts:
             return self.costs.next(parse.stack)
         spot = self._starts[parse.context], border
         for terminal in self.between:
-            if self.lexemes.bytes(spot, terminal) < FAR and self._can_come(parse, self.lexemes.border(spot, terminal)):
+            size = self.lexemes.bytes(spot, terminal)
+            if size < FAR and self._can_come(parse, self.lexemes.border(spot, terminal)):
                 return terminal
         raise Stuck
 

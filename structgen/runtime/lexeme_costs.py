@@ -1,7 +1,7 @@
 """The fewest bytes that end a lexeme as a given terminal, and which bytes these are.
 
-Beside a lexeme earlier ones may be watched, which its bytes must not complete (`structgen.runtime.lexer_places`). Where
-nothing is watched any more, the way to the end is a question of the lexer state alone: a search backwards from all ends.
+Beside a lexeme earlier ones may be watched, which its bytes must not complete (`structgen.runtime.lexer_places`).
+Where nothing is watched any more, the way to the end is a question of the lexer state alone: a search backwards.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LexemeCosts:
         return found
 
     def moved(self, spot: Spot, c: int) -> Spot | None:
-        """Where a byte of a class leads within a lexeme; None where it cannot go on, or what is watched is complete."""
+        """Where a byte of a class leads; None where the lexeme cannot go on, or what is watched is complete."""
         state, watched = spot
         target = self._rows[state][c]
         if target < 0:

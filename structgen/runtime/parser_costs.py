@@ -9,7 +9,7 @@ algorithm). On a real stack they are added up from the top down.
 
 A reduction is taken to be made whatever comes next. That is right for each terminal that can come next and has the
 reduction in the table. Where a conflict was resolved some have not (`structgen.runtime.lost_lookaheads`). So outcomes
-are told apart by the terminals that must not come next, and by the one that they begin with, if any reduction lost it.
+are told apart by the terminals that must not come next, and by the one that they begin with, if a reduction lost it.
 """
 
 from __future__ import annotations
@@ -209,6 +209,10 @@ class ParserCosts:
                     heapq.heappush(heap, (total, Outcome(target, 0, *both)))
         return found
 
+    def firsts(self) -> int:
+        """The terminals that `next` can be, and maybe others, as a set."""
+        return sum({1 << cost.first for there in self._outcomes for cost in there.values() if cost.first >= 0})
+
     def least(self, below: int, state: int, *, any_head: bool) -> int:
         """The fewest bytes that take a state and the one below it away, or `FAR`.
 
@@ -230,7 +234,7 @@ class ParserCosts:
                 found.append((cost, None))
                 continue
             here = below and below.under(1 + outcome.more)
-            target = here and self._gotos[here.state].get(outcome.symbol)
+            target = None if here is None else self._gotos[here.state].get(outcome.symbol)
             if here is not None and target is not None:
                 left = avoid | outcome.avoid if outcome.head == _NONE else outcome.avoid
                 found.append((cost, (self._parser.push(here, target), left)))
