@@ -20,7 +20,7 @@ from ..vocabulary.vocabulary import Vocabulary
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
-from .lexer_places import ROOT, LexerPlaces, Watched
+from .lexer_places import ROOT, LexerPlaces, Walked, Watched
 from .parses import Parse, ParserDriver
 from .place_table import from_sections, to_sections
 from .rows import RowPool
@@ -85,6 +85,11 @@ class GrammarMachine(StackMachine[Thread]):
     def parses(self) -> ParserDriver:
         """The parser."""
         return self._reader.parses
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """See `LexerPlaces.walk`. Safe to use from several threads."""
+        with self._lock:
+            return self.places.walk(nodes, state, watched)
 
     @property
     def pool(self) -> RowPool:

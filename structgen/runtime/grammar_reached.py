@@ -73,7 +73,7 @@ class GrammarReached:
             place = next(iter(todo))
             parse, state, watched = place
             nodes = np.unique(np.concatenate(todo.pop(place)))
-            tokens, completed = self._machine.places.walk(nodes, state, watched)
+            tokens, completed = self._machine.walk(nodes, state, watched)
             for after, border, ids in tokens:
                 distance = self._distance((parse, after, border))
                 if distance < NEVER:
