@@ -14,10 +14,11 @@ from lark_judge import judge, parses
 from test_distances import allowed, check_bounds, check_budgets, searched
 
 import structgen as sg
-from structgen import grammars
+from structgen import grammars, kernels
 from structgen.errors import DefinitionError, TokenBudgetError, UnsupportedError
 from structgen.runtime import grammar_distances, grammar_gain, ids_of
 from structgen.runtime.automaton_distances import NEVER
+from structgen.runtime.grammar_tables import GrammarTables
 from structgen.runtime.index import Index
 
 PIECES = [
@@ -282,3 +283,38 @@ def test_shipped_grammars_with_a_real_vocabulary(name: str, llama3: sg.Vocabular
     for more in (0, 1, 3, 8, 25):
         finished(index, index.shortest() + more, rng)
         finished(index, index.shortest() + more, rng, 3)
+
+
+def test_what_lexemes_of_a_token_add_up_to() -> None:
+    """The kernel, held against each token followed by itself, from each lexer state."""
+    for source in (texts.ARITHMETIC, texts.STATEMENTS):
+        machine: Any = sg.compile(sg.Grammar(source, lexer="basic"), BYTES, eager=False).machine
+        tables: GrammarTables = machine.tables
+        rng = np.random.default_rng(0)
+        added = rng.integers(-1, 9, (tables.members + 1, tables.members))
+        begins = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
+        most = 0
+        for piece in PIECES + [bytes([i]) for i in range(256)]:
+            sums = {(state, tables.members): 0 for state in range(len(tables.table))}
+            for byte in piece:
+                c, after = int(tables.class_of[byte]), dict[tuple[int, int], int]()
+                for (state, before), total in sums.items():
+                    moves = [(int(tables.table[state, c]), before, total)]
+                    for terminal, _ in tables.ends_of[state] if tables.goes_on[state, c] else ():
+                        gain = int(added[before, terminal])
+                        last = before if gain < 0 else terminal
+                        begun = [int(tables.table[start, c]) for start in tables.starts.tolist()]
+                        moves += [(target, last, total + max(0, gain)) for target in begun]
+                    for target, last, value in moves:
+                        if target >= 0:
+                            after[target, last] = max(value, after.get((target, last), 0))
+                sums = after
+            most = max(most, *sums.values(), 0)
+        trie = BYTES.trie
+        assert most > 9
+        arguments = (
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, tables.class_of, tables.table,
+            tables.goes_on, np.ascontiguousarray(tables.ends[:, 1]), begins, added, tables.starts,
+        )  # fmt: skip
+        assert kernels.most_completed(*arguments, 1 << 26) == most
+        assert kernels.most_completed(*arguments, 10) == -1
