@@ -1471,6 +1471,85 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     return n, m
 
 
+@kernel
+def most_completed(byte, depth, skip, first_token, max_depth, class_of, table, goes_on, ends, begins, added, starts,
+                   limit):  # fmt: skip
+    """The most that the lexemes which a token completes add up to, from whatever lexer state it begins in.
+
+    Parameters
+    ----------
+    class_of, table, goes_on, starts:
+        The lexer, as in `structgen.runtime.grammar_tables`.
+    ends, begins:
+        ``int32[*]``, ``int64[lexer states + 1]``: the terminals that a lexeme can be where it ends, state by state.
+    added:
+        ``int64[terminals + 1, terminals]``: what a terminal adds behind another one, or behind any; -1 for one that
+        leaves what was before it the one before.
+    limit:
+        So many states, each with the terminal before, are looked at below nodes at most.
+
+    Returns
+    -------
+    The sum, or -1 where that takes too long.
+    """
+    count = len(table)
+    kinds = added.shape[0]
+    width = 2 * count + 4096
+    states = np.empty((max_depth + 2, width), np.int32)  # with the terminal before
+    sums = np.empty((max_depth + 2, width), np.int64)
+    lengths = np.zeros(max_depth + 2, np.int64)
+    seen = np.full(count * kinds, -1, np.int64)
+    slots = np.empty(count * kinds, np.int64)
+    for s in range(count):
+        states[depth[0], s] = s * kinds + kinds - 1
+        sums[depth[0], s] = 0
+    lengths[depth[0]] = count
+    most = 0
+    steps = 0
+    i = 1
+    while i < len(byte):
+        d = depth[i]
+        c = class_of[byte[i]]
+        n = 0
+        for k in range(lengths[d - 1]):
+            s = states[d - 1, k] // kinds
+            before = states[d - 1, k] % kinds
+            turns = (begins[s + 1] - begins[s]) * len(starts) if goes_on[s, c] else 0
+            steps += 1 + turns
+            for j in range(-1, turns):
+                total = sums[d - 1, k]
+                last = before
+                if j < 0:
+                    target = table[s, c]
+                else:
+                    target = table[starts[j % len(starts)], c]
+                    terminal = ends[begins[s] + j // len(starts)]
+                    if added[before, terminal] >= 0:
+                        total += added[before, terminal]
+                        last = terminal
+                if target < 0:
+                    continue
+                key = target * kinds + last
+                if seen[key] != i:
+                    if n == width:
+                        return -1
+                    seen[key] = i
+                    slots[key] = n
+                    states[d, n] = key
+                    sums[d, n] = total
+                    n += 1
+                elif sums[d, slots[key]] < total:
+                    sums[d, slots[key]] = total
+        if steps > limit:
+            return -1
+        lengths[d] = n
+        if first_token[i] < first_token[i + 1]:
+            for k in range(n):
+                most = max(most, sums[d, k])
+        i = i + 1 if n else skip[i]
+    return most
+
+
 # -- masks on a parser's stack -----------------------------------------------------------------------------
 #
 # Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a

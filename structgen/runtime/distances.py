@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from ..errors import TokenBudgetError, UnsupportedError
 from .automaton import AutomatonMachine
 from .automaton_distances import AutomatonDistances
+from .grammar import GrammarMachine
+from .grammar_distances import GrammarDistances
 from .machine import Config, Machine
 from .pushdown import PushdownMachine
 from .stack_distances import StackDistances
@@ -58,10 +60,9 @@ def distances_of(machine: Machine) -> Distances:
         return AutomatonDistances(machine)
     if isinstance(machine, PushdownMachine):
         return StackDistances(machine)
-    raise UnsupportedError(
-        "max_tokens is not supported for grammars with a lexer: no bound on the tokens that a text needs is known",
-        remedy="Write it as a Gbnf, or leave max_tokens out.",
-    )
+    if isinstance(machine, GrammarMachine):
+        return GrammarDistances(machine)
+    raise UnsupportedError("max_tokens is not supported for this kind of definition", remedy="Leave max_tokens out.")
 
 
 def shortest(index: Index) -> int:

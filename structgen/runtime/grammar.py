@@ -20,8 +20,8 @@ from ..vocabulary.vocabulary import Vocabulary
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
-from .lexer_places import ROOT, LexerPlaces, Watched
-from .parses import Parse
+from .lexer_places import ROOT, LexerPlaces, Walked, Watched
+from .parses import Parse, ParserDriver
 from .place_table import from_sections, to_sections
 from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
@@ -80,6 +80,16 @@ class GrammarMachine(StackMachine[Thread]):
     def is_empty(self) -> bool:
         """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts."""
         return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
+
+    @property
+    def parses(self) -> ParserDriver:
+        """The parser."""
+        return self._reader.parses
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """See `LexerPlaces.walk`. Safe to use from several threads."""
+        with self._lock:
+            return self.places.walk(nodes, state, watched)
 
     @property
     def pool(self) -> RowPool:

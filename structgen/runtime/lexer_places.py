@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from .words import sets_of
 if TYPE_CHECKING:
     from .place_table import PlaceTable
 
-__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Watched", "watching"]
+__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Walked", "Watched", "watching"]
 
 #: So many watched states the kernel's walk takes at most.
 KERNEL_WATCHES = 1
@@ -54,6 +54,10 @@ class Settled(NamedTuple):
 
     groups: tuple[tuple[int, int], ...]  # a set of terminals or endings, and a row
     ends: tuple[End, ...]
+
+
+#: A lexer state, what is watched there, and the tokens or nodes that lead there.
+Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
 
 class LexerPlaces:
@@ -138,6 +142,19 @@ class LexerPlaces:
             rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
             ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(names)])
         return Settled(tuple(groups), tuple(ends))
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """Lexer states, with what is watched: after which tokens, and at which nodes a lexeme may end."""
+        walk = self._walk_apart if len(watched) > KERNEL_WATCHES else self._walk
+        ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
+        names = self._watches
+        if not len(watches):
+            watches = np.zeros(len(states), np.int64)
+        found: list[list[Walked]] = []
+        for there, at, numbers in ((ids, states, watches), (below, below_state, below_watch)):
+            keyed = _by_value(at.astype(np.int64) * len(names) + numbers, there)
+            found.append([(key // len(names), names[key % len(names)], members) for key, members in keyed])
+        return found[0], found[1]
 
     @cached_property
     def future(self) -> WatchedFutures:

@@ -66,7 +66,7 @@ class StackDistances:
         self._machine = machine
         self._far = kernels.FAR
         self._trie = vocabulary.trie
-        self._children = OnDemand(_children(self._trie))
+        self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._lock = threading.RLock()
@@ -75,7 +75,7 @@ class StackDistances:
         self._returns = tables.returns.tobytes()
         arena = tables.arena()
         table, classes = _table(arena)
-        self._bytes = _preferred(vocabulary.single_bytes, classes, self._trie)
+        self._bytes = preferred(vocabulary.single_bytes, classes, self._trie)
         counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
         self._places = np.concatenate([[0], np.cumsum(counts)])
         self._costs = self._find_costs(arena, table[:, classes[self._bytes]])
@@ -271,7 +271,7 @@ class StackDistances:
         return row_of(tokens[far <= most], self._words)
 
 
-def _children(trie: Trie) -> Any:
+def children_of(trie: Trie) -> Any:
     """By node its children by byte."""
     skip, byte = trie.skip, trie.byte
 
@@ -294,7 +294,7 @@ def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int3
     return arena[begin : begin + states * width].reshape(states, width), arena[classes : classes + 256]
 
 
-def _preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie) -> list[int]:
+def preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie) -> list[int]:
     """A byte of each class that is a token: the one of which most are a token together (blanks, as a rule)."""
     chosen: dict[int, int] = {}
     for byte in sorted(np.flatnonzero(single).tolist(), key=lambda byte: -trie.runs[byte]):
