@@ -15,8 +15,6 @@ from .errors import MissingIndexError
 from .garbage import paused
 from .grammar_marks import read_marks
 from .progress import Progress, silent
-from .runtime.batch import GuideBatch
-from .runtime.bitmask import allocate
 from .runtime.distances import distances_of
 from .runtime.grammar import GrammarMachine
 from .runtime.index import AnyMachine, Index
@@ -146,6 +144,9 @@ def _exercise(samples: Sequence[Definition], report: Progress) -> list[AnyMachin
 
 def _exercise_batch() -> None:
     """Call every kernel that a batch needs."""
+    from .runtime.batch import GuideBatch  # which loads Numba
+    from .runtime.bitmask import allocate
+
     vocabulary = Vocabulary.from_bytes([b"a", None], eos_ids=[1])
     batch = GuideBatch(vocabulary, [None], max_rollback=1)
     batch.bitmask()

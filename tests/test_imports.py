@@ -184,6 +184,11 @@ def test_serving_modules_import_no_compiler(module: str) -> None:
     assert python(script) == "[]"
 
 
+@pytest.mark.parametrize("module", ["api", "integrations.matcher", "integrations.requests", "runtime.distances"])
+def test_what_may_compile_loads_numba_when_it_does(module: str) -> None:
+    assert python(f"import sys, structgen.{module}; print('numba' in sys.modules)") == "False"
+
+
 @pytest.mark.parametrize("engine", ["llama_cpp", "mlx_lm", "onnxruntime_genai", "outlines"])
 def test_integrations_load_their_engine_later(engine: str) -> None:
     script = (
