@@ -248,6 +248,27 @@ def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
     check(batch, [batch_row(batch, row) for row in range(50)])
 
 
+def test_tokens_without_bytes() -> None:
+    """Those that a grammar names lead on, wherever else they are refused: in a text, behind its end, in drafts."""
+    names = {"<|call|>": 258, "<|pad|>": 259}
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(bytes([i]) for i in range(256)), None, b"", None, None], eos_ids=[256], special_tokens=names
+    )
+    grammar = sg.compile(sg.Grammar('start: "a" <|call|> "b"'), vocabulary)
+    plain = sg.compile(sg.Regex("a"), vocabulary)
+    batch = sg.GuideBatch(vocabulary, [grammar, plain, None])
+    assert batch.advance([ord("a")] * 3).all()
+    assert batch.advance([258] * 3).tolist() == [True, False, True]
+    assert batch.advance([ord("b"), 256, 256]).all()
+    assert batch.advance([256, 259, 259]).tolist() == [True, False, True]
+    for token in (257, 258, 259, ord("b")):
+        assert batch.advance([token] * 3).tolist() == [False, False, True]
+        assert batch.draft([token, 256], [-1, -1], [0, 0]).accepted.tolist() == [False, True]
+    assert batch.advance([256] * 3).all()
+    with pytest.raises(sg.errors.RollbackError, match="row 0"):
+        batch.rollback(2**32 + 1)
+
+
 def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_automaton, "MOST_MACHINES", 10)
     batch = sg.GuideBatch(VOCABULARY, [INDEXES[0]])

@@ -29,6 +29,9 @@ from .lazy_automaton import LazyAutomaton
 from .limits import Limits, taken_apart
 from .row_store import EOS_IDS, RowStore
 
+#: More tokens than a row can have.
+_LONGEST = (1 << 31) - 1
+
 
 class GuideBatch:
     """Sequences by number, 0 to ``len(batch) - 1``: the rows of the batch.
@@ -387,7 +390,8 @@ class GuideBatch:
             Past the beginning, or past what ``max_rollback`` remembers; names the row. Nothing has changed.
         """
         which = self._which(rows)
-        back = np.broadcast_to(integers(counts, "counts", few=True), which.shape).astype(np.int32)
+        back = np.broadcast_to(integers(counts, "counts", few=True), which.shape)
+        back = np.clip(back, -1, _LONGEST).astype(np.int32)
         nodes = self._histories.before(which, np.maximum(back, 0))
         wrong = np.flatnonzero((nodes < 0) | (back < 0))
         if len(wrong):

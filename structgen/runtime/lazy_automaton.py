@@ -122,8 +122,9 @@ class LazyAutomaton:
         data = self.vocabulary.token(token)
         if number == FREE:
             return FREE
-        if place is None:
-            return ENDED if token in self.vocabulary.eos_ids else DEAD
+        if place is None:  # of a text that has ended; EOS ids are known
+            self._remember(number, token, DEAD)
+            return DEAD
         machine, config = place
         if data and self.spelled_in[number]:
             target = self._follow(machine, number, data)
