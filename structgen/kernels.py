@@ -961,7 +961,7 @@ def _may_return(arena, threads, begin, end, cells):
 def _start_stack(config, cells, top):
     """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
 
-    Returns (first free cell, state, count, cell below the state or -1).
+    The caller has seen that they fit. Returns (first free cell, state, count, cell below the state or -1).
     """
     cell = -1
     for i in range(len(config) // 2 - 1, 0, -1):
@@ -998,6 +998,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     cells = np.empty((_CELLS, 3), np.int64)
     first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
     tops = np.zeros(max_depth + 3, np.int32)  # first free cell, likewise
+    if len(config) // 2 > _CELLS:
+        return OVERFLOW, 0
     base_top, state, count, cell = _start_stack(config, cells, 0)
     n_ids = 0
     n_below = 0
@@ -1131,6 +1133,8 @@ def walk_stack_difference(
     first = np.zeros(max_depth + 2, np.int32)
     second = np.zeros(max_depth + 2, np.int32)
     tops = np.zeros(max_depth + 2, np.int32)
+    if len(config) // 2 + len(base) // 2 > _CELLS:
+        return OVERFLOW, 0
     top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(base, cells, 0)
     top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(config, cells, top)
     tops[0] = top

@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .pushdown_tables import PushdownTables
 from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
 from .stack_walks import too_ambiguous
-from .tables import MARK, SET
+from .tables import FIELDS, MARK, SET
 
 #: Rows, and moves by byte, that are remembered; past that a memo starts afresh.
 MEMO_ROWS, MEMO_MOVES = 1 << 12, 1 << 17
@@ -35,6 +36,9 @@ _UNKNOWN = object()
 
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 10
+
+#: The fields of the meta section.
+_FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
 #: The state of a text that is complete, with nothing on the stack.
 END = -1
@@ -376,16 +380,9 @@ class PushdownMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> PushdownMachine:
-        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start = meta.get("states"), meta.get("start")
-        filled, complete = meta.get("filled"), meta.get("complete")
-        if (
-            type(states) is not int
-            or type(start) is not int
-            or type(complete) is not bool
-            or type(filled) is not bool
-        ):
-            raise FormatError("the number of states is missing", where=where)
-        tables = PushdownTables.from_sections(states, start, sections, where)
-        rows = from_sections(tables, vocabulary, sections, where)
-        return cls(tables, vocabulary, rows, filled=filled, complete=complete)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        flags = columns.read_meta(meta, _FIELDS, sizes, where)
+        tables = PushdownTables.from_sections(sections, sizes, where)
+        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError, UnsupportedError
+from ..errors import BudgetExceededError, FormatError, UnsupportedError
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .on_demand import OnDemand
@@ -183,7 +183,7 @@ class StackDistances:
                         frame = frame.below
                     if cost == wanted:
                         return byte, record, sequence
-        raise AssertionError("some move has the cost of the cheapest")
+        raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
         """The fewest tokens that a settled thread's cheapest text can be split into, with the EOS token."""
