@@ -8,7 +8,6 @@ A configuration is an integer: the state plus, where the automaton counts, ``sta
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..locks import Lock, Rank
 from ..vocabulary.vocabulary import Vocabulary
 from .container import smallest
 from .machine import Config, Match, ranges_of
@@ -77,7 +77,7 @@ class AutomatonMachine:
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.MACHINE)
 
     @property
     def start(self) -> Config:
