@@ -66,6 +66,10 @@ class StackMachine(ABC, Generic[T]):
         self._configs: dict[tuple[T, ...], Configuration[T]] = {}
         self._start = self._config(start)
 
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be."""
+        self._lock = machine._lock
+
     @property
     def start(self) -> Config:
         """The initial configuration."""

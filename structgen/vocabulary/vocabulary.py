@@ -7,13 +7,13 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, TokenIdError, VocabularyError
+from ..properties import cached_property
 from ..runtime.container import Buffer, pack, unpack
 
 if TYPE_CHECKING:
