@@ -28,6 +28,7 @@ SHARED = (
     "json_text",
     "kernels",
     "progress",
+    "runtime.arguments",
     "runtime.container",
     "schemas",
     "vocabulary",
