@@ -31,6 +31,7 @@ SHARED = (
     "memo",
     "progress",
     "properties",
+    "runtime.arguments",
     "runtime.container",
     "schemas",
     "vocabulary",
