@@ -8,7 +8,6 @@ A configuration is an integer: the state plus, where the automaton counts, ``sta
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..locks import Lock, Rank
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import MOST, Column
@@ -86,7 +86,7 @@ class AutomatonMachine:
         self._rows: dict[int, NDArray[np.int32]] = {}
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.MACHINE)
 
     @property
     def start(self) -> Config:
@@ -240,19 +240,26 @@ class AutomatonMachine:
         return row
 
     def put(self, state: int, segments: Segments) -> None:
-        """Record the rows of a state; their numbers refer to this machine's pool."""
+        """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""
+        if self._row_of[state] != _MISSING:
+            return
         if len(segments.rows) == 1:
             self._row_of[state] = segments.rows[0]
         else:
             self._row_of[state] = -2 - len(self._segmented)
             self._segmented.append(segments)
 
-    def all_rows(self) -> list[Segments]:
-        """The rows of every state; all of them must be there."""
-        return [
-            self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
-            for number in self._row_of.tolist()
-        ]
+    def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
+        """Every state, which must have been filled in, and count from which it has another row, with that row."""
+        for state, number in enumerate(self._row_of.tolist()):
+            segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
+            for begin, row in zip(segments.begins, segments.rows, strict=True):
+                yield state, begin, self.stored_row(row)
+
+    def stored_row(self, number: int) -> NDArray[np.int32]:
+        """A row of the pool: read-only ``int32[words]``."""
+        with self._lock:
+            return self.pool.dense(number)
 
     def missing(self) -> list[int]:
         """The states whose rows have not been worked out."""
@@ -278,16 +285,20 @@ class AutomatonMachine:
         if states:
             pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
             for state, segments in pairs:
-                self.put(state, segments)
-            self._mapper = None  # a complete index needs neither the kernels' form of its tables
-            self.pool.compact()  # nor room to grow
+                with self._lock:
+                    self.put(state, segments)
+                    self._lock.give_way()
+            with self._lock:
+                self._mapper = None  # a complete index needs neither the kernels' form of its tables
+                self.pool.compact()  # nor room to grow
 
     def _map(self) -> TokenMapper:
-        if self._mapper is None:
-            from .token_maps import TokenMapper
+        with self._lock:
+            if self._mapper is None:
+                from .token_maps import TokenMapper
 
-            self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool)
-        return self._mapper
+                self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool, self._lock)
+            return self._mapper
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -13,13 +13,13 @@ Endings are found when a grammar is compiled (`structgen.compiler.grammar.ending
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
 from .borders import Watched
 from .container import smallest
 from .on_demand import OnDemand

@@ -7,7 +7,6 @@ them, are remembered, in `structgen.runtime.stack_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import Field
@@ -77,6 +77,8 @@ class GrammarMachine(StackMachine[Thread]):
             self._walked.row if self.embedded.definitions else self.masks.row
         )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
+        for _, machine in self.embedded.definitions:
+            machine.belong_to(self)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -216,15 +218,19 @@ class GrammarMachine(StackMachine[Thread]):
                 if meter:
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
-            for terminal, resume, watch in self.places.settle(*place).ends:
+            with self._lock:
+                ends = self.places.settle(*place).ends
+                self._lock.give_way()
+            for terminal, resume, watch in ends:
                 for state in following[terminal]:
                     after = resume, state, watch
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
         progress("token maps", len(todo), len(todo))
-        self.pool.compact()
-        self._filled = True
+        with self._lock:
+            self.pool.compact()
+            self._filled = True
 
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""

@@ -11,10 +11,10 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import BudgetExceededError
+from ..properties import cached_property
 from .borders import Watched, watching
 from .closure import bits
 from .completions import Completions

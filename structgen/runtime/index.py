@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .automaton import AutomatonMachine

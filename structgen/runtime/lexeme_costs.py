@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
 from .borders import Watched, watching
 from .grammar_tables import GrammarTables
 from .on_demand import OnDemand
@@ -116,7 +117,7 @@ class LexemeCosts:
                     found = self._steps[spot, terminal] = byte, after
                     break
             else:
-                raise AssertionError("some byte leads closer")
+                raise FormatError("the lexer's tables contradict themselves: no byte leads closer to the end of a lexeme")
         return found
 
     def way(self, spot: Spot, terminal: int) -> list[Spot]:

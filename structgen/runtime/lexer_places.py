@@ -19,12 +19,12 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from .borders import Borders, Watched, WatchedFutures, watching
 from .grammar_tables import GrammarTables

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import Column, Sizes

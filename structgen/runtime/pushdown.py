@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import Field
@@ -361,9 +361,10 @@ class PushdownMachine(StackMachine[Thread]):
         """
         from .reachable import settle_everything
 
-        self._complete = settle_everything(self.tables, self.rows, meter, progress)
-        self._filled = True
-        self.rows.rest()
+        complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+        with self._lock:
+            self._filled, self._complete = True, complete
+            self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -6,8 +6,7 @@ taken for one that does not matter.
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from ..properties import cached_property
 from .borders import Borders, Watched
 from .closure import bits
 from .embedded import Embedded

@@ -392,7 +392,7 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
     By the kernel where the process has it loaded; one that never walks does without. A short list costs less in
     Python than the calls of either.
     """
-    kernels = sys.modules.get(_KERNELS) if len(gaps) > _SHORT_FOR_KERNEL else None
+    kernels = _package.get("kernels") if len(gaps) > _SHORT_FOR_KERNEL else None
     if kernels is not None:
         kernels.flip_gaps(bits, gaps, LONG_GAP)
     elif len(gaps) > _SHORT:
@@ -415,7 +415,8 @@ def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
             words[position >> 5] |= 1 << (position & 31)
 
 
-_KERNELS = f"{__package__.rpartition('.')[0]}.kernels"
+#: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
+_package = vars(sys.modules[__package__.rpartition(".")[0]])
 
 #: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
 _SHORT, _SHORT_FOR_KERNEL = 40, 10

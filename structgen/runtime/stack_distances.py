@@ -12,13 +12,13 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError, UnsupportedError
+from ..locks import Lock, Rank
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .on_demand import OnDemand
@@ -69,7 +69,7 @@ class StackDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.DISTANCES)
         self._end = int(bool(vocabulary.eos_ids))
         self._live: list[int] = tables.live.tolist()
         self._returns = tables.returns.tobytes()
