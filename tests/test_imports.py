@@ -32,6 +32,7 @@ SHARED = (
     "progress",
     "properties",
     "runtime.arguments",
+    "runtime.columns",
     "runtime.container",
     "schemas",
     "vocabulary",

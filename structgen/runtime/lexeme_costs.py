@@ -117,7 +117,7 @@ class LexemeCosts:
                     found = self._steps[spot, terminal] = byte, after
                     break
             else:
-                raise FormatError("the lexer's tables contradict themselves: no byte leads closer to the end of a lexeme")
+                raise FormatError("the lexer's tables contradict themselves: no byte leads closer to an end")
         return found
 
     def way(self, spot: Spot, terminal: int) -> list[Spot]:
