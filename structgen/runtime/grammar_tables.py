@@ -17,6 +17,7 @@ from ..errors import FormatError
 from .container import smallest
 from .endings import Endings
 from .layout import Layout
+from .obligations import Obligations
 from .on_demand import OnDemand
 from .words import are_below, set_at
 
@@ -108,6 +109,11 @@ class GrammarTables:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(array.nbytes for array in self.to_sections().values())
+
+    @cached_property
+    def obligations(self) -> Obligations:
+        """What watched states forbid."""
+        return Obligations(self)
 
     @cached_property
     def rows(self) -> OnDemand[list[int]]:
@@ -233,7 +239,8 @@ class GrammarTables:
         )
         if not tables._is_sound():
             raise FormatError("the grammar's tables point outside themselves", where=where)
-        return replace(tables, endings=Endings.from_sections(found, len(tables.table), tables.members, where))
+        endings = Endings.from_sections(found, len(tables.table), tables.members, where)
+        return replace(tables, endings=endings.simplified(tables.obligations.simplified))
 
     def _is_sound(self) -> bool:
         return self._fits_together() and self._points_inside()
