@@ -17,14 +17,13 @@ from ..errors import BudgetExceededError
 from ..properties import cached_property
 from .closure import bits
 from .completions import Completions
-from .embedded import Embedded
+from .embedded import Embedded, Inner
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces
 from .obligations import Watched
 from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
-from .pushdown import Thread as Inner
 
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_ANSWERS = 1 << 15
@@ -35,7 +34,7 @@ _FORESIGHT = 3
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 8
 
-#: A lexer state, or the number of a definition and a thread of it.
+#: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
 
 #: The parser before the lexeme, where the thread is in it, what is watched.
