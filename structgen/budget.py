@@ -11,8 +11,8 @@ from .errors import BudgetExceededError
 
 _Item = TypeVar("_Item")
 
-#: Items of a loop between two looks at the clock: microseconds each, at most.
-_ITEMS = 1024
+#: Items of a loop between two looks at the clock.
+_ITEMS = 64
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,15 @@ class Meter:
     def check_states(self, states: int, doing: str) -> None:
         """Raise `BudgetExceededError` when an automaton has, or would have, more states than granted."""
         if states > self.budget.states:
-            raise BudgetExceededError(
-                f"the definition needs at least {states:,} automaton states, the budget is {self.budget.states:,}",
-                where=doing,
-                remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
-            )
+            raise self.too_many_states(states, doing)
+
+    def too_many_states(self, states: int, doing: str) -> BudgetExceededError:
+        """The error for an automaton of more states than granted."""
+        return BudgetExceededError(
+            f"the definition needs at least {states:,} automaton states, the budget is {self.budget.states:,}",
+            where=doing,
+            remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
+        )
 
     def check_memory(self, nbytes: int, doing: str) -> None:
         """Raise `BudgetExceededError` when so many bytes beside what is held are more than granted."""

@@ -1399,36 +1399,48 @@ def _popcount(word):
 # -- token walks with a lexer ----------------------------------------------------------------------------
 
 
+#: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
+BEATEN = -2
+NOT_FOLLOWED = -3
+
+
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, resume, state,
-               watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, resume,
+               state, watch, ids, ends, end_watch, below, below_state, below_watch, missing):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
     class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
+    sets:
+        ``int32[sets, classes]``: where a byte leads sets of several states that are watched, which are numbered
+        behind the lexer's states: a state, a set, -1 for nothing, `BEATEN`, or `NOT_FOLLOWED`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
         The lexer state at these nodes.
     watch:
-        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
+        A state of an earlier lexeme that must not be completed any more, a set of such, or -1: the walk ends where
+        it beats.
     ids, ends, end_watch:
         ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was
         watched, what is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
+    missing:
+        ``int32[*]``, out: sets that lead somewhere unknown; the walk has to be made again then.
 
     Returns
     -------
-    (number of tokens, number of nodes), or ``(OVERFLOW, 0)`` where an output is too short.
+    (number of tokens, number of nodes, number of sets), or ``(OVERFLOW, 0, 0)`` where an output is too short.
     """
     states = np.empty(max_depth + 2, np.int32)
     watched = np.empty(max_depth + 2, np.int32)
     n = 0
     m = 0
+    unknown = 0
     for r in range(len(resume)):
         root = resume[r]
         states[depth[root]] = state
@@ -1443,14 +1455,23 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 i = skip[i]
                 continue
             w = watched[d - 1]
-            if w >= 0:
+            if w >= len(table):
+                before = w
+                w = sets[before - len(table), c]
+                if w == NOT_FOLLOWED and unknown < len(missing) and (not unknown or missing[unknown - 1] != before):
+                    missing[unknown] = before
+                    unknown += 1
+                if w < -1:
+                    i = skip[i]
+                    continue
+            elif w >= 0:
                 w = table[w, c]
                 if w >= 0 and beats[w]:
                     i = skip[i]
                     continue
             for t in range(first_token[i], first_token[i + 1]):
                 if n == len(ids):
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, 0
                 ids[n] = token_ids[t]
                 ends[n] = s
                 if watch >= 0:
@@ -1463,7 +1484,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     child = skip[child]
                 if child < skip[i]:
                     if m == len(below):
-                        return OVERFLOW, 0
+                        return OVERFLOW, 0, 0
                     below[m] = i
                     below_state[m] = s
                     below_watch[m] = w
@@ -1471,7 +1492,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 states[d] = s
                 watched[d] = w
             i += 1
-    return n, m
+    return n, m, unknown
 
 
 @kernel

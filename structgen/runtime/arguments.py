@@ -62,9 +62,9 @@ def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name:
     return found
 
 
-def check_range(token_ids: NDArray[Any], size: int) -> None:
+def check_range(token_ids: NDArray[np.int64], size: int) -> None:
     """Raise `TokenIdError`, which names the place, unless all ids are of a vocabulary of so many."""
-    outside = (token_ids < 0) | (token_ids >= size)
+    outside = token_ids.view(np.uint64) >= size  # also where they are negative
     if outside.any():
         place = int(outside.argmax())
         raise _outside(int(token_ids[place]), size, f"place {place}, ")

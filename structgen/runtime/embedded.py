@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,10 @@ from . import columns
 from .columns import Column, Field
 from .container import pack, unpack
 from .pushdown import PushdownMachine
-from .pushdown import Thread as Inner
+from .stacks import Thread
+
+#: Where a text is in a definition: all its threads.
+Inner: TypeAlias = tuple[Thread, ...]
 
 #: The fields of the meta section.
 FIELDS = (
@@ -59,14 +62,15 @@ class Embedded:
         return found
 
     def step(self, number: int, inner: Inner, byte: int) -> tuple[Inner, ...]:
-        """The threads that one of a definition, by its number, comes to with a byte."""
-        return self.definitions[number][1].step((inner,), byte)
+        """Where a byte leads in a definition, by its number; nothing where it leads nowhere."""
+        after = self.definitions[number][1].step(inner, byte)
+        return (after,) if after else ()
 
     def begin(self, accepted: int) -> Iterator[tuple[int, Inner]]:
-        """The threads of the definitions whose terminals are accepted."""
+        """The beginnings of the definitions whose terminals are accepted."""
         for number, (terminal, machine) in enumerate(self.definitions):
             if accepted >> terminal & 1:
-                yield from ((number, inner) for inner in machine.start_threads)
+                yield number, machine.start_threads
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ Endings are found when a grammar is compiled (`structgen.compiler.grammar.ending
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..properties import cached_property
-from .borders import Watched
 from .container import smallest
+from .obligations import Watched
 from .on_demand import OnDemand
 from .words import set_at
 
@@ -92,7 +93,7 @@ class Endings:
 
     def number(self, terminal: int, border: Watched) -> int:
         """The number of an ending; -1 for one that no text comes to."""
-        return self._number.get((terminal, border if len(border) < 2 else tuple(sorted({*border}))), -1)
+        return self._number.get((terminal, border), -1)
 
     def given(self, terminal: int) -> int:
         """The number of the ending of a terminal that is not lexed. Raises `FormatError`."""
@@ -105,6 +106,15 @@ class Endings:
     def future(self) -> OnDemand[int]:
         """`words` as sets."""
         return OnDemand(lambda state: set_at(self.words, state))
+
+    def simplified(self, simplify: Callable[[Watched], Watched]) -> Endings:
+        """With borders as lexers see them that know what makes no difference: stored ones may hold more."""
+        watched = self.watched.copy()
+        for row in watched[(self.watched >= 0).sum(axis=1) > 1]:
+            left = simplify(tuple(w for w in row.tolist() if w >= 0))
+            row[:] = -1
+            row[: len(left)] = left
+        return replace(self, watched=watched)
 
     # -- keeping ---------------------------------------------------------------------------------------
 

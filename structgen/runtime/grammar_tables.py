@@ -6,7 +6,7 @@ The readable forms are `structgen.compiler.grammar.lalr.Lalr` and `structgen.com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .columns import MOST, Column, Sizes
 from .container import smallest
 from .endings import Endings
 from .layout import Layout
+from .obligations import Obligations
 from .on_demand import OnDemand
 from .words import set_at
 
@@ -110,6 +111,11 @@ class GrammarTables:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(array.nbytes for array in self.to_sections().values())
+
+    @cached_property
+    def obligations(self) -> Obligations:
+        """What watched states forbid."""
+        return Obligations(self)
 
     @cached_property
     def rows(self) -> OnDemand[list[int]]:
@@ -235,7 +241,7 @@ class GrammarTables:
             endings=Endings(found["lex_ending"], found["lex_border"], found["lex_endings"]),
         )
         tables._check(where)
-        return tables
+        return replace(tables, endings=tables.endings.simplified(tables.obligations.simplified))
 
     def _check(self, where: str) -> None:
         """What sections have to do with one another."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError
-from .arguments import array_of, check_distinct, checked_rollback, checked_token, integer
+from .arguments import array_of, checked_rollback, checked_token, integer
 from .distances import limited
 from .machine import Config, Machine
 
@@ -116,11 +116,12 @@ class Guide:
         """
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
-        if type(bitmask) is not _ndarray:
-            bitmask = array_of(bitmask, f"int32[{self._words}]")
-        elif bitmask.strides != _PACKED:
-            check_distinct(bitmask, "bitmask")
-        width, words = len(bitmask) if bitmask.ndim == 1 else 0, self._words
+        words = self._words
+        if type(bitmask) is _ndarray and (bitmask.base is None or bitmask.strides == _PACKED):
+            width = len(bitmask) if bitmask.ndim == 1 else 0
+        else:
+            bitmask = array_of(bitmask, f"int32[{words}]")
+            width = len(bitmask) if bitmask.ndim == 1 else 0
         if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
             raise BitmaskError(
                 f"a bitmask is int32[{words}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
@@ -194,7 +195,8 @@ class Guide:
 
         Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
         """
-        n = integer(n, "a number of tokens", RollbackError)
+        if type(n) is not int:
+            n = integer(n, "a number of tokens", RollbackError)
         past, config = self._past, self._config
         for taken in range(n):
             if past is None:

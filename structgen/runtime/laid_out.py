@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from ..locks import Lock, Rank
-from .borders import Watched
 from .closure import bits
 from .grammar_tables import GrammarTables
 from .layout import Level
 from .nesting import Nesting
+from .obligations import Watched
 from .parser_stack import Parser, Stack
 from .reading import Reading
 

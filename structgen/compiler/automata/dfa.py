@@ -129,8 +129,12 @@ def _symbol(symbol: int) -> str:
     return chr(symbol) if 33 <= symbol < 127 else f"\\x{symbol:02x}"
 
 
-def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
-    """Subset construction. Raises `CounterConflictError`, or `BudgetExceededError`."""
+def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: int | None = None) -> Dfa:
+    """Subset construction, of ``most`` states where that is less than the budget.
+
+    Raises `CounterConflictError`, or `BudgetExceededError`.
+    """
+    states = min(meter.budget.states, most or meter.budget.states)
     width, room = nfa.n_classes, len(nfa.owner) + 1
     at = np.array([0, 0, 0, -1, 0])
     table, accepting, first = np.empty(64 * width, np.int32), np.zeros(64, np.uint8), np.zeros(65, np.int64)
@@ -139,7 +143,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
     while True:
         status, loop, other, slots = kernels.determinize(
             nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
-            nfa.start, nfa.accept, width, meter.budget.states, _WORK, at, table, accepting, items, first, slots,
+            nfa.start, nfa.accept, width, states, _WORK, at, table, accepting, items, first, slots,
             records,
         )  # fmt: skip
         n_states, n_items, n_records = at[:3].tolist()
@@ -148,7 +152,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
         if status == kernels.CONFLICT:
             raise CounterConflictError(tuple({x for x in (loop, other) if x >= 0}))
         if status == kernels.TOO_MANY_STATES:
-            meter.check_states(meter.budget.states + 1, doing)
+            raise meter.too_many_states(states + 1, doing)
         meter.check_time(doing)
         if status == kernels.FULL:
             held = table.nbytes + items.nbytes + first.nbytes + 4 * slots.nbytes
@@ -173,7 +177,9 @@ def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: s
         return array
     larger = max(size, 2 * len(array))
     meter.check_memory(held + larger * (array.nbytes // len(array)), doing)
-    return np.concatenate([array, np.empty((larger - len(array), *array.shape[1:]), array.dtype)])
+    copy = np.empty((larger, *array.shape[1:]), array.dtype)
+    copy[: len(array)] = array
+    return copy
 
 
 def minimize(dfa: Dfa, meter: Meter) -> Dfa:
@@ -339,7 +345,7 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
         if status == kernels.OK:
             break
         if status == kernels.TOO_MANY_STATES:
-            meter.check_states(meter.budget.states + 1, doing)
+            raise meter.too_many_states(meter.budget.states + 1, doing)
         meter.check_time(doing)
         if status == kernels.FULL:
             all_of = held + table.nbytes + 2 * left.nbytes + 4 * slots.nbytes
