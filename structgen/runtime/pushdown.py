@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..errors import FormatError
+from ..memo import Memo
 from ..progress import Progress, silent
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
@@ -28,8 +29,8 @@ from .stack_sections import from_sections, to_sections
 from .stack_walks import too_ambiguous
 from .tables import MARK, SET
 
-#: Rows, and moves by byte, that are remembered; past that a memo starts afresh.
-MEMO_ROWS, MEMO_MOVES = 1 << 12, 1 << 17
+#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
+MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 
 _UNKNOWN = object()
 
@@ -90,15 +91,17 @@ class PushdownMachine(StackMachine[Thread]):
     ) -> None:
         self.tables = tables
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self._floor: dict[tuple[int, int], Frame] = {}
+        self._frames = 0
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
 
     @property
@@ -120,7 +123,13 @@ class PushdownMachine(StackMachine[Thread]):
 
     def _forget(self) -> None:
         super()._forget()
-        self._floor = {}  # frames that nobody stands on can go, too
+        todo, self._floor, self._frames = list(self._floor.values()), {}, 0
+        for frame in todo:  # grows as it goes; frames that nobody stands on can go, too
+            above, frame.above = frame.above, {}
+            todo += above.values()
+
+    def _is_full(self) -> bool:
+        return super()._is_full() or self._frames >= MEMO_FRAMES
 
     def repeats(self, config: Any) -> bool:
         """Whether nothing is counted on top of the stack."""
@@ -234,6 +243,7 @@ class PushdownMachine(StackMachine[Thread]):
         above = self._floor if frame is None else frame.above
         pushed = above.get((state, count))
         if pushed is None:
+            self._frames += 1
             pushed = above.setdefault((state, count), Frame(state, count, frame))
         return pushed
 
@@ -256,8 +266,6 @@ class PushdownMachine(StackMachine[Thread]):
                     move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
                 break
             here = like[here] - 1
-        if len(self._moves) >= MEMO_MOVES:
-            self._moves.clear()
         self._moves[key] = move
         return move
 
@@ -299,11 +307,15 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if config.row is None:
+        if self._may_forget(self.rows):
+            self.rows.forget()
+            self._dense.clear()
+            self._forget_rows()
+        if config.row is None or config.row[0] != self.rows.generation:
             numbers: dict[int, None] = {}
             for thread in config.threads:
                 numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
-            config.row = (self.is_accepting(config), *sorted(numbers))
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(numbers))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -332,7 +344,7 @@ class PushdownMachine(StackMachine[Thread]):
         return numbers, resume
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
-        accepting, *numbers = key
+        _, accepting, *numbers = key
         row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
         for number in numbers[1:]:
             self.pool.add_to(row, number)
@@ -357,10 +369,11 @@ class PushdownMachine(StackMachine[Thread]):
         """
         from .reachable import settle_everything
 
-        complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
-        with self._lock:
-            self._filled, self._complete = True, complete
-            self.rows.rest()
+        with self._filling():
+            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            with self._lock:
+                self._filled, self._complete = True, complete
+                self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 

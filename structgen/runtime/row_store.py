@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
 
@@ -52,7 +53,7 @@ class RowStore:
 
     def _begin(self) -> None:
         self._numbers: dict[bytes, int] = {}
-        self._by_identity: dict[int, tuple[Any, int]] = {}
+        self._by_identity: Memo[int, tuple[Any, int]] = Memo(self._most)
         self._count = 0
         for row in self._always:
             self._append(row, *_key(row))
