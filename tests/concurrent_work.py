@@ -19,15 +19,18 @@ from structgen.definitions import Definition
 from structgen.locks import Lock
 from structgen.runtime.bitmask import unpack
 
-#: Whole texts and pieces that one token holds.
-_PIECES = ["the", "then", "foo", "bar", "name", "id", "ab", "abc", "true", "false", "null", "12", "000", "-1", ".5", "1e", ">>", "if", "else", "return", "def", "class", "pass", "x=", "=1", "+1", "))", "((", '{"', '"}', '":', '",', '""', "[]", "{}", '["', '"]', "},{", "1,", ",1", "1]", "aaaaaa", "zz"]
-_SPACES = [" ", "  ", "\n", "\n  ", "\n    ", ", ", ": ", '", "', '": ', '": "', " = ", " + "]
+#: What tokens hold, besides single bytes.
+_PIECES = [
+    "the", "then", "foo", "bar", "name", "id", "ab", "abc", "true", "false", "null", "12", "000", "-1", ".5", "1e",
+    ">>", "if", "else", "return", "x=", "=1", "+1", "))", "((", '{"', '"}', '":', '",', '""', "[]", "{}", '["', '"]',
+    "},{", "1,", ",1", "1]", "aaaaaa", "zz", "  ", "\n  ", "\n    ", ", ", ": ", '", "', '": ', '": "', " = ", " + ",
+]  # fmt: skip
 
 
 @cache
 def vocabulary() -> sg.Vocabulary:
     """All bytes, `_PIECES`, a special token and an EOS id."""
-    pieces = [piece.encode() for piece in (*_PIECES, *_SPACES)]
+    pieces = [piece.encode() for piece in _PIECES]
     tokens: list[bytes | None] = [*(bytes([i]) for i in range(256)), *pieces, None, None]
     return sg.Vocabulary.from_bytes(tokens, [len(tokens) - 1], special_tokens={"<|end|>": len(tokens) - 2})
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
@@ -109,7 +110,7 @@ def test_threads_have_the_masks_of_one(kind: str, order: LockOrder) -> None:
     """Eight threads, and beside them what else touches rows: filling, saving, batches, devices, limits, healing."""
     expected(kind)
     index = compiled(kind)
-    work = [partial(check, index, kind, shift) for shift in range(8)]
+    work: list[Callable[[], object]] = [partial(check, index, kind, shift) for shift in range(8)]
     others = [check_batch, check_device, check_saved, check_healed]
     work += [partial(each, index, kind) for each in others]
     work += [index.machine.fill, index.machine.fill]
@@ -147,10 +148,10 @@ def test_device_automata_fill_beside_others(monkeypatch: pytest.MonkeyPatch) -> 
     for kind in ("regex", "counted regex"):
         index = compiled(kind)
         alone = DeviceAutomata([compiled(kind)], "cpu")
-        made: list[DeviceAutomata] = []
-        work = [partial(check, index, kind, i) for i in range(3)]
-        together([lambda index=index, made=made: made.append(DeviceAutomata([index], "cpu")), *work])
-        assert np.array_equal(rows_of(made[0]), rows_of(alone))
+        with ThreadPoolExecutor(1) as pool:
+            made = pool.submit(DeviceAutomata, [index], "cpu")
+            together([partial(check, index, kind, i) for i in range(3)])
+        assert np.array_equal(rows_of(made.result()), rows_of(alone))
 
 
 def rows_of(automata: object) -> np.ndarray:
@@ -161,13 +162,15 @@ def rows_of(automata: object) -> np.ndarray:
 
 def test_rows_do_not_wait_for_a_fill() -> None:
     """A fill passes the lock on: a thread that asks for a row gets it before all of them are there."""
-    index = sg.compile(sg.JsonSchema({"anyOf": [{"const": f"{i:03}" * 9} for i in range(300)]}), vocabulary(), eager=False)
+    schema = {"anyOf": [{"const": f"{i:03}" * 9} for i in range(300)]}
+    index = sg.compile(sg.JsonSchema(schema), vocabulary(), eager=False)
     seen: list[bool] = []
 
     def ask(*_: object) -> None:
         if not seen:
             with ThreadPoolExecutor(1) as pool:
-                seen.append(pool.submit(sg.Guide(index).bitmask).result(60).any() and not index.machine.is_filled())
+                mask = pool.submit(sg.Guide(index).bitmask).result(60)
+            seen.append(bool(mask.any()) and not index.machine.is_filled())
 
     index.machine.fill(progress=ask)  # which is called without the lock, so that others can have it
     assert seen == [True]
@@ -176,8 +179,13 @@ def test_rows_do_not_wait_for_a_fill() -> None:
 class TestLock:
     def test_waiting_threads_have_their_turn(self) -> None:
         lock, turns = Lock(Rank.MACHINE), []
+
+        def take() -> None:
+            with lock:
+                turns.append(1)
+
         with lock, ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(lambda: [lock.acquire(), turns.append(1), lock.release()])
+            waiting = pool.submit(take)
             deadline = time.monotonic() + 60
             with lock:  # held twice
                 while not turns and time.monotonic() < deadline:
@@ -220,30 +228,27 @@ class TestFork:
     def test_while_rows_are_filled(self) -> None:
         for kind in ("regex", "json", "lark"):
             expected(kind)
-            with in_background(lambda kind=kind: compiled(kind).machine.fill(threads=2), 2):
-                assert in_child(lambda kind=kind: check_filled(kind))
+            with in_background(partial(check_filled, kind), 2):
+                assert in_child(partial(check_filled, kind))
 
     def test_inside_a_fill_with_threads(self) -> None:
         """The child of a callback goes on with the fill, whose threads it does not have."""
-        index, children = compiled("regex"), []
+        index = compiled("counted regex")
+        children: list[int] = []
 
         def fork(*_: object) -> None:
             if not children:
                 children.append(os.fork())
                 if not children[0]:
-                    import signal
-
                     signal.alarm(120)
 
-        index.machine.fill(threads=3, progress=fork)
-        if not children[0]:
-            try:
-                check(index, "regex")
-                os._exit(0)
-            except BaseException:
-                os._exit(1)
+        try:
+            index.machine.fill(threads=3, progress=fork)
+            check(index, "counted regex")
+        finally:
+            if children == [0]:
+                os._exit(sys.exc_info()[0] is not None)
         assert os.waitpid(children[0], 0)[1] == 0
-        check(index, "regex")
 
     def test_locks_of_threads_that_are_gone(self) -> None:
         """A lock that another thread holds is waited for, and is free in the child."""
@@ -341,9 +346,8 @@ def test_properties_are_found_once() -> None:
             return object()
 
     for _ in range(5):
-        thing, found = Thing(), []
-        together([lambda thing=thing, found=found: found.append(thing.it)] * 6)
-        assert len(set(found)) == 1
+        with ThreadPoolExecutor(6) as pool:
+            assert len(set(pool.map(getattr, [Thing()] * 6, ["it"] * 6))) == 1
     assert Thing.it.__doc__ == "What it is."
 
 
