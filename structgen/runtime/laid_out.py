@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from ..locks import Lock, Rank
+from ..memo import Memo
+from .borders import MOST_ANSWERS
 from .closure import bits
 from .grammar_tables import GrammarTables
 from .layout import Level
@@ -82,7 +84,7 @@ class LaidOut:
         self._number: dict[_Place, int] = {}
         self._places: list[_Place] = []
         self._numbering = Lock(Rank.LEAF)
-        self._nexts: dict[tuple[int, Watched, bool], int] = {}
+        self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 
     def _more(self, terminal: int, border: Watched) -> int:
         self.terminal.append(terminal)

@@ -274,6 +274,7 @@ class _Walkers:
 
     def __init__(self, threads: int, meter: Meter | None) -> None:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._process = os.getpid()
         self._meter = meter
         self._ahead = 4 * threads
 
@@ -281,15 +282,21 @@ class _Walkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool:
-            self._pool.shutdown(cancel_futures=True)
+        if pool := self._threads():
+            pool.shutdown(cancel_futures=True)
 
     def map(self, walk: Callable[[T], R], jobs: list[T]) -> Iterable[tuple[T, R]]:
         """``(job, walk(job))`` in order; at most a few results wait at any time."""
         for i in range(0, len(jobs), self._ahead):
             batch = jobs[i : i + self._ahead]
-            results = self._pool.map(walk, batch) if self._pool else map(walk, batch)
-            for job, result in zip(batch, results, strict=True):
+            pool = self._threads()
+            futures = [pool.submit(walk, job) for job in batch] if pool else []
+            for number, job in enumerate(batch):
+                result = futures[number].result() if futures and self._threads() else walk(job)
                 if self._meter:
                     self._meter.check_time("token maps")
                 yield job, result
+
+    def _threads(self) -> ThreadPoolExecutor | None:
+        """What walks, if there is any; a child that is forked meanwhile goes on without."""
+        return self._pool if self._process == os.getpid() else None
