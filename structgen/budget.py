@@ -12,7 +12,7 @@ from .errors import BudgetExceededError
 _Item = TypeVar("_Item")
 
 #: Items of a loop between two looks at the clock.
-_ITEMS = 64
+_ITEMS = 16
 
 
 @dataclass(frozen=True)
