@@ -27,6 +27,7 @@ SHARED = (
     "grammars",
     "json_text",
     "kernels",
+    "private_folder",
     "progress",
     "runtime.container",
     "schemas",
