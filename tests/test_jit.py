@@ -91,3 +91,49 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     ]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert run(tmp_path)[:2] == (1, 0)
+
+
+WALKS = """
+import structgen as sg
+from structgen import kernels
+from structgen.api import compile_kernels
+from structgen.errors import UnsupportedError
+
+def compiled():
+    return {name: len(each.signatures) for name, each in vars(kernels).items() if hasattr(each, "signatures")}
+
+compile_kernels()
+before = compiled()
+tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b'{"', b"if ", None]
+vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[259])
+definitions = [
+    sg.Regex("[a-z]{3,9}x|(?!ab)[a-c]+"), sg.JsonSchema({"items": {"maxLength": 50}}),
+    sg.Gbnf('root ::= "a" root | "b"'),
+    *(sg.Grammar(text, ambiguity=ambiguity) for ambiguity in ("resolve", "all") for text in (
+        'start: "ab"+ /[^a]+/\\n%ignore " "',
+        'start: "[" [start ("," start)*] "]" | /[0-9]+/',
+        'start: s+\\ns: "if" e "{" s* "}" | N "=" e ";"\\ne: N | "(" e ")" | e "+" N\\nN: /[a-z]+/\\n%ignore " "',
+    )),
+]
+for definition in definitions:
+    index = sg.compile(definition, vocabulary, eager=False)
+    for limited in (False, True):
+        try:
+            guide = sg.Guide(index, max_tokens=index.shortest() + 3 if limited else None)
+        except UnsupportedError:
+            continue
+        for _ in range(20):
+            allowed = [token for token in range(260) if guide.allows(token)]
+            row = guide.bitmask()
+            assert allowed == [token for token in range(260) if row[token // 32] >> (token % 32) & 1]
+            if not allowed or not guide.advance(allowed[len(allowed) // 2]):
+                break
+print({name: count for name, count in compiled().items() if count != before[name]})
+"""
+
+
+def test_compile_kernels_leaves_nothing_for_later() -> None:
+    """No kernel is compiled, or loaded, by what comes after it: masks and steps, with ``max_tokens`` and without."""
+    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "{}"
