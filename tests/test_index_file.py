@@ -221,7 +221,7 @@ def test_the_pool_stores_rows_once_and_small() -> None:
     pool.compact()
     assert [pool.add_dense(row) for row in rows] == numbers
     assert pool.nbytes < 5.5 * full.nbytes  # five rows of the twelve are stored whole
-    again = RowPool.from_sections(size, pool.to_sections(), "test")
+    again = RowPool.from_sections(pool.to_sections(), {"size": size}, "test")
     for number, row in zip(numbers, rows, strict=True):
         np.testing.assert_array_equal(again.dense(number).view(np.uint32), row)
     assert [again.add_dense(row) for row in rows] == numbers

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from .borders import Borders, Watched
+from .borders import Borders
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
 from .laid_out import LaidOut, Places
 from .layout import Level
 from .nesting import Nesting
+from .obligations import Watched
 from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
 from .reading import Reading

@@ -212,10 +212,9 @@ def _rows_of(
     rows: list[int] = []
     for machine, first in zip(machines, firsts[:-1].tolist(), strict=True):
         machine.fill()
-        for state, segments in enumerate(machine.all_rows()):
-            for begin, row in zip(segments.begins, segments.rows, strict=True):
-                begins.append((first + state) << 32 | begin)
-                rows.append(store.add(machine.pool.dense(row)))
+        for state, begin, row in machine.all_rows():
+            begins.append((first + state) << 32 | begin)
+            rows.append(store.add(row))
     total = int(firsts[-1])
     begins += [total << 32, (total + 1) << 32]
     rows += [EOS_IDS, ALL_IDS]

@@ -68,7 +68,7 @@ class DeviceRows:
         """
         machine = index.machine
         if isinstance(machine, AutomatonMachine):
-            numbers = [self._store.add(machine.pool.dense(n)) for n in range(min(len(machine.pool), len(self.pool)))]
+            numbers = [self._store.add(machine.stored_row(n)) for n in range(min(len(machine.pool), len(self.pool)))]
             self.slots(np.array(numbers, np.int32))
 
     def slots(self, row_ids: NDArray[np.int32]) -> torch.Tensor:

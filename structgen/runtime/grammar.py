@@ -7,16 +7,17 @@ them, are remembered, in `structgen.runtime.stack_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
@@ -31,6 +32,9 @@ from .words import set_at
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
+
+#: The fields of the meta section, beside those of `Embedded`.
+_FIELDS = (Field("filled", bool),)
 
 
 class GrammarMachine(StackMachine[Thread]):
@@ -73,6 +77,8 @@ class GrammarMachine(StackMachine[Thread]):
             self._walked.row if self.embedded.definitions else self.masks.row
         )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
+        for _, machine in self.embedded.definitions:
+            machine.belong_to(self)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -212,15 +218,19 @@ class GrammarMachine(StackMachine[Thread]):
                 if meter:
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
-            for terminal, resume, watch in self.places.settle(*place).ends:
+            with self._lock:
+                ends = self.places.settle(*place).ends
+                self._lock.give_way()
+            for terminal, resume, watch in ends:
                 for state in following[terminal]:
                     after = resume, state, watch
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
         progress("token maps", len(todo), len(todo))
-        self.pool.compact()
-        self._filled = True
+        with self._lock:
+            self.pool.compact()
+            self._filled = True
 
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""
@@ -249,10 +259,10 @@ class GrammarMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> GrammarMachine:
-        """A machine over stored arrays, after a check of every index. Raises `FormatError`."""
-        filled = meta.get("filled")
-        if type(filled) is not bool:
-            raise FormatError("the meta section does not say whether all rows are there", where=where)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
-        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), embedded, filled=filled)
+        places = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, places, embedded, filled=filled)

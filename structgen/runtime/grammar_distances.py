@@ -8,13 +8,13 @@ more bytes may take fewer tokens; so this is a bound.)
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, UnsupportedError
+from ..locks import Lock, Rank
 from .automaton import MEMO_ENTRIES
 from .automaton_distances import NEVER
 from .grammar_gain import Gain, find_gain
@@ -63,7 +63,7 @@ class GrammarDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.DISTANCES)
         self._end = int(bool(vocabulary.eos_ids))
         self._texts = GrammarTexts(tables, machine.parses, chosen)
         self._moves: dict[Thread, tuple[int, Thread | None] | None] = {}  # None for a thread that is stuck

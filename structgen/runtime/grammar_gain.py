@@ -226,7 +226,7 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             assert border is not None
             is_ignored = texts.is_ignored(terminal)
             for context in range(len(starts)) if is_ignored else contexts.get(terminal, ()):
-                after = starts[context], tuple(sorted(border))
+                after = starts[context], border
                 key = context, after, terminal in texts.between
                 begun[key] = begun.get(key, 0) | (anything if is_ignored else follow[terminal])
                 following.append(after)

@@ -11,20 +11,19 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TypeAlias
 
 from ..errors import BudgetExceededError
-from .borders import Watched, watching
+from ..properties import cached_property
 from .closure import bits
 from .completions import Completions
-from .embedded import Embedded
+from .embedded import Embedded, Inner
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces
+from .obligations import Watched
 from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
-from .pushdown import Thread as Inner
 
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_ANSWERS = 1 << 15
@@ -35,7 +34,7 @@ _FORESIGHT = 3
 #: Threads that a configuration can have.
 MAX_THREADS = 1 << 8
 
-#: A lexer state, or the number of a definition and a thread of it.
+#: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
 
 #: The parser before the lexeme, where the thread is in it, what is watched.
@@ -54,7 +53,7 @@ class Reader:
         self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
-        self._lapses: list[int] = tables.lapses.tolist()
+        self._obligations = tables.obligations
         self._future = places.futures
         self._possible: dict[tuple[Parse, int, Watched, int], tuple[bool, int]] = {}
         self._end = 1 << tables.end
@@ -139,16 +138,15 @@ class Reader:
 
     def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
         """Step where all threads are of the lexer."""
-        c, table, beats = self._class_of[byte], self._table, self._beats
+        c, table, beats, obligations = self._class_of[byte], self._table, self._beats, self._obligations
         for parse, lexer, watched in threads:
-            if watched:
-                watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-                if any(beats[w] for w in watched):
-                    continue  # an earlier lexeme was not what this thread took it to be
+            left = obligations.after(watched, c)
+            if left is None:
+                continue  # an earlier lexeme was not what this thread took it to be
             assert not isinstance(lexer, tuple)
             longer = table[lexer][c]
             if longer >= 0:
-                found[parse, longer, watched] = None
+                found[parse, longer, left] = None
             for terminal, watch in self._ends[lexer]:
                 watch = table[watch][c] if watch >= 0 else -1
                 if watch >= 0 and beats[watch]:
@@ -156,20 +154,20 @@ class Reader:
                 for after in self.parses.after(parse, terminal).parses:
                     begun = table[self.starts[after.context]][c]
                     if begun >= 0:
-                        found[after, begun, watching(watch, watched)] = None
+                        found[after, begun, obligations.with_state(watch, left)] = None
 
     def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
         """Step one thread, which goes on with what it is in."""
         parse, at, watched = thread
-        c, table, beats = self._class_of[byte], self._table, self._beats
-        watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-        if any(beats[w] for w in watched):
+        c, table = self._class_of[byte], self._table
+        left = self._obligations.after(watched, c)
+        if left is None:
             return
         if isinstance(at, tuple):
             for inner in self.embedded.step(*at, byte):
-                found[parse, (at[0], inner), watched] = None
+                found[parse, (at[0], inner), left] = None
         elif table[at][c] >= 0:
-            found[parse, table[at][c], watched] = None
+            found[parse, table[at][c], left] = None
 
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
         """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
@@ -196,12 +194,12 @@ class Reader:
                 yield parse, begun, watched
         for terminal, watch in self._ends[at]:
             for after in self.parses.after(parse, terminal).parses:
-                yield after, self.starts[after.context], watching(watch, watched)
+                yield after, self.starts[after.context], self._obligations.with_state(watch, watched)
 
     def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
         """Where the parser is if no further byte belongs to what the threads are in."""
         for parse, at, watched in self.closed(threads):
-            if not isinstance(at, tuple) and at in self.fresh and not any(self._lapses[w] for w in watched):
+            if not isinstance(at, tuple) and at in self.fresh and not self._obligations.lapses(watched):
                 yield parse
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from .borders import Watched
+from ..locks import Lock, Rank
 from .closure import bits
 from .grammar_tables import GrammarTables
 from .layout import Level
 from .nesting import Nesting
+from .obligations import Watched
 from .parser_stack import Parser, Stack
 from .reading import Reading
 
@@ -80,6 +81,7 @@ class LaidOut:
         self._closes = self._more(layout.dedent, ())
         self._number: dict[_Place, int] = {}
         self._places: list[_Place] = []
+        self._numbering = Lock(Rank.LEAF)
         self._nexts: dict[tuple[int, Watched, bool], int] = {}
 
     def _more(self, terminal: int, border: Watched) -> int:
@@ -99,8 +101,11 @@ class LaidOut:
         place = state, min(brackets, self._nesting.below[state] + 1)
         known = self._number.get(place)
         if known is None:
-            known = self._number[place] = len(self._places)
-            self._places.append(place)
+            with self._numbering:
+                known = self._number.get(place, len(self._places))
+                if known == len(self._places):
+                    self._places.append(place)
+                    self._number[place] = known
         return known
 
     def _after(self, place: int, target: int | None) -> int | None:

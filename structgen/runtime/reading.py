@@ -6,12 +6,12 @@ taken for one that does not matter.
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from .borders import Borders, Watched
+from ..properties import cached_property
+from .borders import Borders
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
+from .obligations import Watched
 from .words import set_at
 
 

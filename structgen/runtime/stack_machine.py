@@ -7,7 +7,6 @@ cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -15,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..locks import Lock, Rank
 from ..vocabulary.vocabulary import Vocabulary
 from .machine import Config, Match, ranges_of
 
@@ -62,9 +62,13 @@ class StackMachine(ABC, Generic[T]):
         self._filled = filled
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
-        self._lock = threading.RLock()  # held while rows are worked out
+        self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
         self._configs: dict[tuple[T, ...], Configuration[T]] = {}
         self._start = self._config(start)
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be."""
+        self._lock = machine._lock
 
     @property
     def start(self) -> Config:

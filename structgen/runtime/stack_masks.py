@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
+from ..properties import cached_property
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
 from .parses import Parse, ParserDriver

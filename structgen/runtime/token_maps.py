@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..budget import Meter
+from ..locks import Lock
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .rows import RowPool, Segments
@@ -46,11 +47,15 @@ _CANDIDATES = 64
 
 
 class TokenMapper:
-    """Computes rows of one automaton over one vocabulary, and puts them into a pool."""
+    """Computes rows of one automaton over one vocabulary, and puts them into a pool.
 
-    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool) -> None:
+    Several threads may walk at once; the pool is only touched under its owner's lock.
+    """
+
+    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool, lock: Lock) -> None:
         self.tables = tables
         self.pool = pool
+        self._lock = lock
         self.vocabulary = vocabulary
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
@@ -121,7 +126,8 @@ class TokenMapper:
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
         if self.tables.accepting[state]:
             ids = np.concatenate([ids, self._eos])
-        return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
 
     def _wide_segments(self, states: list[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         """Wave after wave: first the states walked in full, then those that differ from one of these."""
@@ -168,7 +174,8 @@ class TokenMapper:
     def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
         if self.tables.accepting[state]:
             _flip(row, self._eos)
-        return Segments((0,), (self.pool.add_dense(row),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_dense(row),))
 
     # -- states whose tokens may count -----------------------------------------------------------------
 
@@ -220,7 +227,8 @@ class TokenMapper:
         rows: list[int] = []
         for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
             _flip(row, which[i:j])
-            number = self.pool.add_dense(row)
+            with self._lock:
+                number = self.pool.add_dense(row)
             if not rows or rows[-1] != number:
                 begins.append(begin)
                 rows.append(number)

@@ -7,14 +7,16 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyError
+from ..properties import cached_property
+from ..runtime import columns
 from ..runtime.arguments import checked_token, integer
+from ..runtime.columns import Column, Field, Sizes
 from ..runtime.container import Buffer, pack, unpack
 
 if TYPE_CHECKING:
@@ -25,6 +27,13 @@ MAX_SIZE = 1 << 22
 
 #: Bytes of the longest token: the trie counts depths in uint16.
 MAX_TOKEN_BYTES = (1 << 16) - 1
+
+#: The sections and meta fields of the file format (see docs/format.md).
+SECTIONS = (
+    Column("token_offsets", "u4", rows=("size", 1), starts="bytes", widest=MAX_TOKEN_BYTES),
+    Column("token_bytes", "u1", rows="bytes"),
+)
+FIELDS = (Field("eos_ids", list, of=int, below="size"), Field("special_tokens", dict, of=int, below="size"))
 
 _alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
 
@@ -263,15 +272,9 @@ class Vocabulary:
     @classmethod
     def from_sections(cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str) -> Vocabulary:
         """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
-        offsets, blob = sections.get("token_offsets"), sections.get("token_bytes")
-        eos, specials = meta.get("eos_ids"), meta.get("special_tokens")
-        if (
-            offsets is None or blob is None
-            or offsets.dtype != np.uint32 or blob.dtype != np.uint8 or offsets.ndim != 1 or blob.ndim != 1
-            or not isinstance(eos, list) or not all(type(i) is int for i in eos)
-            or not isinstance(specials, dict) or not all(type(i) is int for i in specials.values())
-        ):  # fmt: skip
-            raise FormatError("the vocabulary sections are missing or malformed", where=where)
+        sizes: Sizes = {}
+        offsets, blob = columns.read(sections, SECTIONS, sizes, where).values()
+        eos, specials = columns.read_meta(meta, FIELDS, sizes, where).values()
         try:
             return cls(offsets, blob, eos, specials)
         except VocabularyError as error:

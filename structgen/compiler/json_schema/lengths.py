@@ -15,13 +15,14 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...properties import cached_property
 from ..automata.dfa import TARGET_LOW, Dfa, intersect, minimize
 from .words import everything, nothing, plain_dfa
 

@@ -30,7 +30,7 @@ class MarkedOrder(Members):
         self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
         self.spellings += map(self.spelling, self.listed)
         self.listed = []
-        #: The bits of properties, by their place; and, where that is relaxed, those without: they can come twice.
+        #: The bits of properties, by their place; in a relaxed schema also those without one, which can come twice.
         self.members: dict[int, int] = {}
         self.rest: list[int] = []
         self._choose()

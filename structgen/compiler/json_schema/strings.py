@@ -94,10 +94,11 @@ class StringSet(ABC):
         meter.check_states(len(pattern) // 16, f"the pattern at {where}")
         if len(pattern) > meter.work(_PARSED_PER_SECOND):
             raise meter.out_of_time(f"the pattern at {where}")
-        parse = _parsed if len(pattern) <= _SHORT_PATTERN else _parsed.__wrapped__
         try:
-            tree = parse(pattern, meter.budget.depth)
-            meter.check_time("reading the pattern")
+            if len(pattern) <= _SHORT_PATTERN:
+                tree = _parsed(pattern, meter.budget.depth)
+            else:
+                tree = searched(ecma.parse(pattern, meter))
         except StructgenError as error:
             place = f"{where}, {error.where}" if where else error.where
             raise type(error)(error.what, where=place, remedy=error.remedy) from None
@@ -369,7 +370,7 @@ def any_body(escapes: str) -> Dfa:
 
 @lru_cache(maxsize=512)
 def _parsed(pattern: str, depth: int) -> Node:
-    return searched(ecma.parse(pattern, depth=depth))
+    return searched(ecma.parse(pattern, Meter(Budget(depth=depth))))
 
 
 def _words(words: frozenset[str], negated: bool) -> StringSet:
