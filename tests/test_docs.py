@@ -116,7 +116,7 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     ]
     if not any(runs for runs, _ in found):
         return
-    names: dict[str, Any] = {"__name__": "example", **SETUPS.get(page.name, lambda _: {})(monkeypatch)}
+    names: dict[str, Any] = {"__name__": "example", **SETUPS.get(page.name, lambda _: {})(monkeypatch)}  # type: ignore[no-untyped-call]
     for runs, code in found:
         if runs:
             exec(code, names)
