@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples/README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
