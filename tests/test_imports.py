@@ -33,6 +33,7 @@ SHARED = (
     "progress",
     "properties",
     "runtime.arguments",
+    "runtime.columns",
     "runtime.container",
     "schemas",
     "vocabulary",

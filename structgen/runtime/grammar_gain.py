@@ -79,6 +79,8 @@ class Gain:
 
 def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | None:
     """What tokens add; None where no bound is known. Raises `Stuck` where not all that may follow can be read."""
+    if (tables.members + 1) * max(tables.members, len(tables.table)) > _MOST_STEPS:
+        return None
     edges = np.concatenate([tables.shift, tables.goto])
     edges = edges[edges[:, 1] != tables.end]
     longer = _longer(tables, texts)
