@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from ..errors import BudgetExceededError
 from ..memo import Memo
 from ..properties import cached_property
 from .closure import bits
@@ -31,9 +30,6 @@ _MOST_ANSWERS = 1 << 15
 
 #: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
 _FORESIGHT = 3
-
-#: Threads that a configuration can have.
-MAX_THREADS = 1 << 8
 
 #: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
@@ -128,14 +124,7 @@ class Reader:
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
-        if len(found) > 1 and self.parses.parser.cover is not None:
-            found = dict.fromkeys(self.parses.thinned(found))
-        if len(found) > MAX_THREADS:
-            raise BudgetExceededError(
-                "a text could be read in too many ways at once",
-                remedy="Make the terminals of the grammar differ earlier.",
-            )
-        return tuple(found)
+        return tuple(self.parses.few(found)) if len(found) > 1 else tuple(found)
 
     def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
         """Step where all threads are of the lexer."""

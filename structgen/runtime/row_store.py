@@ -83,7 +83,8 @@ class RowStore:
         """The ids of rows, ``int32[n]``: a new array."""
         if not self._ahead:
             return numbers.copy()
-        return np.where(numbers < len(self._always), numbers, numbers + np.int32(self._ahead))
+        ids: NDArray[np.int32] = np.where(numbers < len(self._always), numbers, numbers + np.int32(self._ahead))
+        return ids
 
     def numbers_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """The numbers of rows, by their ids. Raises `BatchError` for ids from before the store began anew."""
