@@ -213,11 +213,54 @@ def test_tables_that_were_kept_are_the_same(name: str, tmp_path: Path) -> None:
 
 def test_files_that_are_imported_count(tmp_path: Path, loaded: list[str]) -> None:
     (tmp_path / "words.lark").write_text('w: "a"')
-    definition = sg.Grammar("%import .words.w\nstart: w", import_paths=(str(tmp_path),))
+    text, paths = "%import .words.w\nstart: w", (str(tmp_path),)
+    definition = sg.Grammar(text, import_paths=paths)
     assert sg.compile(definition, VOCABULARY).match(b"a").accepted
     (tmp_path / "words.lark").write_text('w: "b"')
-    assert sg.compile(definition, VOCABULARY).match(b"b").accepted
+    assert sg.compile(sg.Grammar(text, import_paths=paths), VOCABULARY).match(b"b").accepted
     assert len(loaded) == 2
+    assert sg.compile(definition, small_vocabulary(1)).match(b"a").accepted
+    assert len(loaded) == 2
+
+
+def test_a_file_that_is_edited_while_its_grammar_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is read once, so that what is kept under a key is what the key was made of."""
+    inner, outer, read = tmp_path / "inner.lark", "%import .inner.w\nstart: w", 0
+    contents = Path.read_bytes
+
+    def edited(path: Path) -> bytes:
+        nonlocal read
+        data = contents(path)
+        if path == inner:
+            read += 1
+            inner.write_text(f'w: "{"abcdefgh"[read]}"')
+        return data
+
+    inner.write_text('w: "a"')
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    with sg.Cache(tmp_path / "cache") as cache:
+        index = sg.compile(sg.Grammar(outer, import_paths=(str(tmp_path),)), VOCABULARY, cache=cache)
+        assert (read, index.match(b"a").accepted) == (1, True)
+        inner.write_text('w: "a"')
+        read = 0
+        grammar_store.forget()
+        again = sg.compile(sg.Grammar(outer, import_paths=(str(tmp_path),)), VOCABULARY, cache=cache)
+        assert again.origin == "cache"
+        assert again.match(b"a").accepted
+
+
+def test_grammars_that_come_with_lark_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of Lark may have others."""
+    text = "%import common.INT\nstart: INT"
+    before = sg.Grammar(text).canonical()
+    contents = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: contents(path) + b"\n")
+    assert sg.Grammar(text).canonical() != before
+
+
+def test_a_grammar_that_imports_without_end_is_refused() -> None:
+    with pytest.raises(sg.errors.BudgetExceededError, match="names more than 10000 files"):
+        sg.Grammar("".join(f"%import a{n}.x\n" for n in range(10_000)) + "start: x")
 
 
 def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None:

@@ -29,6 +29,7 @@ SHARED = (
     "kernels",
     "locks",
     "memo",
+    "private_folder",
     "progress",
     "properties",
     "runtime.arguments",

@@ -67,6 +67,11 @@ class Gain:
             sums[each] = total
         return self.base + self.factor * total
 
+    @property
+    def remembered(self) -> int:
+        """How many stacks are remembered."""
+        return len(self._sums)
+
     def forget(self) -> None:
         """Forget what is remembered of stacks."""
         self._sums = {}

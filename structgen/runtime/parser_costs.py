@@ -277,6 +277,11 @@ class ParserCosts:
         self._next[stack] = found
         return found
 
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of stacks."""
+        return len(self._known) + len(self._next)
+
     def forget(self) -> None:
         """Forget what is remembered of stacks."""
         self._known, self._next = {}, {}
