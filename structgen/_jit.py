@@ -25,10 +25,15 @@ from typing import Any
 
 import numba
 from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
 from . import private_folder
 from .errors import CacheError, CacheWarning
 from .folders import ENVIRONMENT_VARIABLE, cache_root
+from .locks import at_fork
+
+# A child of a process in which a thread compiles would wait for that thread for ever.
+at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
 
 
 @cache

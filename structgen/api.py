@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .errors import MissingIndexError, UnsupportedError
 from .garbage import paused
 from .grammar_marks import read_marks
+from .locks import Lock, Rank
 from .progress import Progress, silent
 from .runtime.distances import distances_of
 from .runtime.index import AnyMachine, Index
@@ -200,7 +200,7 @@ _KERNEL_SAMPLES: dict[str, tuple[Definition, ...]] = {
 }
 
 _kernels_ready: set[str] = set()  # keys of the samples
-_kernels_lock = threading.Lock()
+_kernels_lock = Lock(Rank.KERNELS)
 
 
 def _ready_kernels(definition: Definition, report: Progress) -> None:

@@ -8,13 +8,13 @@ compiled is kept; what is refused is looked at anew.
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import __version__
 from .errors import FormatError
+from .locks import Lock, Rank
 from .runtime.container import FORMAT_VERSION, pack, unpack
 from .runtime.grammar_tables import GrammarTables
 
@@ -28,7 +28,7 @@ KIND = "tables"
 _MOST_REMEMBERED = 16
 
 _remembered: dict[str, GrammarTables] = {}  # the one used last comes last
-_lock = threading.Lock()
+_lock = Lock(Rank.TABLES)
 
 
 def tables_of(canonical: str, cache: Cache | None, build: Callable[[], GrammarTables]) -> GrammarTables:
