@@ -188,6 +188,51 @@ def test_the_collector_comes_inside_every_call_of_the_cache(tmp_path: Path, monk
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_an_index_ends_under_a_lock_that_a_fork_waits_for(tmp_path: Path) -> None:
+    """A fork takes the lock of writers, then that of readers; whoever reads must not come to want to write."""
+    run(
+        f"""
+        import gc, threading
+        sys.path.insert(0, {os.fspath(Path(__file__).parent)!r})
+        from naive import small_vocabulary
+        from structgen.cache.reader import Reader
+        import structgen as sg
+
+        cache = Cache(folder)
+        gc.disable()
+        dying = [sg.compile(sg.Regex("[a-c]{{9}}x"), small_vocabulary(), cache=cache, eager=False)]
+        dying.append(dying)
+        for _ in range(3):
+            sg.Guide(dying[0]).bitmask()
+        dying[0].machine.on_new_row._learned = 1
+        identify = Reader._identify
+
+        def interrupted(self):
+            global dying
+            if dying is not None:
+                forking.start()
+                time.sleep(0.5)  # so that it waits for us; a late one finds nothing wrong
+                dying = None
+                gc.collect()
+            return identify(self)
+
+        def fork():
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+
+        forking = threading.Thread(target=fork)
+        Reader._identify = interrupted
+        cache.get("key")
+        forking.join()
+        assert dying is None
+        """,
+        tmp_path / "cache",
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forks_while_indexes_end(tmp_path: Path) -> None:
     """In the parent and in the children, by the collector, in the middle of compiles and of writes."""
     run(
@@ -273,7 +318,7 @@ def test_whatever_an_entry_breaks_is_a_miss(
         {"compile_seconds": float("nan")}, {"start": 10**12}, {"start": None}, {"relaxations": "x"}, {"kind": []},
         {"definition": 7}, {"vocabulary": ""},
     ],
-    ids=repr,
+    ids=lambda fields: repr(fields)[:30],
 )  # fmt: skip
 def test_damage_with_a_good_checksum_is_a_miss(tmp_path: Path, fields: dict[str, Any]) -> None:
     cache = sg.Cache(tmp_path)
