@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _INT32 = np.dtype(np.int32)
 _ndarray = np.ndarray
 
-#: Ids of tokens that can't be taken back any more lie together, so many at least.
-_CHUNK = 64
+#: So many tokens more than have to be are remembered before old ones are forgotten, at least.
+_SPARE = 64
 
 #: Stands for a token that is not known.
 _NO_TOKEN = -1
@@ -53,8 +53,8 @@ class Guide:
     index:
         What to move over.
     max_rollback:
-        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 64
-        bytes each. Of others only the ids are kept, four bytes each.
+        So many tokens, at least, can be taken back, and up to twice as many, or 64 more, are remembered; None
+        remembers all, 64 bytes each. Of others only the ids are kept, four bytes each.
     max_tokens:
         So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
         from which it could no longer be finished are not allowed. None: any number.
@@ -79,15 +79,11 @@ class Guide:
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._config: Config = self._machine.start
-        self._begin()
-
-    def _begin(self) -> None:
         # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
         self._past: tuple[Any, Config, int] | None = None
         # Likewise, of (earlier list, tokens that were forgotten).
         self._text: tuple[Any, array[int]] | None = None
-        #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
-        self._room = -1 if self._most is None else 2 * self._most + 1
+        self._room = -1 if max_rollback is None else _room(max_rollback)
 
     @property
     def index(self) -> Index:
@@ -192,12 +188,8 @@ class Guide:
         for config, token in reversed(kept):
             self._past = (self._past, config, token)
         tokens.reverse()
-        text = self._text
-        if text is not None and len(text[1]) < _CHUNK:
-            self._text = text[0], text[1] + tokens
-        else:
-            self._text = text, tokens
-        self._room = most + 1
+        self._text = self._text, tokens
+        self._room = _room(most) - most
 
     def _target(self, token_id: int) -> Config | None:
         """Where a token leads, or ``None`` where it is not allowed."""
@@ -286,8 +278,8 @@ class Guide:
 
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""
-        self._config = self._machine.start
-        self._begin()
+        self._config, self._past, self._text = self._machine.start, None, None
+        self._room = -1 if self._most is None else _room(self._most)
 
     # -- what must follow ------------------------------------------------------------------------------
 
@@ -328,6 +320,11 @@ class Guide:
         if not 0 <= number < self._size:
             raise TokenIdError(f"token id {number} is outside the vocabulary", where=f"0..{self._size - 1}")
         return number
+
+
+def _room(most: int) -> int:
+    """How many tokens may be accepted before old ones are forgotten. (Without a bound it never comes to 0.)"""
+    return most + max(most, _SPARE) + 1
 
 
 def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: array[int]) -> Guide:
