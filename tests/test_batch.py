@@ -104,7 +104,7 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
         else:
             rows = [row for row in range(len(oracle)) if chance.random() < 0.8]
             tokens = [
-                chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randint(-1, VOCABULARY.size)
+                chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randrange(VOCABULARY.size)
                 for row in rows
             ]
             accepted = batch.advance(tokens, rows).tolist()
@@ -130,7 +130,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
             place = chance.randrange(-1, len(ends)) if ends else -1
             row = rows[place] if place >= 0 else chance.randrange(6)
             start = ends[place] if place >= 0 else oracle[row]
-            token = chance.randint(-1, VOCABULARY.size)
+            token = chance.randrange(VOCABULARY.size)
             if start is not None and chance.random() < 0.9:
                 token = chance.choice([*start.mask()])
             end = start and start.fork()
@@ -146,7 +146,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
             assert allowed_tokens(mask, VOCABULARY.size) == (set(VOCABULARY.eos_ids) if end is None else end.mask())
         check(batch, oracle)  # no row has moved
 
-        chains = [[chance.choice([*each.mask()]), chance.randint(-1, VOCABULARY.size)] for each in oracle]
+        chains = [[chance.choice([*each.mask()]), chance.randrange(VOCABULARY.size)] for each in oracle]
         counts = [chance.randint(0, 2) for _ in oracle]
         wanted = []
         for each, chain, count in zip(oracle, chains, counts, strict=True):
@@ -170,7 +170,7 @@ def test_what_is_wrong_is_named() -> None:
         batch.advance([1, 1], [0, 0])
     with pytest.raises(sg.errors.BatchError, match=r"int\[2\]"):
         batch.advance([1])
-    with pytest.raises(sg.errors.BatchError, match="float"):
+    with pytest.raises(sg.errors.TokenIdError, match="float"):
         batch.advance(np.zeros(2))
     with pytest.raises(sg.errors.RollbackError, match=r"row 0"):
         batch.rollback([1, 0])

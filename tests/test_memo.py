@@ -133,7 +133,7 @@ class TestGenerations:
         sets = index.machine.rows.sets  # type: ignore[union-attr]
         assert len(sets) > 12 * 20
         assert len(machine.rows.sets) < len(sets) // 3
-        assert machine.rows.generation > 3
+        assert machine.rows.generation > 2
 
     def test_what_a_guide_stands_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A configuration that is kept past a generation has its row worked out anew, from new numbers."""
@@ -196,7 +196,7 @@ class TestBounds:
         for text in range(40):
             index.match(b"[" * text + b"]")
             standing.allows(text)
-        assert machine._frames <= 30 + 40
+        assert len(machine.stacks) <= 30 + 40
         for token in range(256):
             standing.allows(token)
         assert sum(len(config.targets) for config in machine._configs.values()) <= 101

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
 from ..locks import Lock, Rank
 from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import MOST, Column
 from .container import smallest
 from .machine import Config, Match, ranges_of
 from .rows import RowPool, Segments
-from .tables import DEAD, SET, Tables
+from .tables import DEAD, FIELDS, SET, Tables
 
 if TYPE_CHECKING:
     from .token_maps import TokenMapper
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 MEMO_ENTRIES = 1 << 16
 
 _MISSING = -1
+
+#: The sections of the file format (see docs/format.md) that say which row is a state's.
+SEGMENTS = (
+    Column("seg_start", rows=("segmented", 1), starts="segments", order="rises"),
+    Column("seg_begin", rows="segments", below=MOST, order="rises", within="seg_start", first=1),
+    Column("seg_row", rows="segments", below="rows"),
+)
+ROW_OF = (Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"),)
 
 
 class AutomatonMachine:
@@ -324,38 +333,19 @@ class AutomatonMachine:
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> AutomatonMachine:
-        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start = meta.get("states"), meta.get("start")
-        if type(states) is not int or type(start) is not int:
-            raise FormatError("the number of states is missing", where=where)
-        tables = Tables.from_sections(states, start, sections, where)
-        pool = RowPool.from_sections(vocabulary.size, sections, where)
-        stored = sections.get("row_of")
-        segmented = _read_segments(sections, len(pool), where)
-        if (
-            stored is None or stored.ndim != 1 or stored.dtype.kind != "u" or len(stored) != states
-            or int(stored.max()) > len(pool) + len(segmented)
-        ):  # fmt: skip
-            raise FormatError("the states' rows point outside the pool", where=where)
-        row_of = stored.astype(np.int32) - 1
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        columns.read_meta(meta, FIELDS, sizes, where)
+        tables = Tables.from_sections(sections, sizes, where)
+        pool = RowPool.from_sections(sections, sizes, where)
+        segmented: list[Segments] = []
+        if "seg_start" in sections:
+            found = columns.read(sections, SEGMENTS, sizes, where)
+            bounds, begins, numbers = (column.tolist() for column in found.values())
+            segmented = [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]
+        sizes.setdefault("segmented", 0)
+        row_of = columns.read(sections, ROW_OF, sizes, where)["row_of"]
+        row_of -= 1
         beyond = row_of >= len(pool)
         row_of[beyond] = len(pool) - 2 - row_of[beyond]
         return cls(tables, vocabulary, pool, row_of, segmented)
-
-
-def _read_segments(sections: dict[str, NDArray[Any]], rows: int, where: str) -> list[Segments]:
-    if "seg_start" not in sections:
-        return []
-    start, begin, row = (sections.get(name, np.zeros(0)) for name in ("seg_start", "seg_begin", "seg_row"))
-    starts = start.astype(np.int64)
-    sound = (
-        start.dtype.kind == begin.dtype.kind == row.dtype.kind == "u" and start.ndim == begin.ndim == row.ndim == 1
-        and len(starts) > 0 and starts[0] == 0 and starts[-1] == len(begin) == len(row)
-        and (np.diff(starts) > 0).all()
-        and (not len(row) or int(row.max()) < rows)
-        and not begin[starts[:-1]].any()
-    )  # fmt: skip
-    if not sound:
-        raise FormatError("the counted rows point outside the pool", where=where)
-    bounds, begins, numbers = starts.tolist(), begin.tolist(), row.tolist()
-    return [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]

@@ -45,8 +45,7 @@ class Drafts:
         self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         automaton = self._batch.automaton
-        outside = (tokens < 0) | (tokens >= automaton.vocabulary.size)
-        reached = np.where(outside, DEAD, UNKNOWN).astype(np.int32)
+        reached = np.full(len(tokens), UNKNOWN, np.int32)
         while True:
             place = kernels.follow_tree(
                 tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
 from ..progress import Progress, silent
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
@@ -31,6 +32,9 @@ from .words import set_at
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
+
+#: The fields of the meta section, beside those of `Embedded`.
+_FIELDS = (Field("filled", bool),)
 
 
 class GrammarMachine(StackMachine[Thread]):
@@ -272,10 +276,10 @@ class GrammarMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> GrammarMachine:
-        """A machine over stored arrays, after a check of every index. Raises `FormatError`."""
-        filled = meta.get("filled")
-        if type(filled) is not bool:
-            raise FormatError("the meta section does not say whether all rows are there", where=where)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
-        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), embedded, filled=filled)
+        places = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, places, embedded, filled=filled)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index as as_int
 from typing import Any, cast
 
-from ..errors import FormatError, VocabularyMismatchError
+from ..errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
+from .arguments import integer
 from .healing_machine import Anything, HealingMachine, beyond, is_spelled
 from .index import AnyMachine, Index
 from .machine import Machine, Match
@@ -83,7 +83,8 @@ def heal(
             f"the index belongs to {index.vocabulary!r}, the prompt to {vocabulary!r}",
             remedy="Compile the definition with the model's own vocabulary.",
         )
-    ids = [as_int(i) for i in prompt_ids]
+    ids = [integer(i, "a token id", TokenIdError) for i in prompt_ids]
+    max_tokens = integer(max_tokens, "max_tokens", ArgumentError, least=0)
     machine: Machine = Anything(vocabulary) if index is None else index.machine
     tails = [b""]
     for token_id in reversed(ids[1:]):

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import TokenBudgetError
 from ..memo import Memo
+from .arguments import integer
 from .distances import LimitedMachine, checked, limited
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class Limits:
 
         Raises `TokenBudgetError` as `LimitedMachine` does.
         """
+        if given is not None:
+            given = integer(given, "max_tokens", TokenBudgetError)
         if index is None or given is None:
             given = left = _ANY
         else:

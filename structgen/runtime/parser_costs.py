@@ -143,6 +143,8 @@ class ParserCosts:
                 if length:
                     heap.append((_NOTHING, state, False, Outcome(origin, length - 1, avoid, _NONE)))
                 else:
+                    if origin not in self._gotos[state]:
+                        raise FormatError("the parser's tables contradict themselves")
                     push = Outcome(self._gotos[state][origin], 0, avoid, _NONE)
                     heap.append((_NOTHING, state, True, push))
         heapq.heapify(heap)

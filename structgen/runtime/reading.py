@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from ..memo import Memo
 from ..properties import cached_property
-from .borders import MOST_ANSWERS, Borders, Watched
+from .borders import MOST_ANSWERS, Borders
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
+from .obligations import Watched
 from .words import set_at
 
 

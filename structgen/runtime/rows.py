@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from . import columns
+from .columns import LONG_GAP, Column, Sizes
 from .container import smallest
+
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("bases", "u4", rows="bases", members="size", mapped=True),
+    Column("row_base", rows="rows", below=("rows", "bases", "shared", 1)),
+    Column("row_start", rows=("rows", 1), starts="row gaps"),
+    Column("row_gaps", "u2", rows="row gaps", within="row_start", gaps="size"),
+)
 
 #: Above this, a base is a shared row.
 SHARED = 1 << 30
@@ -284,7 +294,7 @@ class RowPool:
         if len(ids):
             before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
             ids -= np.repeat(before, np.diff(starts))
-        is_id = gaps != _LONG_GAP
+        is_id = gaps != LONG_GAP
         if not is_id.all():
             starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
             ids = ids[is_id]
@@ -341,40 +351,20 @@ class RowPool:
         }
 
     @classmethod
-    def from_sections(
-        cls,
-        size: int,
-        sections: dict[str, NDArray[Any]],
-        where: str,
-        shared: int = 0,
-    ) -> RowPool:
-        """Rows used where they lie, after a check of every index in them. Raises `FormatError`.
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> RowPool:
+        """Read `to_sections`; whole rows are used where they lie. Raises `FormatError`.
 
-        ``shared``: how many shared rows there are; the caller appends to ``shared`` how to get each of them.
+        The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
         """
-        pool = cls(size)
-        try:
-            bases, row_base = sections["bases"], sections["row_base"]
-            row_start, gaps = sections["row_start"], sections["row_gaps"]
-        except KeyError as error:
-            raise FormatError(f"section {error} is missing", where=where) from error
-        starts = row_start.astype(np.int64)
-        sound = (
-            bases.ndim == 2 and bases.dtype == np.uint32 and bases.shape[1] == pool.words
-            and row_base.ndim == row_start.ndim == gaps.ndim == 1
-            and row_base.dtype.kind == row_start.dtype.kind == "u" and gaps.dtype == np.uint16
-            and len(starts) == len(row_base) + 1 and starts[0] == 0 and starts[-1] == len(gaps)
-            and not (np.diff(starts) < 0).any()
-            and _bases_are_sound(row_base, len(bases), shared)
-            and (size % 32 == 0 or not (bases[:, -1] >> np.uint32(size % 32)).any())
-            and largest_ids(gaps, starts) < size
-        )  # fmt: skip
-        if not sound:
-            raise FormatError("the rows point outside the vocabulary or the pool", where=where)
-        pool._base, pool._start, pool._gaps = row_base, row_start, gaps
-        pool._bases, pool._n_bases = bases, len(bases)
-        pool._flat_bases, pool._flat_shared = len(bases), shared
+        pool = cls(sizes["size"])
+        sizes.setdefault("shared", 0)
+        found = columns.read(sections, SECTIONS, sizes, where)
+        pool._base, pool._start, pool._gaps = found["row_base"], found["row_start"], found["row_gaps"]
+        pool._bases, pool._n_bases = found["bases"], sizes["bases"]
+        pool._flat_bases, pool._flat_shared = sizes["bases"], sizes["shared"]
         pool._known = None
+        if not _bases_are_sound(pool._base, sizes["bases"], sizes["shared"]):
+            raise FormatError("section 'row_base' has a row that is not before its users, or far before", where=where)
         return pool
 
 
@@ -384,6 +374,8 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: NDArray[Any], bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
+    if int(row_base.max(initial=0)) <= bases + shared:
+        return True
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
         return False
@@ -400,27 +392,23 @@ def _digest(row: NDArray[Any]) -> bytes:
     return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
-#: Stands for a step of this many ids without a token at its end.
-_LONG_GAP = 0xFFFF
-
-
 def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
-    if len(ids) < 2 and (not len(ids) or ids[0] < _LONG_GAP):
+    if len(ids) < 2 and (not len(ids) or ids[0] < LONG_GAP):
         return np.asarray(ids).astype(np.uint16)
     steps = ids.astype(np.int64)
     steps[1:] -= steps[:-1].copy()
-    if int(steps.max()) < _LONG_GAP:
+    if int(steps.max()) < LONG_GAP:
         return steps.astype(np.uint16)
-    long = steps // _LONG_GAP
-    gaps = np.full(len(steps) + int(long.sum()), _LONG_GAP, np.uint16)
-    gaps[np.cumsum(long + 1) - 1] = steps % _LONG_GAP
+    long = steps // LONG_GAP
+    gaps = np.full(len(steps) + int(long.sum()), LONG_GAP, np.uint16)
+    gaps[np.cumsum(long + 1) - 1] = steps % LONG_GAP
     return gaps
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """The inverse of `encode_gaps`."""
-    ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != _LONG_GAP]
+    ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != LONG_GAP]
     return ids
 
 
@@ -432,7 +420,7 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
     """
     kernels = _package.get("kernels") if len(gaps) > _SHORT_FOR_KERNEL else None
     if kernels is not None:
-        kernels.flip_gaps(bits, gaps.copy(), _LONG_GAP)  # a view of a file would be another type to it
+        kernels.flip_gaps(bits, gaps, LONG_GAP)
     elif len(gaps) > _SHORT:
         ids = decode_gaps(gaps)
         np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
@@ -440,7 +428,7 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
         words, position = bits.data, 0
         for gap in gaps.tolist():
             position += gap
-            if gap != _LONG_GAP:
+            if gap != LONG_GAP:
                 words[position >> 5] ^= 1 << (position & 31)
 
 
@@ -449,7 +437,7 @@ def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
     words, position = row.view(np.uint32).data, 0
     for gap in gaps.tolist():
         position += gap
-        if gap != _LONG_GAP:
+        if gap != LONG_GAP:
             words[position >> 5] |= 1 << (position & 31)
 
 
@@ -458,9 +446,3 @@ _package = vars(sys.modules[__package__.rpartition(".")[0]])
 
 #: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
 _SHORT, _SHORT_FOR_KERNEL = 40, 10
-
-
-def largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:
-    """The largest position that any of the lists reaches; -1 where there is none."""
-    sums = np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)])
-    return int((sums[starts[1:]] - sums[starts[:-1]]).max(initial=-1))

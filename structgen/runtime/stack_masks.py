@@ -18,6 +18,7 @@ from ..errors import BudgetExceededError
 from ..properties import cached_property
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
+from .parser_stack import Stack
 from .parses import Parse, ParserDriver
 from .place_graph import PlaceGraph
 from .stack_cells import ParserTables, StackCells
@@ -28,6 +29,9 @@ _MOST_BYTES = 256 << 20
 #: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of
 #: a stack begins at a multiple of it.
 _SHALLOW = 64
+
+#: A row that more states decided is kept for that stack alone: what takes in so many is of no use for others.
+_MOST_STATES = 64
 
 #: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
 _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
@@ -66,7 +70,9 @@ class StackMasks:
         self._find = self._walk if find is None else lambda *thread: self._interned(*find(*thread))
         self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
-        self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
+        self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
+        #: The rows that more states decided than these are told apart by, by key and stack.
+        self._deep: dict[tuple[_Key, Stack], NDArray[np.int32]] = {}
         #: By the groups that they have, or, of rows that were found otherwise, by their content's digest.
         self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
@@ -99,8 +105,14 @@ class StackMasks:
                 row = rows.get(stack.top(length))
                 if row is not None:
                     return row
+        row = self._deep.get((key, stack))
+        if row is not None:
+            return row
         row, length = self._find(parse, lexer, watched)
-        self.note(400 + 8 * length)
+        self.note(400 + 8 * min(length, _MOST_STATES))
+        if length > _MOST_STATES:
+            self._deep[key, stack] = row
+            return row
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
@@ -200,6 +212,7 @@ class StackMasks:
 
     def _forget_rows(self) -> None:
         self._known.clear()
+        self._deep.clear()
         self._rows.clear()
         self._bytes = 0
         self.generation += 1

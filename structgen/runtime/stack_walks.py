@@ -181,7 +181,8 @@ class StackWalker:
                 if len(moves) != 1 or moves[0][0] is not None or not moves[0][1]:
                     return None
                 sequence = moves[0][1]
-            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or len(frames) > _MOST_FRAMES:
+            depth = len(frames) + len(sequence) - 1
+            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or depth > _MOST_FRAMES:
                 return None
             frames = (*reversed(sequence[:-1]), *frames)
             here = sequence[-1]
