@@ -199,7 +199,8 @@ class TestBounds:
         for text in range(40):
             index.match(b"[" * text + b"]")
             standing.allows(text)
-        assert len(machine.stacks) <= 30 + 40
+        index.match(b"[" * 2000)
+        assert len(machine.stacks) <= 30 + 256
         for token in range(256):
             standing.allows(token)
         assert sum(len(config.targets) for config in machine._configs.values()) <= 101
