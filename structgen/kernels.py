@@ -4,6 +4,18 @@ Kernels take scalars and arrays only, never slice inside a hot loop (a slice cos
 and check no bounds: their callers hand them arrays that were validated or built by structgen itself. Where a
 kernel could run for long on a hostile definition it counts its work and stops at a limit.
 
+Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`runtime.columns`):
+
+- Arrays by depth have more rows than a token has bytes. The trie and the token ids are the vocabulary's own.
+- Outputs of tokens or nodes are as long as there are of these, and a walk comes to each node once: it goes on, and
+  the nodes that it enters at ascend, none twice (`structgen.runtime.resume_lists`). `walk_lexer`, which enters at one
+  after the other, and whatever else may find more, look at the length of an output before they write to it.
+- Counting walks cut intervals at bounds that are in order, so that pieces are disjoint and one at most is whole; each
+  piece of a depth leads to three at most, for which there is room first.
+- Threads and cells of a stack are looked at before each of them (`_add_thread`, `_follow`, `_cell`); the cells that a
+  configuration begins with, before they are laid out (`_start_stack`).
+- What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
+
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
 below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.dfa`).
 """
@@ -960,7 +972,7 @@ def _may_return(arena, threads, begin, end, cells):
 def _start_stack(config, cells, top):
     """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
 
-    Returns (first free cell, state, count, cell below the state or -1).
+    The caller has seen that they fit. Returns (first free cell, state, count, cell below the state or -1).
     """
     cell = -1
     for i in range(len(config) // 2 - 1, 0, -1):
@@ -997,6 +1009,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     cells = np.empty((_CELLS, 3), np.int64)
     first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
     tops = np.zeros(max_depth + 3, np.int32)  # first free cell, likewise
+    if len(config) // 2 > _CELLS:
+        return OVERFLOW, 0
     base_top, state, count, cell = _start_stack(config, cells, 0)
     n_ids = 0
     n_below = 0
@@ -1130,6 +1144,8 @@ def walk_stack_difference(
     first = np.zeros(max_depth + 2, np.int32)
     second = np.zeros(max_depth + 2, np.int32)
     tops = np.zeros(max_depth + 2, np.int32)
+    if len(config) // 2 + len(base) // 2 > _CELLS:
+        return OVERFLOW, 0
     top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(base, cells, 0)
     top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(config, cells, top)
     tops[0] = top
@@ -1395,36 +1411,48 @@ def _popcount(word):
 # -- token walks with a lexer ----------------------------------------------------------------------------
 
 
+#: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
+BEATEN = -2
+NOT_FOLLOWED = -3
+
+
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, resume, state,
-               watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, resume,
+               state, watch, ids, ends, end_watch, below, below_state, below_watch, missing):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
     class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
+    sets:
+        ``int32[sets, classes]``: where a byte leads sets of several states that are watched, which are numbered
+        behind the lexer's states: a state, a set, -1 for nothing, `BEATEN`, or `NOT_FOLLOWED`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
         The lexer state at these nodes.
     watch:
-        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
+        A state of an earlier lexeme that must not be completed any more, a set of such, or -1: the walk ends where
+        it beats.
     ids, ends, end_watch:
         ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was
         watched, what is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
+    missing:
+        ``int32[*]``, out: sets that lead somewhere unknown; the walk has to be made again then.
 
     Returns
     -------
-    (number of tokens, number of nodes), or ``(OVERFLOW, 0)`` where an output is too short.
+    (number of tokens, number of nodes, number of sets), or ``(OVERFLOW, 0, 0)`` where an output is too short.
     """
     states = np.empty(max_depth + 2, np.int32)
     watched = np.empty(max_depth + 2, np.int32)
     n = 0
     m = 0
+    unknown = 0
     for r in range(len(resume)):
         root = resume[r]
         states[depth[root]] = state
@@ -1439,14 +1467,23 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 i = skip[i]
                 continue
             w = watched[d - 1]
-            if w >= 0:
+            if w >= len(table):
+                before = w
+                w = sets[before - len(table), c]
+                if w == NOT_FOLLOWED and unknown < len(missing) and (not unknown or missing[unknown - 1] != before):
+                    missing[unknown] = before
+                    unknown += 1
+                if w < -1:
+                    i = skip[i]
+                    continue
+            elif w >= 0:
                 w = table[w, c]
                 if w >= 0 and beats[w]:
                     i = skip[i]
                     continue
             for t in range(first_token[i], first_token[i + 1]):
                 if n == len(ids):
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, 0
                 ids[n] = token_ids[t]
                 ends[n] = s
                 if watch >= 0:
@@ -1459,7 +1496,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     child = skip[child]
                 if child < skip[i]:
                     if m == len(below):
-                        return OVERFLOW, 0
+                        return OVERFLOW, 0, 0
                     below[m] = i
                     below_state[m] = s
                     below_watch[m] = w
@@ -1467,7 +1504,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 states[d] = s
                 watched[d] = w
             i += 1
-    return n, m
+    return n, m, unknown
 
 
 @kernel

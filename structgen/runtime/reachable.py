@@ -9,6 +9,7 @@ leaves out nothing, and what it has too much of costs a walk and no more.
 from __future__ import annotations
 
 from ..budget import Budget, Meter
+from ..locks import Lock
 from ..progress import Progress
 from .counts import Counts, zones_of
 from .pushdown_tables import PushdownTables
@@ -36,10 +37,12 @@ _WIDE_COUNTS = 4
 _MOST_PLACES = 30_000
 
 
-def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
+def settle_everything(
+    tables: PushdownTables, rows: StackRows, lock: Lock, meter: Meter | None, progress: Progress
+) -> bool:
     """Settle every place that is not settled yet; False where some were left for later.
 
-    Raises `BudgetExceededError`.
+    The rows are touched under ``lock``, which is passed on between places. Raises `BudgetExceededError`.
     """
     complete, meter = True, meter or Meter(_UNBOUNDED)
     below, counts = lower_neighbours(tables, meter), rows.counts()
@@ -54,14 +57,17 @@ def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | No
             held = rows.pool.nbytes + rows.resumes.nbytes + _BYTES_OF_PLACE * len(todo)
             meter.check_memory(held, "token rows")
         meter.check_time("token maps")
-        found, all_of_them = _resumes(rows, resume, state, counts)
+        with lock:
+            found, all_of_them = _resumes(rows, resume, state, counts)
+            lock.give_way()
         complete = complete and all_of_them
         for after in found - {NOTHING}:
             for neighbour in below[state]:
                 if (after, neighbour) not in seen:
                     seen.add((after, neighbour))
                     todo.append((after, neighbour))
-    rows.shared.find_all()
+    with lock:
+        rows.shared.find_all()
     progress("token maps", len(todo), len(todo))
     return complete
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..budget import Meter
+from ..locks import Lock
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .rows import RowPool, Segments
@@ -46,11 +47,15 @@ _CANDIDATES = 64
 
 
 class TokenMapper:
-    """Computes rows of one automaton over one vocabulary, and puts them into a pool."""
+    """Computes rows of one automaton over one vocabulary, and puts them into a pool.
 
-    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool) -> None:
+    Several threads may walk at once; the pool is only touched under its owner's lock.
+    """
+
+    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool, lock: Lock) -> None:
         self.tables = tables
         self.pool = pool
+        self._lock = lock
         self.vocabulary = vocabulary
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
@@ -121,7 +126,8 @@ class TokenMapper:
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
         if self.tables.accepting[state]:
             ids = np.concatenate([ids, self._eos])
-        return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
 
     def _wide_segments(self, states: list[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         """Wave after wave: first the states walked in full, then those that differ from one of these."""
@@ -169,7 +175,8 @@ class TokenMapper:
     def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
         if self.tables.accepting[state]:
             _flip(row, self._eos)
-        return Segments((0,), (self.pool.add_dense(row),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_dense(row),))
 
     # -- states whose tokens may count -----------------------------------------------------------------
 
@@ -223,7 +230,8 @@ class TokenMapper:
         for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
             walkers.check()
             _flip(row, which[i:j])
-            number = self.pool.add_dense(row)
+            with self._lock:
+                number = self.pool.add_dense(row)
             if not rows or rows[-1] != number:
                 begins.append(begin)
                 rows.append(number)
@@ -269,6 +277,7 @@ class _Walkers:
 
     def __init__(self, threads: int, meter: Meter | None) -> None:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._process = os.getpid()
         self._meter = meter
         self._ahead = 4 * threads
 
@@ -281,14 +290,20 @@ class _Walkers:
             self._meter.check_time("token maps")
 
     def __exit__(self, *_: object) -> None:
-        if self._pool:
-            self._pool.shutdown(cancel_futures=True)
+        if pool := self._threads():
+            pool.shutdown(cancel_futures=True)
 
     def map(self, walk: Callable[[T], R], jobs: list[T]) -> Iterable[tuple[T, R]]:
         """``(job, walk(job))`` in order; at most a few results wait at any time."""
         for i in range(0, len(jobs), self._ahead):
             batch = jobs[i : i + self._ahead]
-            results = self._pool.map(walk, batch) if self._pool else map(walk, batch)
-            for job, result in zip(batch, results, strict=True):
+            pool = self._threads()
+            futures = [pool.submit(walk, job) for job in batch] if pool else []
+            for number, job in enumerate(batch):
+                result = futures[number].result() if futures and self._threads() else walk(job)
                 self.check()
                 yield job, result
+
+    def _threads(self) -> ThreadPoolExecutor | None:
+        """What walks, if there is any; a child that is forked meanwhile goes on without."""
+        return self._pool if self._process == os.getpid() else None

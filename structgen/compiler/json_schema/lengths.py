@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...properties import cached_property
 from ..automata.dfa import TARGET_LOW, Dfa, intersect, minimize
 from .words import everything, nothing, plain_dfa
 
