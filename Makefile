@@ -9,7 +9,7 @@ WORKERS ?= 2
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines attack lint bench docs clean
+.PHONY: help demo test test-engines attack fuzz lint bench docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -25,6 +25,10 @@ test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
 
 attack: $(VENV)/.test ## Try what strangers, other users and other processes may try (MINUTES= about)
 	$(BIN)/python tests/attack --minutes $(MINUTES)
+
+fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
+	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
+		$(BIN)/python -m pytest tests/test_index_fuzz.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .

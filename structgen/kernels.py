@@ -4,6 +4,18 @@ Kernels take scalars and arrays only, never slice inside a hot loop (a slice cos
 and check no bounds: their callers hand them arrays that were validated or built by structgen itself. Where a
 kernel could run for long on a hostile definition it counts its work and stops at a limit.
 
+Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`runtime.columns`):
+
+- Arrays by depth have more rows than a token has bytes. The trie and the token ids are the vocabulary's own.
+- Outputs of tokens or nodes are as long as there are of these, and a walk comes to each node once: it goes on, and
+  the nodes that it enters at ascend, none twice (`structgen.runtime.resume_lists`). `walk_lexer`, which enters at one
+  after the other, and whatever else may find more, look at the length of an output before they write to it.
+- Counting walks cut intervals at bounds that are in order, so that pieces are disjoint and one at most is whole; each
+  piece of a depth leads to three at most, for which there is room first.
+- Threads and cells of a stack are looked at before each of them (`_add_thread`, `_follow`, `_cell`); the cells that a
+  configuration begins with, before they are laid out (`_start_stack`).
+- What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
+
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
 below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.dfa`).
 """

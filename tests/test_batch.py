@@ -65,7 +65,8 @@ def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
     batch.fill_bitmask(wide)
     assert [allowed_tokens(row, VOCABULARY.size + 100) for row in wide] == wanted
     assert [allowed_tokens(row, VOCABULARY.size) for row in batch.bitmask()] == wanted
-    assert [allowed_tokens(batch.rows.rows[i], VOCABULARY.size) for i in batch.row_ids()] == wanted
+    rows = batch.rows.rows[batch.rows.numbers_of(batch.row_ids())]
+    assert [allowed_tokens(row, VOCABULARY.size) for row in rows] == wanted
     assert batch.is_accepting().tolist() == [each.guide is None or each.guide.is_accepting() for each in oracle]
     assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]
 
@@ -303,3 +304,38 @@ def test_torch_tensors() -> None:
         batch.fill_bitmask(masks.to("meta"))
     with pytest.raises(sg.errors.BatchError, match="meta"):
         batch.advance(torch.tensor([1, 2], device="meta"))
+
+
+class TestGenerations:
+    """What is kept from before the batch forgot is refused: it would stand for something else."""
+
+    def test_row_ids(self) -> None:
+        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2], None, INDEXES[1]])
+        kept = [batch.row_ids()]
+        for _ in range(4):
+            batch.rows._most = 1
+            assert batch.advance([97, 91, 97, 97], range(4)).any()
+            kept.append(batch.row_ids())
+            batch.reset()
+        always = [ids for ids in kept[-1].tolist() if ids < 3]
+        assert always == [row_store.ALL_IDS]  # of the row without an index
+        assert len(set(np.concatenate(kept).tolist())) == sum(len(ids) - 1 for ids in kept) + 1
+        assert len(batch.rows.numbers_of(kept[-1])) == 4
+        for ids in kept[:-1]:
+            with pytest.raises(sg.errors.BatchError, match="not kept"):
+                batch.rows.numbers_of(ids)
+            assert batch.rows.numbers_of(ids[2:3]) == [row_store.ALL_IDS]
+
+    def test_drafts(self) -> None:
+        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2]])
+        drafts = batch.draft([97, 91], [-1, -1], [0, 1])
+        batch.advance([97, 91])
+        masks = allocate(2, VOCABULARY.size)
+        drafts.fill_bitmask(masks)  # the batch moved, and remembers all
+        assert (masks == batch.bitmask()).all()
+        batch.automaton._most = 1
+        batch.advance([98, 49])
+        for ask in (drafts.row_ids, lambda: drafts.fill_bitmask(masks)):
+            with pytest.raises(sg.errors.BatchError, match="moved on"):
+                ask()
+        assert drafts.accepted.all()

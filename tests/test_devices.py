@@ -95,7 +95,7 @@ def test_old_masks_make_way_and_a_new_generation_begins_anew() -> None:
     batch = sg.GuideBatch(VOCABULARY, [SCHEMA, *INDEXES])
     batch.rows._most = 8
     rows = DeviceRows(batch.rows, DEVICE, slots=6)
-    generations = set()
+    generations, kept = set(), np.zeros(0, np.int32)
     for step in range(60):
         logits, plain = logits_of(6, VOCABULARY.size, seed=step), allocate(6, VOCABULARY.size)
         batch.fill_bitmask(plain)
@@ -107,7 +107,10 @@ def test_old_masks_make_way_and_a_new_generation_begins_anew() -> None:
         if batch.is_finished().all() or step % 9 == 8:
             batch.reset()
         generations.add(batch.rows.generation)
+        kept = kept if step else batch.row_ids()
     assert len(generations) > 2
+    with pytest.raises(sg.errors.BatchError, match="not kept"):
+        rows.slots(kept)
     with pytest.raises(sg.errors.BitmaskError, match="room"):
         DeviceRows(batch.rows, DEVICE, slots=1).slots(np.array([0, 1], np.int32))
 

@@ -16,10 +16,10 @@ import os
 import sqlite3
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import CacheError, CacheWarning, FormatError
 from . import database, folder, fork
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .store import Store
 
 __all__ = ["Cache", "Entry", "Problem"]
+
+T = TypeVar("T")
 
 PathLike = str | os.PathLike[str]
 
@@ -83,6 +85,21 @@ class Cache:
                 self._warn(error)
                 break
         return None
+
+    def read(self, key: str, parse: Callable[[memoryview], T]) -> T | None:
+        """What ``parse`` makes of the value of a key, or None on a miss.
+
+        A value with which it fails, in whatever way, is a miss and is discarded: it saves nobody any time, and would
+        be in the way for ever.
+        """
+        buffer = self.get(key)
+        if buffer is None:
+            return None
+        try:
+            return parse(buffer)
+        except Exception:
+            self.discard(key)
+            return None
 
     def put(self, key: str, value: bytes, *, label: str = "", kind: str = "", rank: int = 0) -> bool:
         """Store a value, replacing the key's earlier one. Returns whether the key has this or a better value now.

@@ -29,9 +29,6 @@ from ..vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from ..cache.cache import Cache
 
-#: What a request's definition may cost, unless the operator says otherwise.
-REQUEST_BUDGET = Budget(states=100_000, memory=256 << 20, seconds=5.0, depth=500)
-
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
 
@@ -110,7 +107,7 @@ def _words(words: Any) -> list[str]:
     return list(words)
 
 
-def check_definition(definition: Definition, budget: Budget = REQUEST_BUDGET) -> None:
+def check_definition(definition: Definition, budget: Budget = Budget.request) -> None:
     """Raise what compiling a definition raises, whatever the vocabulary; what was right lately is remembered.
 
     For the process that admits requests and has no tokenizer. What it leaves open is whether the model's vocabulary
@@ -162,7 +159,7 @@ def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Indexes
     return Indexes(
         vocabulary,
         cache=Cache(None if where is True else where) if where else None,
-        budget=replace(REQUEST_BUDGET, seconds=settings.get("seconds", REQUEST_BUDGET.seconds)),
+        budget=replace(Budget.request, seconds=settings.get("seconds", Budget.request.seconds)),
         folder=settings.get("indexes"),
         on_miss=settings.get("on_miss", "compile"),
     )
@@ -190,7 +187,7 @@ class Indexes:
         vocabulary: Vocabulary,
         *,
         cache: Cache | None = None,
-        budget: Budget = REQUEST_BUDGET,
+        budget: Budget = Budget.request,
         folder: str | os.PathLike[str] | None = None,
         on_miss: str = "compile",
     ) -> None:

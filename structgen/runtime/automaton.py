@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..locks import Lock, Rank
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import MOST, Column
@@ -28,7 +29,7 @@ from .tables import DEAD, FIELDS, SET, Tables
 if TYPE_CHECKING:
     from .token_maps import TokenMapper
 
-#: Remembered (configuration, token) pairs and rows by configuration; past that a memo starts afresh.
+#: Remembered (configuration, token) pairs and rows by configuration.
 MEMO_ENTRIES = 1 << 16
 
 _MISSING = -1
@@ -82,8 +83,9 @@ class AutomatonMachine:
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
         self._next: dict[int, dict[int, int]] = {}
-        self._targets: dict[int, int] = {}
-        self._rows: dict[int, NDArray[np.int32]] = {}
+        self._targets: Memo[int, int] = Memo(MEMO_ENTRIES)
+        self._rows: Memo[int, NDArray[np.int32]] = Memo(MEMO_ENTRIES)
+        self._decodings = 0  # of the pool's, while these rows were remembered
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
         self._lock = Lock(Rank.MACHINE)
@@ -107,8 +109,6 @@ class AutomatonMachine:
         if target is None:
             data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
             target = self.follow(config, data) if data else DEAD
-            if len(self._targets) >= MEMO_ENTRIES:
-                self._targets.clear()
             self._targets[key] = target
         return target if target >= 0 else None
 
@@ -232,7 +232,8 @@ class AutomatonMachine:
                 segments = self._segmented[-2 - number]
                 number = segments.rows[bisect_right(segments.begins, count) - 1]
             row = self.pool.dense(number)
-            if len(self._rows) >= MEMO_ENTRIES:
+            if self._decodings != self.pool.decodings:  # those of the pool are bounded, if nothing else keeps them
+                self._decodings = self.pool.decodings
                 self._rows.clear()
             self._rows[config] = row
         if fresh and self.on_new_row:

@@ -195,10 +195,12 @@ class GuideBatch:
     # -- masks -----------------------------------------------------------------------------------------
 
     def row_ids(self) -> NDArray[np.int32]:
-        """The number of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those."""
+        """The id of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those.
+
+        They are for the step that asks for them: past the bound of `rows` masks are forgotten, and their ids refused.
+        """
         self._find_rows()
-        found: NDArray[np.int32] = self._row_ids.copy()
-        return found
+        return self.rows.ids_of(self._row_ids)
 
     def bitmask(self) -> NDArray[np.int32]:
         """The allowed tokens, as a read-only ``int32[batch, words]`` that the batch keeps and changes.
@@ -234,7 +236,7 @@ class GuideBatch:
         self.copy_rows(self._row_ids, bitmask)
 
     def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
-        """Write rows of `rows`, by number (``int32[n]``), into ``int32[n, words]``; see `fill_bitmask`."""
+        """Write rows of `rows`, by number (``int32[n]``) as of now, into ``int32[n, words]``; see `fill_bitmask`."""
         masks, rows = checked_masks(bitmask, len(numbers), self.vocabulary.words), self.rows
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
         kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)

@@ -1,4 +1,4 @@
-"""The file format: named, aligned, little-endian arrays behind a checked header, used in place.
+"""The file format: named, aligned, little-endian arrays behind a checked header.
 
 ::
 
@@ -15,7 +15,8 @@
 
 The inspiration is the serialised DFAs of Rust's regex-automata: a label, an endianness word, a version, then
 tables that are used where they lie. `unpack` is linear in the file's size, trusts nothing, and either returns
-views into the buffer or raises `FormatError`. docs/format.md describes the sections.
+views into the buffer or raises `FormatError`. What the sections may hold is up to `structgen.runtime.columns`, which
+copies those that something is indexed with. docs/format.md describes them all.
 """
 
 from __future__ import annotations

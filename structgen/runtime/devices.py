@@ -69,7 +69,7 @@ class DeviceRows:
         machine = index.machine
         if isinstance(machine, AutomatonMachine):
             numbers = [self._store.add(machine.stored_row(n)) for n in range(min(len(machine.pool), len(self.pool)))]
-            self.slots(np.array(numbers, np.int32))
+            self.slots(self._store.ids_of(np.array(numbers, np.int32)))
 
     def slots(self, row_ids: NDArray[np.int32]) -> torch.Tensor:
         """Where the masks of rows are in the pool, ``int32[n]`` on the device; those that are missing are uploaded.
@@ -77,13 +77,16 @@ class DeviceRows:
         Parameters
         ----------
         row_ids:
-            ``int32[n]``, as `GuideBatch.row_ids` gives them, of the store as it is now.
+            ``int32[n]``, as `GuideBatch.row_ids` gives them.
 
         Raises
         ------
+        BatchError
+            For ids from before the store began anew.
         BitmaskError
             For more different rows than the pool has slots.
         """
+        row_ids = self._store.numbers_of(row_ids)
         if self._generation != self._store.generation:
             self._flush()
         if len(self._store) > len(self._slot_of):

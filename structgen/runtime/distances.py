@@ -87,10 +87,6 @@ Place = tuple[Any, int, int]
 #: As many tokens as no text has.
 _ANY = 1 << 62
 
-#: Rows that are remembered; past that the memory starts afresh.
-_MOST_ROWS = 1 << 10
-
-
 class LimitedMachine:
     """A `structgen.runtime.machine.Machine` whose texts are complete within a number of tokens.
 
@@ -175,8 +171,6 @@ class LimitedMachine:
             if self.machine.is_accepting(config):
                 row = row | self._eos_row
                 row.flags.writeable = False
-            if len(self._rows) >= _MOST_ROWS:
-                self._rows.clear()
             self._rows[key] = row
         return row
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from ..errors import BudgetExceededError
+from ..memo import Memo
 from ..properties import cached_property
 from .closure import bits
 from .completions import Completions
@@ -25,14 +25,11 @@ from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
 
-#: Answers that are remembered; past that the memory starts afresh.
+#: Answers that are remembered.
 _MOST_ANSWERS = 1 << 15
 
 #: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
 _FORESIGHT = 3
-
-#: Threads that a configuration can have.
-MAX_THREADS = 1 << 8
 
 #: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
@@ -55,7 +52,7 @@ class Reader:
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
         self._future = places.futures
-        self._possible: dict[tuple[Parse, int, Watched, int], tuple[bool, int]] = {}
+        self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
@@ -127,14 +124,7 @@ class Reader:
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
-        if len(found) > 1 and self.parses.parser.cover is not None:
-            found = dict.fromkeys(self.parses.thinned(found))
-        if len(found) > MAX_THREADS:
-            raise BudgetExceededError(
-                "a text could be read in too many ways at once",
-                remedy="Make the terminals of the grammar differ earlier.",
-            )
-        return tuple(found)
+        return tuple(self.parses.few(found)) if len(found) > 1 else tuple(found)
 
     def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
         """Step where all threads are of the lexer."""
@@ -306,8 +296,6 @@ class Reader:
         key = parse, self.parses.like(parse, terminal), border, lexemes
         found = self._possible.get(key)
         if found is None:
-            if len(self._possible) >= _MOST_ANSWERS:
-                self._possible.clear()
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])

@@ -28,9 +28,6 @@ from .machine import Machine, Match
 #: Tokens that are taken back at most; as many as in llguidance.
 MAX_TOKENS = 4
 
-#: Prefixes that an index remembers, with their rows.
-_MAX_PREFIXES = 256
-
 
 @dataclass(frozen=True)
 class Healed:
@@ -107,8 +104,6 @@ def heal(
 def _remembered(prefix: bytes, index: Index) -> Index:
     healed = index.healed.get(prefix)
     if healed is None:
-        if len(index.healed) >= _MAX_PREFIXES:
-            index.healed.clear()
         healed = index.healed[prefix] = HealedIndex(prefix, index.machine, index)
     return healed
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
+from ..memo import Memo
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
@@ -45,6 +46,9 @@ FIELDS = (
     Field("compile_seconds", float),
     Field("relaxations", list, of=str),
 )
+
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
 
 
 class Index:
@@ -87,7 +91,11 @@ class Index:
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
         #: The same index behind prefixes; see `structgen.runtime.healing`.
-        self.healed: dict[bytes, Index] = {}
+        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`.
+        self.limited_rows: Memo[Any, NDArray[np.int32]] = Memo(_MOST_ROWS)
+        #: Tokens that must follow; see `structgen.runtime.forced_tokens`.
+        self.forced: Memo[Any, tuple[int, ...]] = Memo(_MOST_FORCED)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -136,11 +144,6 @@ class Index:
         from .distances import distances_of
 
         return distances_of(self.machine)
-
-    @cached_property
-    def limited_rows(self) -> dict[Any, NDArray[np.int32]]:
-        """Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`."""
-        return {}
 
     def shortest(self) -> int:
         """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.

@@ -17,12 +17,13 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from ..locks import Lock, Rank
+from ..memo import Memo
+from .borders import MOST_ANSWERS
 from .closure import bits
 from .grammar_tables import GrammarTables
-from .layout import Level
 from .nesting import Nesting
 from .obligations import Watched
-from .parser_stack import Parser, Stack
+from .parser_stack import Parser
 from .reading import Reading
 
 #: A state, and how many brackets are open.
@@ -53,6 +54,8 @@ class LaidOut:
         assert layout is not None
         self._layout = layout
         self._nesting = nesting
+        #: By state: the brackets that are opened right below it.
+        self.net = nesting.net
         self._parser = parser
         self._reading = reading
         self._last = len(endings)
@@ -82,7 +85,7 @@ class LaidOut:
         self._number: dict[_Place, int] = {}
         self._places: list[_Place] = []
         self._numbering = Lock(Rank.LEAF)
-        self._nexts: dict[tuple[int, Watched, bool], int] = {}
+        self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 
     def _more(self, terminal: int, border: Watched) -> int:
         self.terminal.append(terminal)
@@ -91,10 +94,6 @@ class LaidOut:
         return len(self.terminal) - 1
 
     # -- places ----------------------------------------------------------------------------------------
-
-    def places(self, stack: Stack, level: Level) -> Places:
-        """The places that the states of a stack are at."""
-        return Places(self, self._nesting, stack, level.brackets)
 
     def number(self, state: int, brackets: int) -> int:
         """The number of a place."""
@@ -112,7 +111,7 @@ class LaidOut:
         """The place of a state on top of that at another one, if it can be there."""
         if target is None:
             return None
-        brackets = self._places[place][1] + self._nesting.net[target]
+        brackets = self._places[place][1] + self.net[target]
         return self.number(target, brackets) if brackets >= 0 else None
 
     # -- moves -----------------------------------------------------------------------------------------
@@ -159,19 +158,3 @@ class LaidOut:
                 found |= 1 << self._closes
             self._nexts[key] = found
         return found
-
-
-class Places:
-    """The places of a stack's states, from the top down."""
-
-    def __init__(self, laid_out: LaidOut, nesting: Nesting, stack: Stack, brackets: int) -> None:
-        self._laid_out, self._net = laid_out, nesting.net
-        self._stack, self._brackets = stack, brackets
-
-    def at(self, stack: Stack) -> int:
-        """The place of the state on top of a stack that lies below those before."""
-        while self._stack is not stack:
-            self._brackets -= self._net[self._stack.state]
-            assert self._stack.below is not None
-            self._stack = self._stack.below
-        return self._laid_out.number(stack.state, self._brackets)

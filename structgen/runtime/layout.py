@@ -123,6 +123,9 @@ class LevelTable:
             self.brackets[sorted(layout.closing)] = 2
         self.number(Level() if layout else None)
 
+    def __len__(self) -> int:
+        return len(self._levels)
+
     def level(self, number: int) -> Level | None:
         """The level with a number."""
         return self._levels[number]

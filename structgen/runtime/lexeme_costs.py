@@ -133,6 +133,11 @@ class LexemeCosts:
         assert border is not None
         return border
 
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of what is watched."""
+        return len(self._known) + len(self._steps)
+
     def forget(self) -> None:
         """Forget what is remembered of what is watched."""
         self._known, self._steps = {}, {}

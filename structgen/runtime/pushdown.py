@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
+from ..memo import Memo
 from ..progress import Progress, silent
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
@@ -28,7 +29,7 @@ from .stack_sections import from_sections, to_sections
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread
 from .tables import FIELDS, MARK, SET
 
-#: Rows, moves by byte, and frames that are remembered; past that a memo starts afresh.
+#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 
 _UNKNOWN = object()
@@ -71,13 +72,14 @@ class PushdownMachine(StackMachine[Thread]):
     ) -> None:
         self.tables = tables
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._handed: dict[tuple[Stack, int], tuple[Thread, ...]] = {}  # see `_hand_on`
@@ -281,8 +283,6 @@ class PushdownMachine(StackMachine[Thread]):
                     move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
                 break
             here = like[here] - 1
-        if len(self._moves) >= MEMO_MOVES:
-            self._moves.clear()
         self._moves[key] = move
         return move
 
@@ -324,9 +324,13 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if config.row is None:
-            pause = self._lock.give_way if len(config.threads) > 1 else None
-            config.row = (self.is_accepting(config), *sorted(self.settle(config.threads, ROOT, pause)[0]))
+        if self._may_forget(self.rows):
+            self.rows.forget()
+            self._dense.clear()
+            self._below = {}
+            self._forget_rows()
+        if config.row is None or config.row[0] != self.rows.generation:
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -336,6 +340,13 @@ class PushdownMachine(StackMachine[Thread]):
             self._dense[config.row] = row
         config.dense = row
         return row
+
+    def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
+        """The rows of threads. Others have their turn between the walks of several."""
+        if len(threads) == 1:
+            return self.settle(threads, ROOT)[0]
+        with self._filling():  # what others find out meanwhile does not make room for itself
+            return self.settle(threads, ROOT, self._lock.give_way)[0]
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
@@ -406,7 +417,7 @@ class PushdownMachine(StackMachine[Thread]):
         return known[resume, stack]
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
-        accepting, *numbers = key
+        _, accepting, *numbers = key
         row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
         for number in numbers[1:]:
             self.pool.add_to(row, number)
@@ -431,10 +442,11 @@ class PushdownMachine(StackMachine[Thread]):
         """
         from .reachable import settle_everything
 
-        complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
-        with self._lock:
-            self._filled, self._complete = True, complete
-            self.rows.rest()
+        with self._filling():
+            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            with self._lock:
+                self._filled, self._complete = True, complete
+                self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 

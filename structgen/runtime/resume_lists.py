@@ -30,7 +30,7 @@ SECTIONS = (
 
 
 class ResumeLists:
-    """Interned resume lists: ascending trie nodes, ``int32[*]``. Lists are only ever added."""
+    """Interned resume lists: ascending trie nodes, ``int32[*]``."""
 
     def __init__(self) -> None:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
@@ -39,6 +39,8 @@ class ResumeLists:
         self._stored: Callable[[int], NDArray[np.int32]] | None = None  # any other, by number
         self._shared: set[int] = set()
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
+        #: Bytes of what was added, about, since it was last cut.
+        self.grown = 0
 
     def __len__(self) -> int:
         return len(self._lists)
@@ -67,7 +69,16 @@ class ResumeLists:
         if number is None:
             number = self._numbers[key] = len(self._lists)
             self._lists.append(nodes.copy())
+            self.grown += 300 + 2 * nodes.nbytes  # which the key holds as well
         return number
+
+    def cut(self, count: int) -> None:
+        """Keep the first lists only."""
+        del self._lists[count:]
+        self._numbers = None
+        self._sources = {number: source for number, source in self._sources.items() if number < count}
+        self._shared = {number for number in self._shared if number < count}
+        self.grown = 0
 
     def add_shared(self, source: Callable[[], NDArray[np.int32]]) -> int:
         """The number of a list that is kept elsewhere; ``source`` is asked for it when it is first needed."""

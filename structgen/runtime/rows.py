@@ -42,6 +42,10 @@ _WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 #: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
 DECODED_BYTES = 64 << 20
 
+#: Bytes of what is worked out as guides need it, rows and resume lists with their places, that machines keep beside
+#: what was there before; past that it is worked out anew.
+MOST_GROWN = 256 << 20
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -55,7 +59,7 @@ class Segments:
 
 
 class RowPool:
-    """Bitmask rows of one vocabulary, deduplicated. Rows are only ever added.
+    """Bitmask rows of one vocabulary, deduplicated. Rows are added, and all taken away that came since a mark.
 
     Lists of ids are kept as gaps (see `encode_gaps`), two bytes for nearly every id.
 
@@ -77,6 +81,10 @@ class RowPool:
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
         self._decoded: dict[int, NDArray[np.int32]] = {}
+        #: How often the decoded rows were let go of.
+        self.decodings = 0
+        #: Bytes of what was added, about, since it was last compacted or cut.
+        self.grown = 0
         self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
         self.shared: list[Callable[[], NDArray[np.uint32]]] = []  # how to get each shared row
 
@@ -171,6 +179,7 @@ class RowPool:
             self._bases = wider
         self._bases[self._n_bases] = row
         self._n_bases += 1
+        self.grown += row.nbytes
         return self._n_bases
 
     def _add(self, key: bytes, base: int, gaps: NDArray[np.uint16]) -> int:
@@ -178,6 +187,7 @@ class RowPool:
         number = numbers.setdefault(key, len(self))
         if number == len(self):
             self._added.append((base, gaps))
+            self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
         return number
 
     def _numbers(self) -> dict[bytes, int]:
@@ -206,6 +216,21 @@ class RowPool:
         self._added = []
         self._known = None
         self._decoded.clear()
+        self.grown = 0
+
+    def mark(self) -> tuple[int, int, int]:
+        """How much there is now, for `cut`: rows, whole rows and shared rows."""
+        return len(self), self._n_bases, len(self.shared)
+
+    def cut(self, mark: tuple[int, int, int]) -> None:
+        """Take away all rows that came since a mark, which is not older than the last `compact`."""
+        rows, self._n_bases, shared = mark
+        del self._added[rows - len(self._base) :], self.shared[shared:]
+        self._bases = self._bases[: self._n_bases].copy()  # somebody may hold rows of the old array
+        self._known = None
+        self._decoded.clear()
+        self.decodings += 1
+        self.grown = 0
 
     def _rebase(self) -> None:
         """Turn long lists among the added rows into differences from earlier ones that have most ids in common."""
@@ -245,6 +270,7 @@ class RowPool:
         dense.flags.writeable = False
         if len(self._decoded) * 4 * self.words > DECODED_BYTES:
             self._decoded.clear()
+            self.decodings += 1
         self._decoded[row] = dense
         return dense
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError, UnsupportedError
 from ..locks import Lock, Rank
+from ..memo import Memo
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .on_demand import OnDemand
@@ -87,13 +88,13 @@ class StackDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._next: dict[tuple[int, int], Any] = {}
+        self._next: Memo[tuple[int, int], Any] = Memo(MEMO_ENTRIES)
         self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
         self._sums: dict[Stack, int] = {None: 0}
-        self._known: dict[Any, int] = {}
+        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = Reached(machine, arena)
-        self._farthest: dict[Any, int] = {}
+        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._gain = self._find_gain(arena)
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -270,9 +271,9 @@ class StackDistances:
     def _trim(self) -> None:
         """Forget, where much is remembered."""
         if len(self._after) >= MEMO_ENTRIES:
-            self._after, self._tokens, self._sums = {}, {None: self._end}, {None: 0}
-        if len(self._known) >= MEMO_ENTRIES:
-            self._known, self._farthest = {}, {}
+            self._after, self._tokens = {}, {None: self._end}
+        if len(self._sums) >= MEMO_ENTRIES:
+            self._sums = {None: 0}
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""

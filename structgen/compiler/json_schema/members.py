@@ -145,7 +145,6 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        builder.meter.check_states(len(builder.tries.ends) // 4, "lowering property names")
         end = builder.keys.action((builder.closing_quote(tails, self.inner),))
         return builder.tries.insert(names, text, end)
 

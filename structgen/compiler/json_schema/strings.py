@@ -229,10 +229,11 @@ class _Words(StringSet):
         if isinstance(other, _Words) and self.negated and other.negated:
             return _words(self.words | other.words, negated=True)
         if not self.negated:
-            return _words(frozenset(text for text in self.words if text in other), negated=False)
+            words = meter.each(self.words, "comparing strings")
+            return _words(frozenset(text for text in words if text in other), negated=False)
         if isinstance(other, _Words):
             return other._meet(self, meter)
-        taken = [text for text in self.words if text in other]
+        taken = [text for text in meter.each(self.words, "comparing strings") if text in other]
         if not taken:
             return other
         rest = other_words_dfa(taken, meter)
