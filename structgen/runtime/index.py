@@ -223,11 +223,12 @@ class Index:
             Where the index was compiled for another vocabulary than the one given.
         """
         try:
-            with open(path, "rb") as file:
+            with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
                 size = os.fstat(file.fileno()).st_size
                 buffer: Buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else b""
-        except OSError as error:
-            raise FormatError(f"the index cannot be read: {error.strerror}", where=str(path)) from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", error)
+            raise FormatError(f"the index cannot be read: {reason}", where=str(path)) from error
         return cls.from_buffer(buffer, vocabulary, origin="file", where=str(path))
 
     @classmethod
