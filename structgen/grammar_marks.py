@@ -16,8 +16,8 @@ from .vocabulary.vocabulary import Vocabulary
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
-    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
 )
 
 #: A special token, or what looks like one within a string or a comment.

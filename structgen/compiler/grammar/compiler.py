@@ -93,7 +93,7 @@ def compile_rules(
         ends=np.array(ends, np.int32).reshape(-1, 3),
         beats=np.array(found.beats, np.uint8),
         lapses=np.array(found.lapses, np.uint8),
-        future=words_of(merging.futures(found), members),
+        future=words_of(merging.futures(found, meter), members),
         starts=np.array(starts, np.int32),
         context=np.array([number[start_of[context]] for context in contexts], np.int32),
         ignored=words_of([_ignored(grammar)], members)[0],

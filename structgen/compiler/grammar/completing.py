@@ -25,6 +25,9 @@ from .symbols import Symbol
 #: Reductions before one terminal; past that nothing is proved.
 _MOST_REDUCTIONS = 1000
 
+#: States that are looked at between two looks at the clock.
+_STEPS = 4096
+
 
 @dataclass(frozen=True)
 class Way:
@@ -240,9 +243,13 @@ class Option(NamedTuple):
     is_lower: bool
 
 
-def are_good(options: list[list[Option]]) -> list[bool]:
-    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower."""
+def are_good(options: list[list[Option]], meter: Meter) -> list[bool]:
+    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower.
+
+    Raises `BudgetExceededError`.
+    """
     good = [True] * len(options)
+    steps = 0
     while True:
         proved = [False] * len(options)
         # Places come after those that led to them, so the last ones are looked at first.
@@ -252,6 +259,10 @@ def are_good(options: list[list[Option]]) -> list[bool]:
             count = len(left)
             for place in left:
                 for groups, is_lower in options[place]:
+                    steps += 1 + len(groups)
+                    if steps > _STEPS:
+                        steps = 0
+                        meter.check_time("looking for what can follow lexemes")
                     known = good if is_lower else proved
                     if all(any(known[n] for n in group) for group in groups):
                         proved[place] = True

@@ -127,7 +127,7 @@ class Lines:
                 if after is not None:
                     found.append(Option([[node(each, after)] for each in way.after], way.is_lower))
             options.append(found)
-        good = are_good(options)
+        good = are_good(options, self._meter)
         return [all(good[each] for each in roots.get(key, ())) for key in self._keys()]
 
     def _firsts(self, ways: dict[int, list[Way]]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def load(
     from lark.load_grammar import GrammarBuilder
 
     source = source if os.path.isabs(source) else _NO_FILE
-    builder = GrammarBuilder(import_paths=[*import_paths, _shipped])  # type: ignore[no-untyped-call]
+    builder = GrammarBuilder(import_paths=_loaders(import_paths, meter))  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
         builder.load_grammar(text, source)
@@ -68,11 +68,11 @@ def load(
     except StructgenError:
         raise
     except Exception as error:
-        raise _bad_regex(builder._definitions) or _as_ours(error, source) from error
+        raise _bad_regex(builder._definitions, meter) or _as_ours(error, source) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
     defined = {terminal.name for terminal in terminals}
-    without = sorted(name for name in used - defined if any(is_named(name, wanted) for wanted in declared))
+    without = sorted(filter(_among(declared), used - defined))
     missing = {s.name for r in rules for s in r.expansion if not s.is_term} - {r.origin.name for r in rules}
     if missing:
         raise DefinitionError(f"{min(missing)} is a template, used as a rule", remedy="Give it arguments: name{...}")
@@ -87,6 +87,34 @@ def load(
     )
     _check_defined(loaded)
     return loaded
+
+
+def _loaders(import_paths: Sequence[str], meter: Meter) -> list[Callable[[Any, str], tuple[str, str]]]:
+    """Where imports are looked for, for Lark: the files in folders, those of structgen, what lies beside a file.
+
+    Each looks at the meter before Lark reads the text.
+    """
+
+    def read(file: str) -> tuple[str, str]:
+        meter.check_time("loading the grammar")
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read(meter.budget.memory)
+        check_text(text, meter, file)
+        return file, text
+
+    def within(folder: str) -> Callable[[Any, str], tuple[str, str]]:
+        return lambda _, grammar_path: read(os.path.join(folder, grammar_path))
+
+    def beside(base_path: Any, grammar_path: str) -> tuple[str, str]:
+        if not isinstance(base_path, str):  # None, or one of Lark's own
+            raise FileNotFoundError(grammar_path)
+        return read(os.path.join(base_path, grammar_path))
+
+    def shipped(base_path: Any, grammar_path: str) -> tuple[str, str]:
+        meter.check_time("loading the grammar")
+        return _shipped(base_path, grammar_path)
+
+    return [*map(within, import_paths), shipped, beside]
 
 
 def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
@@ -105,6 +133,22 @@ def is_named(name: str, wanted: str) -> bool:
     return name == wanted or (
         name.endswith(f"__{wanted.removeprefix('_')}") and name.startswith("_") == wanted.startswith("_")
     )
+
+
+def _among(declared: Collection[str]) -> Callable[[str], bool]:
+    """Whether a name is, or was in a grammar that was imported, one of some: as `is_named` for each of them."""
+    wanted = frozenset(declared)
+    lengths = {len(name.removeprefix("_")) for name in wanted}
+
+    def is_among(name: str) -> bool:
+        if name in wanted:
+            return True
+        mark = "_" if name.startswith("_") else ""
+        return any(
+            name[-n - 2 : -n] == "__" and mark + name[-n:] in wanted and (mark or name[-n] != "_") for n in lengths if n
+        )
+
+    return is_among
 
 
 def _order(terminal: Any) -> tuple[int, int, int, str]:
@@ -137,18 +181,23 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                 )
 
 
-def _bad_regex(definitions: Mapping[str, Any]) -> DefinitionError | None:
-    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed."""
+def _bad_regex(definitions: Mapping[str, Any], meter: Meter) -> DefinitionError | None:
+    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed.
+
+    Raises `BudgetExceededError`.
+    """
     from lark.load_grammar import _literal_to_pattern
+    from lark.utils import sre_parse  # type: ignore[attr-defined]
 
     for name, definition in definitions.items():
         for literal in definition.tree.find_data("literal") if definition.tree is not None else ():
             token = literal.children[0]
             if token.type != "REGEXP":
                 continue
+            meter.check_time("loading the grammar")
             try:
                 pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
-                re.compile(pattern.to_regexp())
+                sre_parse.parse(pattern.to_regexp())
             except re.error as error:
                 column = (error.pos or 0) + 1 - len("(?i:") * len(pattern.flags)
                 return DefinitionError(

@@ -10,6 +10,7 @@ does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -17,11 +18,14 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
-from ...runtime.closure import solve
+from ...runtime.closure import set_of, solve
 from ..automata.dfa import coarsest_partition
 from .scanner import Lexer
 
 _States: TypeAlias = NDArray[np.bool_]
+
+#: States of which the successors are found at a time.
+_CHUNK = 1024
 
 
 def merged(lexer: Lexer, meter: Meter) -> Lexer:
@@ -34,10 +38,23 @@ def merged(lexer: Lexer, meter: Meter) -> Lexer:
     return _together(lexer, watched, way)
 
 
-def futures(lexer: Lexer) -> list[int]:
-    """By state: the terminals that a lexeme can become, however it goes on."""
-    found = [sum({1 << t for t, _ in there}) for there in lexer.ends]
-    solve(found, [sorted({target for target in row if target >= 0}) for row in lexer.table.tolist()])
+def futures(lexer: Lexer, meter: Meter) -> list[int]:
+    """By state: the terminals that a lexeme can become, however it goes on. Raises `BudgetExceededError`."""
+    found = [set_of({t for t, _ in there}) for there in lexer.ends]
+    solve(found, successors(lexer.table, meter), lambda: meter.check_time("building the lexer"))
+    return found
+
+
+def successors(table: NDArray[np.int32], meter: Meter) -> list[list[int]]:
+    """By state: the states that bytes lead to, ascending, each once. Raises `BudgetExceededError`."""
+    found: list[list[int]] = []
+    for begin in range(0, len(table), _CHUNK):
+        meter.check_time("building the lexer")
+        rows = np.sort(table[begin : begin + _CHUNK], axis=1)
+        is_first = rows >= 0
+        is_first[:, 1:] &= rows[:, 1:] != rows[:, :-1]
+        targets, ends = rows[is_first].tolist(), np.cumsum(is_first.sum(axis=1)).tolist()
+        found += (targets[first:last] for first, last in pairwise([0, *ends]))
     return found
 
 
