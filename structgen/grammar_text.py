@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from .grammars import FOLDER
 GAP = r"(?:[ \t]|\\[ ]*\n)*"
 
 #: An import, as far as it names a file: a dot or none, and names with dots between them.
-_IMPORT = re.compile(rf"%import{GAP}(\.?){GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
+_IMPORT = re.compile(rf"%import(?:{GAP}(\.))?{GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
+
+#: Imports in a text, and folders that a file lies within. What has more is not compiled.
+MOST_IMPORTS, MOST_FOLDERS = 4_000, 64
 
 
 def read_grammar(source: Any) -> tuple[str, str]:
@@ -43,7 +47,7 @@ def imported_files(text: str, path: str, import_paths: Sequence[str]) -> Iterato
     todo = [(text, Path(path).parent if path else None)]
     while todo:
         here, folder = todo.pop()
-        for found in _IMPORT.finditer(here):
+        for found in islice(_IMPORT.finditer(here), MOST_IMPORTS):
             for file in _candidates(re.findall(r"\w+", found[2]), folder if found[1] else None, import_paths):
                 if file in seen:
                     continue
@@ -59,5 +63,5 @@ def imported_files(text: str, path: str, import_paths: Sequence[str]) -> Iterato
 def _candidates(parts: list[str], folder: Path | None, import_paths: Sequence[str]) -> Iterator[Path]:
     """Where the file of an import may lie."""
     for base in (*map(Path, import_paths), FOLDER, *([folder] if folder else [])):
-        for length in range(1, len(parts) + 1):
+        for length in range(1, min(len(parts), MOST_FOLDERS) + 1):
             yield base.joinpath(*parts[:length]).with_suffix(".lark").absolute()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import structgen as sg
@@ -17,7 +18,7 @@ class Case(NamedTuple):
     """A grammar's text, and the options that it is compiled with."""
 
     text: str
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 def lines(*parts: str) -> str:
@@ -40,11 +41,6 @@ def terminals(count: int, pattern: str, rule: str = "({})+", statement: str = ""
     return lines(
         "start: " + rule.format(numbered("A@", count, " | ")), numbered(f"A@: {pattern}", count), statement
     )
-
-
-def letters(count: int) -> list[str]:
-    """Distinct short names."""
-    return [a + b for a in string.ascii_lowercase for b in string.ascii_lowercase][:count]
 
 
 # -- terminals by the thousand --------------------------------------------------------------------------------
@@ -78,7 +74,7 @@ _MANY: dict[str, Callable[[], Case]] = {
         lines(
             "start: " + numbered("r@", 200, " | "),
             *(
-                f'r{i}: "k{i}" (' + " | ".join(f"A{(i * 7 + j * j) % 199}" for j in range(0, 60)) + ")+"
+                f'r{i}: "k{i}" (' + " | ".join(f"A{(i * 7 + j * j) % 199}" for j in range(60)) + ")+"
                 for i in range(200)
             ),
             numbered("A@: /x[a-f]*@/", 200),
@@ -120,18 +116,21 @@ _REGEXES: dict[str, Callable[[], Case]] = {
         )
     ),
     "3 terminals side by side": lambda: Case(
-        lines("start: " + numbered("A@", 3, " | "), *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 7}}}!/" for i in range(3)))
+        lines(
+            "start: " + numbered("A@", 3, " | "),
+            *(f"A{i}: /[a-z]*{chr(97 + i)}[a-z]{{{i + 7}}}!/" for i in range(3)),
+        )
     ),
     "periods of primes": lambda: Case(
-        terminals(8, "X", "({})+").replace("X", "")  # replaced below
-        if False
-        else lines(
+        lines(
             "start: (" + numbered("A@", 8, " | ") + ")+",
             *(f"A{i}: /(a{{{p}}})+{chr(98 + i)}/" for i, p in enumerate((5, 7, 11, 13, 17, 19, 23, 29))),
         )
     ),
     "look-aheads of subsets": lambda: Case("start: (A | B)+\nA: /a+(?!(a|b)*a(a|b){9}c)/\nB: /b+/"),
-    "20 look-aheads": lambda: Case("start: A+\nA: /x" + "".join(f"(?![a-z]{{{i}}}{i})" for i in range(20)) + "[a-z0-9]*/"),
+    "20 look-aheads": lambda: Case(
+        "start: A+\nA: /x" + "".join(f"(?![a-z]{{{i}}}{i})" for i in range(20)) + "[a-z0-9]*/"
+    ),
     "look-aheads on the way": lambda: Case("start: A\nA: /(?:a(?=[ab]{0,12}c)|b(?![ab]{3,14}d))+[a-d]*/"),
     "look-aheads of words": lambda: Case(
         lines(
@@ -161,7 +160,7 @@ _REGEXES: dict[str, Callable[[], Case]] = {
     "a class of thousands, in 300 terminals": lambda: Case(
         terminals(300, "/[" + "".join(chr(0x4E00 + 2 * i) for i in range(500)) + "]@+/")
     ),
-    "ranges by the thousand": lambda: Case("start: (" + " | ".join(f'"{a}".."z"' for a in "abcdefgh") * 1 + ")+"),
+    "ranges": lambda: Case("start: (" + " | ".join(f'"{a}".."z" "!"' for a in string.ascii_lowercase) + ")+"),
     "an intersection of identifiers": lambda: Case(
         lines("start: (" + numbered("A@", 12, " | ") + ")+", numbered("A@: /(?=[a-z]*@)[a-z0-9_]+/", 12))
     ),
@@ -215,7 +214,11 @@ _RULES: dict[str, Callable[[], Case]] = {
         )
     ),
     "left corners of left corners": lambda: Case(
-        lines("start: r0", *(f"r{i}: " + " | ".join(f'r{j} "b{j}x{i}"' for j in range(i + 1, 150)) for i in range(149)), 'r149: "a"')
+        lines(
+            "start: r0",
+            *(f"r{i}: " + " | ".join(f'r{j} "b{j}x{i}"' for j in range(i + 1, 50)) for i in range(49)),
+            'r49: "a"',
+        )
     ),
     "LR states by the exponential": lambda: Case(
         # L = (a|b)^* a (a|b)^n: the items behind it are the subsets of the places (Nijholt 1980, for LR(0)).
@@ -370,6 +373,9 @@ _LOADING: dict[str, Callable[[], Case]] = {
     "a thousand imports": lambda: Case(
         lines("start: " + numbered("I@", 1_000, " | "), numbered("%import common.INT -> I@", 1_000))
     ),
+    "an import of many folders": lambda: Case("start: x\n%import " + "a." * 100_000 + "x"),
+    "an import that goes on": lambda: Case('start: "a"\n%import' + " " * 200_000 + "!"),
+    "30,000 imports": lambda: Case('start: "a"\n' + numbered("%import a@.b", 30_000)),
     "what is not imported": lambda: Case(lines("start: x", numbered("%import nowhere@.x -> y@", 1_000))),
     "blank lines": lambda: Case('start: "a"' + "\n" * 200_000),
     "blank lines with spaces": lambda: Case('start: "a"' + " \n\t\r\n" * 100_000),
@@ -379,6 +385,15 @@ _LOADING: dict[str, Callable[[], Case]] = {
     "comments": lambda: Case('start: "a"\n' + "// nothing \\\\\\\\\\\\ \" ' / ((((\n" * 20_000),
     "a name of a megabyte": lambda: Case("start: " + "x" * 2_000_000),
     "a string that never ends": lambda: Case('start: "' + "\\\\a" * 100_000),
+    "slashes that close nothing": lambda: Case("start: /" + "\\/" * 200_000),
+    "quotes that close nothing": lambda: Case('start: "' + '\\"' * 200_000),
+    "declarations on one line": lambda: Case(
+        'start: "a" D\n%declare ' + "%declare " * 100_000, {"definitions": {"D": sg.Regex("a")}}
+    ),
+    "groups around 10,000 rules": lambda: Case("start: " + "(" * 150 + "r " * 10_000 + ")" * 150 + '\nr: "x"'),
+    "a bad regex behind ranges of all characters": lambda: Case(
+        lines("start: " + numbered("A@", 100, " "), numbered("A@: /[\\0-\\U0010ffff]{@}a/i", 100), "B: /a(/")
+    ),
     "strings of backslashes": lambda: Case("start: " + ('"' + "\\" * 200 + '" ') * 500),
     "special tokens by the thousand": lambda: Case("start: " + numbered("<[@]>", 3_000, " | ")),
     "schemas by the hundred": lambda: Case(
@@ -425,6 +440,9 @@ _LAYOUTS: dict[str, Callable[[], Case]] = {
     "line ends of subsets": lambda: _laid_out(r"/(\n[\t ]*)+((a|b)*a(a|b){10}\n +)?/"),
     "line ends, lazy": lambda: _laid_out(r"/(\n[\t ]*?x?)+?\n/"),
     "line ends with 60 columns": lambda: _laid_out(r"/(\r?\n[\t ]*)+/", columns=60),
+    "line ends with all columns": lambda: _laid_out(r"/(\r?\n[\t ]*)+/", columns=1_024),
+    "line ends with all columns, and subsets": lambda: _laid_out(r"/((a|b)*a(a|b){9})?(\n[\t ]*)+/", columns=1_024),
+    "line ends of 300 kinds, with all columns": lambda: _laid_out(r"/(\n[a-z]{0,300}[\t ]*)+/", columns=1_024),
     "line ends with look-aheads": lambda: _laid_out(r"/(\r?\n[\t ]*)+(?![a-z]{5}x)/"),
     "line ends among 200 comments": lambda: _laid_out(r"/(\r?\n[\t ]*)+/", numbered("%ignore /!@[^\\n]*/", 200)),
     "line ends among 40 texts in quotes": lambda: _laid_out(

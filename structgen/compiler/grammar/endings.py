@@ -168,7 +168,7 @@ class _Explorer:
             self._borders = Borders(self._tables, self._future, self._number, check=self._check)
         nesting = Nesting.find(self._tables)
         if nesting is None:
-            return separated(self._tables, self._terminal, self._border, self._contexts)
+            return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
         lines = Lines(
             self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
         )  # fmt: skip

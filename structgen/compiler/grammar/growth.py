@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError
-from ...grammar_text import GAP
+from ...grammar_text import GAP, MOST_IMPORTS
 
 #: A text in the pieces that matter here. `otherwise` is a quotation mark or a slash that begins nothing.
 _PIECES = re.compile(
@@ -69,6 +69,10 @@ def check_text(text: str, meter: Meter, file: str = "") -> None:
     """
     meter.check_memory(_BYTES_OF_CHARACTER * len(text), "reading the grammar")
     most = meter.work(1_000_000) - len(text) // _CHARACTERS
+    if text.count("%import") > MOST_IMPORTS:
+        raise BudgetExceededError(
+            f"there are more than {MOST_IMPORTS:,} imports", where=file, remedy="Import several names with one."
+        )
     depth = 0
     for pieces, found in enumerate(_PIECES.finditer(text)):
         kind = found.lastgroup
@@ -370,9 +374,10 @@ class _Size:
         leaf = tree.children[0]
         if hasattr(leaf, "data"):
             self.literals += 1
-            characters = sum(len(part) for part in leaf.children if not hasattr(part, "data"))
-            self.parsed += _parsed(characters)
-            self.longest = max(self.longest, characters)
+            if leaf.data != "template_usage":
+                characters = sum(map(len, leaf.children))
+                self.parsed += _parsed(characters)
+                self.longest = max(self.longest, characters)
         return 1, 1
 
     def _in_a_row(self, trees: list[Any]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
+from ...grammar_text import MOST_FOLDERS
 from ...grammars import FOLDER
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Rule, Terminal
@@ -89,26 +90,29 @@ def load(
     return loaded
 
 
-def _loaders(import_paths: Sequence[str], meter: Meter) -> list[Callable[[Any, str], tuple[str, str]]]:
+def _loaders(import_paths: Sequence[str], meter: Meter) -> list[str | Callable[..., Any]]:
     """Where imports are looked for, for Lark: the files in folders, those of structgen, what lies beside a file.
 
     Each looks at the meter before Lark reads the text.
     """
 
-    def read(file: str) -> tuple[str, str]:
+    def read(folder: str, grammar_path: str) -> tuple[str, str]:
         meter.check_time("loading the grammar")
+        if grammar_path.count(os.sep) >= MOST_FOLDERS:
+            raise FileNotFoundError(grammar_path)
+        file = os.path.join(folder, grammar_path)
         with open(file, encoding="utf-8") as opened:
             text = opened.read(meter.budget.memory)
         check_text(text, meter, file)
         return file, text
 
     def within(folder: str) -> Callable[[Any, str], tuple[str, str]]:
-        return lambda _, grammar_path: read(os.path.join(folder, grammar_path))
+        return lambda _, grammar_path: read(folder, grammar_path)
 
     def beside(base_path: Any, grammar_path: str) -> tuple[str, str]:
         if not isinstance(base_path, str):  # None, or one of Lark's own
             raise FileNotFoundError(grammar_path)
-        return read(os.path.join(base_path, grammar_path))
+        return read(base_path, grammar_path)
 
     def shipped(base_path: Any, grammar_path: str) -> tuple[str, str]:
         meter.check_time("loading the grammar")
@@ -144,9 +148,8 @@ def _among(declared: Collection[str]) -> Callable[[str], bool]:
         if name in wanted:
             return True
         mark = "_" if name.startswith("_") else ""
-        return any(
-            name[-n - 2 : -n] == "__" and mark + name[-n:] in wanted and (mark or name[-n] != "_") for n in lengths if n
-        )
+        ends = (name[-n:] for n in lengths if n and name[-n - 2 : -n] == "__")
+        return any(mark + end in wanted and (mark or end[0] != "_") for end in ends)
 
     return is_among
 
