@@ -99,7 +99,7 @@ def test_an_index_from_the_cache_says_nothing(tmp_path: Path) -> None:
 
 
 def test_what_would_take_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preferences, "_BUDGET", Budget(states=3))
+    monkeypatch.setattr(preferences, "_MOST_STATES", 3)
     monkeypatch.setattr(preferences, "_MOST_PLACES", 0)
     assert warned("start: T\nT: /a|ab[xy]{9}/") == []
     assert warned('start: A | B\nA.2: "ab"\nB: /abc/') == []

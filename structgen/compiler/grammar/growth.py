@@ -32,8 +32,11 @@ _MOST_BLANK = 2_000
 #: Microseconds that Lark takes to read a piece of a text, and as many characters as take one microsecond.
 _PIECE, _CHARACTERS = 33, 2
 
-#: Bytes for each character of the longest text or regex, in Lark's regexes and in its parse of a regex.
-_BYTES_OF_CHARACTER = 300
+#: Bytes for each character: of a text; of a string or regex, which Lark's own regexes and Python's `re` take to parts.
+_BYTES_OF_TEXT, _BYTES_OF_CHARACTER = 16, 300
+
+#: Strings and regexes that are longer are looked at by themselves.
+_LONG = 4_096
 
 #: Microseconds for each: a node of a terminal as it is written out, one of a template, one of a rule; a literal of a
 #: rule, an expansion that a rule comes to, a symbol in one; a character of a regex (Python's `re` takes it to parts).
@@ -42,8 +45,8 @@ _NODE, _COPY, _BRANCH, _LITERAL, _EXPANSION, _SYMBOL, _PARSED = 16, 30, 12, 80, 
 #: Where branches of a regex begin alike, that takes time with the square of its characters: by so many, each once.
 _ALIKE = 1 << 16
 
-#: In a microsecond: rules that are gone through for each template, and nodes that are gone through for symbols.
-_RULES, _NODES = 10, 10
+#: In a microsecond: parts of terminals, rules that are gone through for a template, nodes gone through for symbols.
+_PARTS, _RULES, _NODES = 30, 10, 10
 
 #: Groups within groups; past that it matters that Lark looks for symbols in each.
 _DEEP = 8
@@ -67,7 +70,7 @@ def check_text(text: str, meter: Meter, file: str = "") -> None:
 
     Raises `DefinitionError` for the first, `BudgetExceededError` for the others; ``file`` is what they name.
     """
-    meter.check_memory(_BYTES_OF_CHARACTER * len(text), "reading the grammar")
+    meter.check_memory(_BYTES_OF_TEXT * len(text), "reading the grammar")
     most = meter.work(1_000_000) - len(text) // _CHARACTERS
     if text.count("%import") > MOST_IMPORTS:
         raise BudgetExceededError(
@@ -92,6 +95,8 @@ def check_text(text: str, meter: Meter, file: str = "") -> None:
                 where=_place(text, found.start(), file),
                 remedy="Leave some out.",
             )
+        elif kind == "literal" and len(found[0]) > _LONG:
+            meter.check_memory(_BYTES_OF_CHARACTER * len(found[0]), "reading the grammar")
         elif kind == "otherwise":
             what = "string" if found[0] == '"' else "regex"
             raise DefinitionError(
@@ -169,26 +174,28 @@ def _terminals_within(text: str) -> dict[str, list[str]]:
 
 
 def _check_terminals(within: dict[str, list[str]], meter: Meter) -> None:
-    """Lark puts terminals into terminals, and walks all that each is made of."""
+    """Lark puts terminals into terminals, and walks each once for every part of it, as if nothing were shared."""
+    weights: dict[str, int] = {}
     reached: dict[str, set[str]] = {}
 
-    def reach(name: str, depth: int) -> None:
-        if name in reached or name not in within:
+    def weigh(name: str, depth: int) -> None:
+        if name in weights or name not in within:
             return
         if depth > _DEEPEST:
             raise BudgetExceededError(
                 f"terminals are made of terminals more than {_DEEPEST} deep",
                 remedy="Write the inner ones as one regex.",
             )
-        reached[name] = {name}  # until it is known: a terminal within itself is Lark's to refuse
+        weights[name] = 1  # until it is known: a terminal within itself is Lark's to refuse
         for part in within[name]:
-            reach(part, depth + 1)
+            weigh(part, depth + 1)
+        weights[name] = min(_LARGE, 1 + sum(weights.get(part, 1) for part in within[name]))
         reached[name] = {name}.union(*(reached.get(part, ()) for part in within[name]))
 
-    most, steps = meter.work(1_000_000), 0
+    most, steps = meter.work(_PARTS * 1_000_000), 0
     for name in within:
-        reach(name, 0)
-        steps += sum(1 + len(within[part]) for part in reached[name])
+        weigh(name, 0)
+        steps += sum(weights[part] for part in reached[name]) * len(reached[name])
         if steps > most:
             raise _too_many_times(f"terminal {name}")
 
@@ -360,11 +367,21 @@ class _Size:
         if tree.data == "expansions":
             self._depth += 1
             self.deepest = max(self.deepest, self._depth)
-            found = _sum([self._ways(child) for child in tree.children])
+            found = []
+            for child in tree.children:
+                found.append(self._ways(child))
             self._depth -= 1
-            return found
+            return _sum(found)
         if tree.data == "expansion":
-            return self._in_a_row(tree.children)
+            # Groups are written out one by one, each for all ways through those before it.
+            before, visits = self.nodes, 0
+            so_far = 1, 0
+            for child in tree.children:
+                so_far = _product(so_far, self._ways(child))
+                if child.data != "value" and child.children[-1] != "+":
+                    visits += so_far[0]
+            self.steps = min(_LARGE, self.steps + visits * (1 + self.nodes - before))
+            return so_far
         if tree.data == "alias":
             return self._ways(tree.children[0])
         if tree.data == "maybe":
@@ -379,18 +396,6 @@ class _Size:
                 self.parsed += _parsed(characters)
                 self.longest = max(self.longest, characters)
         return 1, 1
-
-    def _in_a_row(self, trees: list[Any]) -> tuple[int, int]:
-        """Groups are written out one by one, each for all ways through those before it."""
-        before = self.nodes
-        ways, symbols = 1, 0
-        visits = 0
-        for tree in trees:
-            ways, symbols = _product((ways, symbols), self._ways(tree))
-            if tree.data != "value" and tree.children[-1] != "+":
-                visits += ways
-        self.steps = min(_LARGE, self.steps + visits * (1 + self.nodes - before))
-        return ways, symbols
 
     def _repeated(self, inner: tuple[int, int], operator: str, *counts: str) -> tuple[int, int]:
         if operator == "?":

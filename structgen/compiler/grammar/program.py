@@ -22,6 +22,9 @@ from .look_arounds import LookArounds
 #: Bytes of a state of a program with its moves.
 _BYTES_OF_STATE = 400
 
+#: From here on a number is just large.
+_LARGE = 10**12
+
 
 @dataclass(eq=False)
 class Program:
@@ -116,7 +119,7 @@ def _check_size(tree: Node, meter: Meter) -> None:
             size = turns * (below + 3)
         else:
             size = below + len(children(node))
-        sizes[id(node)] = 0 if isinstance(node, Look) else size
+        sizes[id(node)] = 0 if isinstance(node, Look) else min(size, _LARGE)
     # A state costs a fraction of what one of the automaton does.
     meter.check_states(sizes[id(tree)] // 4, "spelling out a terminal")
     meter.check_memory(_BYTES_OF_STATE * sizes[id(tree)], "spelling out a terminal")
