@@ -32,7 +32,7 @@ _MOST_BLANK = 2_000
 #: Microseconds that Lark takes to read a piece of a text, and as many characters as take one microsecond.
 _PIECE, _CHARACTERS = 33, 2
 
-#: Bytes for each character: of a text; of a string or regex, which Lark's own regexes and Python's `re` take to parts.
+#: Bytes for each character of a text, and of a string or regex, which Lark and Python's `re` take to parts.
 _BYTES_OF_TEXT, _BYTES_OF_CHARACTER = 16, 300
 
 #: Strings and regexes that are longer are looked at by themselves.
