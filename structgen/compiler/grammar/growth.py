@@ -9,6 +9,7 @@ about half of what was measured, and in bytes.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -40,10 +41,14 @@ _LONG = 4_096
 
 #: Microseconds for each: a node of a terminal as it is written out, one of a template, one of a rule; a literal of a
 #: rule, an expansion that a rule comes to, a symbol in one; a character of a regex (Python's `re` takes it to parts).
-_NODE, _COPY, _BRANCH, _LITERAL, _EXPANSION, _SYMBOL, _PARSED = 16, 30, 12, 80, 25, 3, 2
+_NODE, _COPY, _BRANCH, _LITERAL, _EXPANSION, _SYMBOL, _PARSED = 30, 30, 20, 80, 25, 3, 2
 
-#: Where branches of a regex begin alike, that takes time with the square of its characters: by so many, each once.
-_ALIKE = 1 << 16
+#: Where branches of a regex begin alike, that takes the product of their lengths: so many of it are one character.
+_ALIKE = 1 << 15
+
+#: What begins and ends branches of a regex, escapes and classes passed over; a regex in which that is not so.
+_BRANCHES = re.compile(r"\\.|\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]|[(|)]", re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x|/[a-z]*x[a-z]*\Z")
 
 #: In a microsecond: parts of terminals, rules that are gone through for a template, nodes gone through for symbols.
 _PARTS, _RULES, _NODES = 30, 10, 10
@@ -217,12 +222,15 @@ class _Weight(NamedTuple):
         Of the tree.
     characters:
         Of its regex.
+    parse:
+        What Python's `re` takes to parse that, in characters.
     parsed:
-        Characters that Python's `re` goes through for the width of each part: those of alternatives are sorted by it.
+        What it takes for the widths of all parts: alternatives are sorted by them.
     """
 
     nodes: int
     characters: int
+    parse: int
     parsed: int
 
 
@@ -241,18 +249,14 @@ class _Trees:
         return self._known[id(tree)]
 
     def _weighed(self, node: Any) -> _Weight:
-        nodes, characters, parsed = 1, 8, 0
-        for child in node.children:
-            if hasattr(child, "data"):
-                inner = self._known[id(child)]
-                nodes += inner.nodes
-                characters += inner.characters
-                parsed += inner.parsed
-                if len(node.children) > 1 and node.data == "expansions":
-                    parsed += _parsed(inner.characters)
-            elif node.data in ("literal", "range"):
-                characters += 2 * len(child)
-        return _Weight(min(_LARGE, nodes), min(_LARGE, characters), min(_LARGE, parsed))
+        if node.data == "literal":
+            return _Weight(1, 8 + 2 * len(node.children[0]), _parse(node.children[0]), 0)
+        within = [self._known[id(child)] for child in node.children if hasattr(child, "data")]
+        nodes, characters, parse, parsed = (sum(each) for each in zip((1, 8, 8, 0), *within, strict=True))
+        if len(within) > 1 and node.data == "expansions":
+            parsed += parse
+            parse += min(each.characters for each in within) * characters // _ALIKE
+        return _Weight(*(min(_LARGE, each) for each in (nodes, characters, parse, parsed)))
 
     def scanned(self, tree: Any) -> int:
         """Steps in which Lark looks for the symbols of each expansion of a rule: one for each that it is within."""
@@ -283,8 +287,29 @@ def _post_order(tree: Any, known: Mapping[int, Any]) -> Iterator[Any]:
             todo += ((child, False) for child in node.children if hasattr(child, "data"))
 
 
-def _parsed(characters: int) -> int:
-    return characters + characters * characters // _ALIKE
+def _parse(literal: str) -> int:
+    """What Python's `re` takes to parse a string or regex, in characters.
+
+    What all branches of a group begin with is taken away one by one, from each branch.
+    """
+    size = len(literal)
+    if size < _LONG or literal[0] != "/":
+        return size
+    if _VERBOSE.search(literal):  # comments may hold anything
+        return size + size * size // _ALIKE
+    alike, end = 0, size
+    groups = [(1, 1, size)]  # the open ones: where it begins, where its last branch does, the shortest of the others
+    for found in itertools.chain(_BRANCHES.finditer(literal), [None]):
+        mark, at = (found[0], found.start()) if found else (")", end)
+        if mark == "(":
+            groups.append((at, at, size))
+        elif mark in ("|", ")") and groups:
+            begin, branch, shortest = groups.pop()
+            if mark == "|":
+                groups.append((begin, at, min(shortest, at - branch)))
+            elif shortest < size:
+                alike += min(shortest, at - branch) * (at - begin)
+    return size + alike // _ALIKE
 
 
 def _check_terminals_written_out(terminals: list[_Weight], meter: Meter) -> None:
@@ -295,7 +320,7 @@ def _check_terminals_written_out(terminals: list[_Weight], meter: Meter) -> None
     if nodes > meter.budget.states * _NODE:
         raise _too_many_times()
     meter.check_memory(characters + _BYTES_OF_CHARACTER // 2 * longest, "writing out the terminals of the grammar")
-    parsed = sum(each.parsed + _parsed(each.characters) for each in terminals)
+    parsed = sum(each.parse + each.parsed for each in terminals)
     if nodes * _NODE + parsed * _PARSED > meter.work(1_000_000):
         raise meter.out_of_time("writing out the terminals of the grammar")
 
@@ -392,9 +417,8 @@ class _Size:
         if hasattr(leaf, "data"):
             self.literals += 1
             if leaf.data != "template_usage":
-                characters = sum(map(len, leaf.children))
-                self.parsed += _parsed(characters)
-                self.longest = max(self.longest, characters)
+                self.parsed += _parse(leaf.children[0])
+                self.longest = max(self.longest, len(leaf.children[0]))
         return 1, 1
 
     def _repeated(self, inner: tuple[int, int], operator: str, *counts: str) -> tuple[int, int]:
