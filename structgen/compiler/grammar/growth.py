@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError
-from ...grammar_text import GAP, MOST_IMPORTS
+from ...grammar_text import GAP
 
 #: A text in the pieces that matter here. `otherwise` is a quotation mark or a slash that begins nothing.
 _PIECES = re.compile(
@@ -77,10 +77,6 @@ def check_text(text: str, meter: Meter, file: str = "") -> None:
     """
     meter.check_memory(_BYTES_OF_TEXT * len(text), "reading the grammar")
     most = meter.work(1_000_000) - len(text) // _CHARACTERS
-    if text.count("%import") > MOST_IMPORTS:
-        raise BudgetExceededError(
-            f"there are more than {MOST_IMPORTS:,} imports", where=file, remedy="Import several names with one."
-        )
     depth = 0
     for pieces, found in enumerate(_PIECES.finditer(text)):
         kind = found.lastgroup

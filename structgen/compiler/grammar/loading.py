@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
-from ...grammar_text import MOST_FOLDERS
-from ...grammars import FOLDER
+from ...grammar_text import Imports
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Rule, Terminal
+
+#: Finds the path and the text of an import.
+_Find: TypeAlias = Callable[[str | None, str], tuple[str, str]]
 
 #: Where a text lies that is from no file: nothing lies beside it, and imports relative to it find nothing.
 _NO_FILE = os.path.join(os.devnull, "grammar")
@@ -29,7 +30,7 @@ def load(
     meter: Meter,
     *,
     source: str = "<grammar>",
-    import_paths: Sequence[str] = (),
+    imports: Imports | None = None,
     declared: Collection[str] = (),
 ) -> ContextFreeGrammar:
     """Read a grammar in Lark's syntax.
@@ -38,8 +39,8 @@ def load(
     ----------
     source:
         The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
-    import_paths:
-        Folders in which imports are looked for before all others, besides Lark's own grammars and those of structgen.
+    imports:
+        The files that it imports; None reads them now.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
 
@@ -53,7 +54,9 @@ def load(
     from lark.load_grammar import GrammarBuilder
 
     source = source if os.path.isabs(source) else _NO_FILE
-    builder = GrammarBuilder(import_paths=_loaders(import_paths, meter))  # type: ignore[no-untyped-call]
+    # Lark looks there first, and comes to no other place: where nothing is found, `find` raises what Lark lets pass.
+    find = _checked((imports or Imports.read(text, "", ())).find, meter)
+    builder = GrammarBuilder(import_paths=[find])  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
         builder.load_grammar(text, source)
@@ -90,43 +93,16 @@ def load(
     return loaded
 
 
-def _loaders(import_paths: Sequence[str], meter: Meter) -> list[str | Callable[..., Any]]:
-    """Where imports are looked for, for Lark: the files in folders, those of structgen, what lies beside a file.
+def _checked(find: _Find, meter: Meter) -> _Find:
+    """The same, with a look at the meter and at the text before Lark reads it."""
 
-    Each looks at the meter before Lark reads the text.
-    """
-
-    def read(folder: str, grammar_path: str) -> tuple[str, str]:
+    def checked(folder: str | None, name: str) -> tuple[str, str]:
         meter.check_time("loading the grammar")
-        if grammar_path.count(os.sep) >= MOST_FOLDERS:
-            raise FileNotFoundError(grammar_path)
-        file = os.path.join(folder, grammar_path)
-        with open(file, encoding="utf-8") as opened:
-            text = opened.read(meter.budget.memory)
+        file, text = find(folder, name)
         check_text(text, meter, file)
         return file, text
 
-    def within(folder: str) -> Callable[[Any, str], tuple[str, str]]:
-        return lambda _, grammar_path: read(folder, grammar_path)
-
-    def beside(base_path: Any, grammar_path: str) -> tuple[str, str]:
-        if not isinstance(base_path, str):  # None, or one of Lark's own
-            raise FileNotFoundError(grammar_path)
-        return read(base_path, grammar_path)
-
-    def shipped(base_path: Any, grammar_path: str) -> tuple[str, str]:
-        meter.check_time("loading the grammar")
-        return _shipped(base_path, grammar_path)
-
-    return [*map(within, import_paths), shipped, beside]
-
-
-def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
-    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these."""
-    file = FOLDER / grammar_path
-    if base_path is not None and Path(base_path) != FOLDER:
-        raise FileNotFoundError(grammar_path)
-    return str(file), file.read_text(encoding="utf-8")
+    return checked
 
 
 def is_named(name: str, wanted: str) -> bool:
@@ -223,12 +199,6 @@ def _as_ours(error: Exception, source: str) -> StructgenError:
         error = error.orig_exc
     if isinstance(error, GrammarError) and len(error.args) > 1:  # what it is about, and why
         return DefinitionError(f"{error.args[1]}, in {error.args[0]!r}")
-    if isinstance(error, OSError) or "Couldn't import" in str(error):  # the latter if it lies in the current folder
-        parts = [error.filename] if isinstance(error, OSError) else re.findall(r", '(\w+)'\)", str(error))
-        return DefinitionError(
-            f"there is no grammar {'/'.join(map(str, parts)).removesuffix('.lark')}.lark to import",
-            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
-        )
     if isinstance(error, RecursionError):
         return BudgetExceededError(
             "the grammar is nested too deeply, or imports itself", remedy="Give inner groups rules of their own."

@@ -59,7 +59,7 @@ def in_regexes(terminals: tuple[Terminal, ...], matchers: list[Matcher | None], 
         meter.check_time(_DOING)
         try:
             part = _part(whole, _ONE, _MOST_SECONDS)
-            everything = language(parse(terminal.pattern), part, edges=False, count=False)
+            everything = language(parse(terminal.pattern, 0, part), part, edges=False, count=False)
             text = _not_preferred(matcher, everything, part)
         except BudgetExceededError:
             continue
