@@ -16,7 +16,7 @@ from ...grammars import FOLDER
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, merging, preferences, scanner
+from . import conflicts, equivalent, lalr, looping, merging, preferences, scanner
 from .endings import with_endings
 from .foresight import unforeseen
 from .lalr import Lalr
@@ -124,6 +124,7 @@ def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bo
         conflicts.check_finite(table.symbols)
     else:
         conflicts.check(table, strict=strict)
+        looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
