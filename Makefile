@@ -6,9 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines lint bench docs clean
+.PHONY: help demo test test-engines attack fuzz lint bench docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -21,6 +22,13 @@ test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
 
 test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
 	$(BIN)/python -m pytest tests/engines
+
+attack: $(VENV)/.test ## Try what strangers, other users and other processes may try (MINUTES= about)
+	$(BIN)/python tests/attack --minutes $(MINUTES)
+
+fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
+	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
+		$(BIN)/python -m pytest tests/test_index_fuzz.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .

@@ -80,7 +80,7 @@ def _pushdown_machine(
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = _program(definition, meter)
-    machine = PushdownMachine(to_tables(program), vocabulary)
+    machine = PushdownMachine(to_tables(program, meter), vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
 

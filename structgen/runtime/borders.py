@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..memo import Memo
 from .closure import solve
 from .obligations import Watched
 
@@ -26,6 +27,10 @@ __all__ = ["Borders", "Fate", "Watched", "WatchedFutures"]
 
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
+
+#: Answers that are remembered, of each kind.
+MOST_ANSWERS = 1 << 16
+
 
 class WatchedFutures:
     """What lexemes can become beside what is watched.
@@ -47,7 +52,7 @@ class WatchedFutures:
         self._own = own
         self._rows = tables.rows
         self._obligations = tables.obligations
-        self._known: dict[tuple[int, Watched], int] = {}
+        self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
 
     def __call__(self, state: int, watched: Watched) -> int:
         """What a lexeme can become without being beaten by what is watched."""
@@ -80,7 +85,8 @@ class WatchedFutures:
                     todo.append(place)
             related.append([number[place] for place in after])
         solve(values, related)
-        self._known.update(zip(todo, values, strict=True))
+        for place, value in zip(todo, values, strict=True):
+            self._known[place] = value
         return values[0]
 
 
@@ -135,7 +141,7 @@ class Borders:
         self._classes = range(tables.table.shape[1])
         self._under = WatchedFutures(tables, future, self.here)
         self._firsts: dict[int, list[tuple[int, int]]] = {}
-        self._fates: dict[Watched, Fate] = {}
+        self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 
     def here(self, state: int, watched: Watched) -> int:
         """The endings at which a lexeme can end in a state, beside what is watched."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from ..memo import Memo
 from .borders import Borders
 from .closure import bits
 from .embedded import Embedded
@@ -24,7 +25,7 @@ from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
 from .reading import Reading
 
-#: Answers that are remembered; past that the memory starts afresh.
+#: Answers that are remembered.
 _MOST_KNOWN = 1 << 15
 
 #: A nonterminal and how many states are popped besides, with the endings that may be next then.
@@ -77,7 +78,7 @@ class Completions:
         self.is_exact = tables.layout is None or self._laid_out is not None
         self._moves = self._laid_out or Plain(tables, parser, self.reading)
         self._outcomes = Outcomes(self._moves)
-        self._known: dict[tuple[int, int], _Left | None] = {}
+        self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
 
     def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
         """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
@@ -150,7 +151,5 @@ class Completions:
                     break
                 for each, there in outcome.found.items():
                     known[each] = known.get(each, 0) | there
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
             self._known[state, endings] = known
         return known

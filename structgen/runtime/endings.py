@@ -12,19 +12,19 @@ Endings are found when a grammar is compiled (`structgen.compiler.grammar.ending
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
 from .container import smallest
 from .obligations import Watched
 from .on_demand import OnDemand
-from .words import are_below, set_at
+from .words import set_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,24 +125,3 @@ class Endings:
             "lex_border": smallest(self.watched + 1),
             "lex_endings": self.words,
         }
-
-    @classmethod
-    def from_sections(
-        cls, sections: Mapping[str, NDArray[Any]], states: int, members: int, where: str
-    ) -> Endings:
-        """Read `to_sections`, for so many lexer states and terminals. Raises `FormatError`."""
-        ends = sections["lex_ending"].astype(np.int32)
-        watched = sections["lex_border"].astype(np.int32) - 1
-        words = sections["lex_endings"].astype(np.uint32)
-        if not (
-            ends.shape[1] == 3 and len(words) in (0, states) and bool(len(words)) == bool(len(ends))
-            and (not len(words) or are_below(words, len(ends)))
-            and _within(ends[:, 0], members) and _within(ends[:, 1], len(watched)) and _within(ends[:, 2], 2)
-            and _within(watched + 1, states + 1)
-        ):  # fmt: skip
-            raise FormatError("the endings of lexemes are damaged", where=where)
-        return cls(ends, watched, words)
-
-
-def _within(values: NDArray[Any], bound: int) -> bool:
-    return not values.size or (int(values.min()) >= 0 and int(values.max()) < bound)

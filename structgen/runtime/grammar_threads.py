@@ -11,27 +11,27 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TypeAlias
 
+from ..memo import Memo
+from ..properties import cached_property
 from .closure import bits
 from .completions import Completions
-from .embedded import Embedded
+from .embedded import Embedded, Inner
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces
 from .obligations import Watched
 from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
-from .pushdown import Thread as Inner
 
-#: Answers that are remembered; past that the memory starts afresh.
+#: Answers that are remembered.
 _MOST_ANSWERS = 1 << 15
 
 #: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
 _FORESIGHT = 3
 
-#: A lexer state, or the number of a definition and a thread of it.
+#: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
 
 #: The parser before the lexeme, where the thread is in it, what is watched.
@@ -52,7 +52,7 @@ class Reader:
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
         self._future = places.futures
-        self._possible: dict[tuple[Parse, int, Watched, int], tuple[bool, int]] = {}
+        self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
@@ -296,8 +296,6 @@ class Reader:
         key = parse, self.parses.like(parse, terminal), border, lexemes
         found = self._possible.get(key)
         if found is None:
-            if len(self._possible) >= _MOST_ANSWERS:
-                self._possible.clear()
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])

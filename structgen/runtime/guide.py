@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..errors import BitmaskError, RollbackError
+from .arguments import array_of, checked_rollback, checked_token, integer
 from .distances import limited
 from .machine import Config, Machine
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _INT32 = np.dtype(np.int32)
 _ndarray = np.ndarray
+_PACKED = (4,)  # the strides of a contiguous ``int32[n]``
 
 
 class _End:
@@ -63,9 +64,7 @@ class Guide:
     __slots__ = ("_config", "_index", "_machine", "_most", "_past", "_room", "_size", "_words")
 
     def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
-        if max_rollback is not None and max_rollback < 0:
-            raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
-        self._most = max_rollback
+        self._most = max_rollback = checked_rollback(max_rollback)
         #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
         self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._index = index
@@ -107,19 +106,22 @@ class Guide:
         Parameters
         ----------
         bitmask:
-            A writable, contiguous ``int32[words]``: a NumPy array, or a torch tensor on the CPU. It may be
+            A writable ``int32[words]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be
             wider than the vocabulary (padded logits); the tail is set to zero.
 
         Raises
         ------
         BitmaskError
-            For another dtype, shape or device, or fewer words than the vocabulary needs.
+            For another dtype, shape or device, fewer words than the vocabulary needs, or words that share memory.
         """
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
-        if type(bitmask) is not _ndarray:
-            bitmask = _as_array(bitmask)
-        width, words = len(bitmask) if bitmask.ndim == 1 else 0, self._words
+        words = self._words
+        if type(bitmask) is _ndarray and (bitmask.base is None or bitmask.strides == _PACKED):
+            width = len(bitmask) if bitmask.ndim == 1 else 0
+        else:
+            bitmask = array_of(bitmask, f"int32[{words}]")
+            width = len(bitmask) if bitmask.ndim == 1 else 0
         if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
             raise BitmaskError(
                 f"a bitmask is int32[{words}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
@@ -137,19 +139,21 @@ class Guide:
     def allows(self, token_id: int) -> bool:
         """Whether `advance` would accept this token; no mask is worked out for the answer.
 
-        Raises `TokenIdError` for an id out of range.
+        Raises `TokenIdError` as `advance` does.
         """
-        return self._target(self._checked(token_id)) is not None
+        if type(token_id) is not int or not 0 <= token_id < self._size:
+            token_id = checked_token(token_id, self._size)
+        return self._target(token_id) is not None
 
     # -- moves -----------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> bool:
         """Append one token. False, and nothing changes, where the mask does not allow it.
 
-        Raises `TokenIdError` for an id outside the vocabulary.
+        Raises `TokenIdError` for an id outside the vocabulary, or what is no integer.
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
-            token_id = self._checked(token_id)
+            token_id = checked_token(token_id, self._size)
         config = self._config
         target: Config | None = self._machine.advance(config, token_id) if config is not _END else None
         if target is None:
@@ -191,8 +195,10 @@ class Guide:
 
         Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
         """
+        if type(n) is not int:
+            n = integer(n, "a number of tokens", RollbackError)
         past, config = self._past, self._config
-        for taken in range(as_int(n)):
+        for taken in range(n):
             if past is None:
                 raise RollbackError(
                     f"cannot roll back {n} tokens, only {taken} were accepted"
@@ -278,22 +284,3 @@ class Guide:
     def __repr__(self) -> str:
         state = "finished" if self.is_finished() else "accepting" if self.is_accepting() else "open"
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
-
-    def _checked(self, token_id: int) -> int:
-        number = as_int(token_id)
-        if not 0 <= number < self._size:
-            raise TokenIdError(f"token id {number} is outside the vocabulary", where=f"0..{self._size - 1}")
-        return number
-
-
-def _as_array(bitmask: Any) -> NDArray[Any]:
-    """The NumPy view of a CPU tensor (or any array-like that shares its memory)."""
-    device = getattr(bitmask, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
-        raise BitmaskError(
-            f"fill_bitmask writes to CPU memory, got a tensor on {device}",
-            remedy="Fill a CPU bitmask and copy it, or use structgen.runtime.logits.",
-        )
-    if not hasattr(bitmask, "__array__"):
-        raise BitmaskError(f"a bitmask is an int32 array, got {type(bitmask).__name__}")
-    return np.asarray(bitmask)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
+from ..memo import Memo
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
 from .automaton import AutomatonMachine
+from .columns import Field
 from .container import Buffer, pack, unpack
 from .grammar import GrammarMachine
 from .machine import Match
@@ -34,6 +37,18 @@ MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[Gramma
     "grammar": GrammarMachine,
     "gbnf": PushdownMachine,
 }
+
+#: The fields of every index's meta section.
+FIELDS = (
+    Field("kind", str),
+    Field("definition", str),
+    Field("vocabulary", str),
+    Field("compile_seconds", float),
+    Field("relaxations", list, of=str),
+)
+
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
 
 
 class Index:
@@ -76,7 +91,11 @@ class Index:
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
         #: The same index behind prefixes; see `structgen.runtime.healing`.
-        self.healed: dict[bytes, Index] = {}
+        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`.
+        self.limited_rows: Memo[Any, NDArray[np.int32]] = Memo(_MOST_ROWS)
+        #: Tokens that must follow; see `structgen.runtime.forced_tokens`.
+        self.forced: Memo[Any, tuple[int, ...]] = Memo(_MOST_FORCED)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -125,11 +144,6 @@ class Index:
         from .distances import distances_of
 
         return distances_of(self.machine)
-
-    @cached_property
-    def limited_rows(self) -> dict[Any, NDArray[np.int32]]:
-        """Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`."""
-        return {}
 
     def shortest(self) -> int:
         """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
@@ -206,20 +220,15 @@ class Index:
     ) -> Index:
         """Read what `to_bytes` wrote, in place; see `load`."""
         meta, sections = unpack(buffer, where)
-        machine_type = MACHINES.get(str(meta.get("kind")))
-        definition, fingerprint = meta.get("definition"), meta.get("vocabulary")
-        seconds, relaxations = meta.get("compile_seconds"), meta.get("relaxations")
-        if (
-            machine_type is None
-            or not isinstance(definition, str) or not isinstance(fingerprint, str)
-            or not isinstance(seconds, int | float)
-            or not isinstance(relaxations, list) or not all(isinstance(r, str) for r in relaxations)
-        ):  # fmt: skip
-            raise FormatError(f"not an index that this structgen knows: kind {meta.get('kind')!r}", where=where)
-        vocabulary = _vocabulary_for(fingerprint, vocabulary, meta, sections, where)
+        found = columns.read_meta(meta, FIELDS, {}, where)
+        machine_type = MACHINES.get(found["kind"])
+        if machine_type is None:
+            raise FormatError(f"not an index that this structgen knows: kind {found['kind']!r}", where=where)
+        vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)
         machine = machine_type.from_sections(meta, sections, vocabulary, where)
-        return cls(str(meta["kind"]), definition, machine, origin=origin, compile_seconds=float(seconds),
-                   relaxations=tuple(relaxations))  # fmt: skip
+        seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
+        return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
+                   relaxations=relaxations)  # fmt: skip
 
 
 def _vocabulary_for(

@@ -16,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from ..locks import Lock, Rank
+from ..memo import Memo
+from .borders import MOST_ANSWERS
 from .closure import bits
 from .grammar_tables import GrammarTables
 from .nesting import Nesting
@@ -81,7 +84,8 @@ class LaidOut:
         self._closes = self._more(layout.dedent, ())
         self._number: dict[_Place, int] = {}
         self._places: list[_Place] = []
-        self._nexts: dict[tuple[int, Watched, bool], int] = {}
+        self._numbering = Lock(Rank.LEAF)
+        self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 
     def _more(self, terminal: int, border: Watched) -> int:
         self.terminal.append(terminal)
@@ -96,8 +100,11 @@ class LaidOut:
         place = state, min(brackets, self._nesting.below[state] + 1)
         known = self._number.get(place)
         if known is None:
-            known = self._number[place] = len(self._places)
-            self._places.append(place)
+            with self._numbering:
+                known = self._number.get(place, len(self._places))
+                if known == len(self._places):
+                    self._places.append(place)
+                    self._number[place] = known
         return known
 
     def _after(self, place: int, target: int | None) -> int | None:

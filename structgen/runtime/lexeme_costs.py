@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
 from .grammar_tables import GrammarTables
 from .obligations import Watched
 from .on_demand import OnDemand
@@ -116,7 +117,7 @@ class LexemeCosts:
                     found = self._steps[spot, terminal] = byte, after
                     break
             else:
-                raise AssertionError("some byte leads closer")
+                raise FormatError("the lexer's tables contradict themselves: no byte leads to a lexeme's end")
         return found
 
     def way(self, spot: Spot, terminal: int) -> list[Spot]:
@@ -131,6 +132,11 @@ class LexemeCosts:
         border = self.ended(self.way(spot, terminal)[-1], terminal)
         assert border is not None
         return border
+
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of what is watched."""
+        return len(self._known) + len(self._steps)
 
     def forget(self) -> None:
         """Forget what is remembered of what is watched."""

@@ -19,18 +19,19 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import first
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from .borders import Borders, WatchedFutures
 from .grammar_tables import GrammarTables
 from .obligations import Watched, WatchedSets
 from .resume_lists import NOTHING, ROOT, ResumeLists
-from .rows import RowPool
+from .rows import MOST_GROWN, RowPool
 from .words import sets_of
 
 if TYPE_CHECKING:
@@ -104,6 +105,24 @@ class LexerPlaces:
         self.members = tables.members if is_loose else max(1, len(tables.endings))
         self._sets = WatchedSets(tables)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
+        self.mark()
+
+    def mark(self) -> None:
+        """Never forget what is there now."""
+        self._kept = self.pool.mark(), len(self.resumes)
+        self._entries = len(self.settled), self._fresh
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return self.pool.grown + self.resumes.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
+
+    def forget(self) -> None:
+        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        rows, resumes = self._kept
+        settled, self._fresh = self._entries
+        self.pool.cut(rows)
+        self.resumes.cut(resumes)
+        self.settled = first(self.settled, settled)
 
     def __len__(self) -> int:
         return self._fresh + (len(self.stored) if self.stored is not None else 0)

@@ -19,9 +19,10 @@ inclusion of context-free languages); where the rules don't find it, both are ke
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from ..locks import Lock, Rank
 
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
@@ -72,7 +73,7 @@ class Cover:
         self._looked = self._work = 0
         self._assumed: dict[tuple[Stack, Stack], None] = {}
         self._left = self._left_in_set = _MOST_IN_SET
-        self._lock = threading.Lock()
+        self._lock = Lock(Rank.PARSER)
 
     def forget(self) -> None:
         """Forget what was found."""

@@ -1,7 +1,6 @@
 """`PushdownMachine`: an automaton with a stack and its rows, as a `Machine` that guides move over.
 
-Threads are a state with a count and a stack. Stacks are linked lists of frames that share their tails. Frames are
-interned, so that equal ones are the same object (see `structgen.runtime.stack_machine`).
+Threads are a state with a count and a stack, of which there is one graph (see `structgen.runtime.stacks`).
 
 As in `structgen.runtime.automaton`, a step runs no compiled code unless a row is missing.
 """
@@ -9,57 +8,40 @@ As in `structgen.runtime.automaton`, a step runs no compiled code unless a row i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
+from ..memo import Memo
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .pushdown_tables import PushdownTables
 from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
-from .stack_walks import too_ambiguous
-from .tables import MARK, SET
+from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread
+from .tables import FIELDS, MARK, SET
 
-#: Rows, and moves by byte, that are remembered; past that a memo starts afresh.
-MEMO_ROWS, MEMO_MOVES = 1 << 12, 1 << 17
+#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
+MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 
 _UNKNOWN = object()
 
-#: Threads that a configuration can have.
-MAX_THREADS = 1 << 10
+#: Frames that a byte, or the rest of tokens, is handed down before it is remembered what comes of it further down.
+_SHORT = 8
 
-#: The state of a text that is complete, with nothing on the stack.
-END = -1
+#: The fields of the meta section.
+_FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
-
-class Frame:
-    """A state to return to, with its count, and the frames below it."""
-
-    __slots__ = ("above", "below", "count", "state")
-
-    def __init__(self, state: int, count: int, below: Frame | None) -> None:
-        self.state, self.count, self.below = state, count, below
-        self.above: dict[tuple[int, int], Frame] = {}
-
-    def __repr__(self) -> str:
-        shown: list[str] = []
-        frame: Frame | None = self
-        while frame is not None and len(shown) < 12:
-            shown.append(f"{frame.state}#{frame.count}" if frame.count else str(frame.state))
-            frame = frame.below
-        return f"<{' '.join(shown)}>"
-
-
-#: State, count, and the stack.
-Thread = tuple[int, int, Frame | None]
+#: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
+_Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
 class PushdownMachine(StackMachine[Thread]):
@@ -90,15 +72,18 @@ class PushdownMachine(StackMachine[Thread]):
     ) -> None:
         self.tables = tables
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
-        self._floor: dict[tuple[int, int], Frame] = {}
+        self.stacks = Stacks(self._returns)
+        self._handed: dict[tuple[Stack, int], tuple[Thread, ...]] = {}  # see `_hand_on`
+        self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
 
     @property
@@ -120,7 +105,11 @@ class PushdownMachine(StackMachine[Thread]):
 
     def _forget(self) -> None:
         super()._forget()
-        self._floor = {}  # frames that nobody stands on can go, too
+        self.stacks.forget()
+        self._handed, self._below = {}, {}
+
+    def _is_full(self) -> bool:
+        return super()._is_full() or len(self.stacks) >= MEMO_FRAMES
 
     def repeats(self, config: Any) -> bool:
         """Whether nothing is counted on top of the stack."""
@@ -143,17 +132,19 @@ class PushdownMachine(StackMachine[Thread]):
         """
         state, _, frame = thread
         moves, returns = self._moves, self._returns
+        popped: Stack = None  # the frame that the state comes from, where that is negative
         for i in range(begin, len(data)):
             while True:
                 if state < 0:
-                    return (), i
+                    return (self.step(self.stacks.opened(popped), data[i]), i + 1) if state == FORK else ((), i)
                 move = moves.get(state << 8 | data[i], _UNKNOWN)
                 if move is _UNKNOWN:
                     move = self._move(state, data[i])
                 if move is None:
                     if not returns[state] or frame is None:
                         return (), i
-                    state, frame = frame.state, frame.below
+                    popped = frame
+                    state, frame = popped.state, popped.below
                     continue
                 break
             if type(move) is int and not returns[state]:
@@ -163,20 +154,22 @@ class PushdownMachine(StackMachine[Thread]):
                 return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = (move,) if type(move) is int else move[0][1]
             if not sequence:
-                state, frame = (END, None) if frame is None else (frame.state, frame.below)
+                popped = frame
+                state, frame = (END, None) if popped is None else (popped.state, popped.below)
             else:
                 for below in sequence[:-1]:
-                    frame = self._push(below, 0, frame)
+                    frame = self.stacks.push(below, 0, frame)
                 state = sequence[-1]
-        return ((state, 0, frame),), len(data)
+        return (self.stacks.opened(popped) if state == FORK else ((state, 0, frame),)), len(data)
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
-        live = self._live
+        moves, live, returns = self._moves, self._live, self._returns
         found: dict[Thread, None] = {}
         for state, count, frame in threads:
+            handed = 0
             while state >= 0:
-                move = self._moves.get(state << 8 | byte, _UNKNOWN)
+                move = moves.get(state << 8 | byte, _UNKNOWN)
                 if move is _UNKNOWN:
                     move = self._move(state, byte)
                 if type(move) is int:
@@ -184,19 +177,60 @@ class PushdownMachine(StackMachine[Thread]):
                 elif move is not None:
                     for record, sequence in move:
                         self._make(record, sequence, count, frame, found)
-                if not self._returns[state] or frame is None:
+                if not returns[state] or frame is None:
+                    break
+                handed += 1
+                if frame.state == FORK or handed == _SHORT:
+                    found.update(dict.fromkeys(self._hand_on(frame, byte)))
                     break
                 state, count, frame = frame.state, frame.count, frame.below
-        if len(found) > MAX_THREADS:
-            raise too_ambiguous()
-        return tuple(found)
+        return self.stacks.united(found) if len(found) > 1 else tuple(found)
+
+    def _hand_on(self, stack: Frame, byte: int) -> tuple[Thread, ...]:
+        """The threads that a byte leads to which is left to a stack, by whoever in it takes it.
+
+        Remembered for each frame: where many may return one after the other, those below have been asked before.
+        """
+        handed = self._handed
+        if len(handed) >= MEMO_FRAMES:
+            handed = self._handed = {}
+        todo = [stack]
+        while todo:
+            here = todo[-1]
+            if isinstance(here, Fork):
+                lower = [member for member in here.members if member is not None]
+            else:
+                lower = [here.below] if self._returns[here.state] and here.below is not None else []
+            missing = [each for each in lower if (each, byte) not in handed]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            found: dict[Thread, None] = {}
+            for each in lower:
+                found.update(dict.fromkeys(handed[each, byte]))
+            if here.state != FORK:
+                found = self._alone(here, byte) | found
+            handed[here, byte] = self.stacks.united(found) if len(found) > 1 else tuple(found)
+        return handed[stack, byte]
+
+    def _alone(self, frame: Frame, byte: int) -> dict[Thread, None]:
+        """The moves of a frame's state, apart from returning."""
+        found: dict[Thread, None] = {}
+        move = self._move(frame.state, byte)
+        if type(move) is int:
+            found[move, frame.count if self._live[move] >= 0 else 0, frame.below] = None
+        elif move is not None:
+            for record, sequence in move:
+                self._make(record, sequence, frame.count, frame.below, found)
+        return found
 
     def _make(
         self,
         record: tuple[int, ...] | None,
         sequence: tuple[int, ...],
         count: int,
-        frame: Frame | None,
+        frame: Stack,
         found: dict[Thread, None],
     ) -> None:
         """One move of one thread; see `structgen.compiler.pushdown`."""
@@ -221,21 +255,14 @@ class PushdownMachine(StackMachine[Thread]):
                     return
             sequence = (first, *sequence)
         if not sequence:
-            found[(END, 0, None) if frame is None else (frame.state, frame.count, frame.below)] = None
+            found.update(dict.fromkeys(self.stacks.opened(frame)))
             return
         state = sequence[0]
         count = count if self._live[state] >= 0 else 0
         for above in sequence[1:]:
-            frame = self._push(state, count, frame)
+            frame = self.stacks.push(state, count, frame)
             state, count = above, 0
         found[state, count, frame] = None
-
-    def _push(self, state: int, count: int, frame: Frame | None) -> Frame:
-        above = self._floor if frame is None else frame.above
-        pushed = above.get((state, count))
-        if pushed is None:
-            pushed = above.setdefault((state, count), Frame(state, count, frame))
-        return pushed
 
     @cached_property
     def _edges(self) -> tuple[list[int], ...]:
@@ -256,54 +283,54 @@ class PushdownMachine(StackMachine[Thread]):
                     move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
                 break
             here = like[here] - 1
-        if len(self._moves) >= MEMO_MOVES:
-            self._moves.clear()
         self._moves[key] = move
         return move
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
         seen: set[int] = set()
-        for thread in threads:
-            for byte in self.candidates(thread):
-                if byte not in seen:
-                    seen.add(byte)
-                    yield (byte,)
+        for byte in self.candidates(threads):
+            if byte not in seen:
+                seen.add(byte)
+                yield (byte,)
 
-    def candidates(self, thread: Thread) -> Iterator[int]:
-        """The bytes that some state that a thread can come to has moves for; a move may lead nowhere."""
+    def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
         starts, lows, highs, targets, like = self._edges
-        state, _, frame = thread
-        while state >= 0:
-            here = state
+        states: set[int] = set()
+        seen: set[Stack] = set()
+        todo = [(state, frame) for state, _, frame in threads]
+        for state, frame in todo:  # grows as it goes
+            here = state if state not in states else -1
+            states.add(state)
             while here >= 0:
                 for edge in range(starts[here], starts[here + 1]):
                     if targets[edge]:
                         yield from range(lows[edge], highs[edge] + 1)
                 here = like[here] - 1
-            if not self._returns[state] or frame is None:
-                break
-            state, frame = frame.state, frame.below
+            if state >= 0 and self._returns[state] and frame not in seen:
+                seen.add(frame)
+                todo += [(top, below) for top, _, below in self.stacks.opened(frame)]
 
     def _may_end(self, threads: tuple[Thread, ...]) -> bool:
-        return any(map(self.may_end, threads))
+        return self.may_end(threads)
 
-    def may_end(self, thread: Thread) -> bool:
-        """Whether the text is complete where a thread is."""
-        state, _, frame = thread
-        while state >= 0 and self._returns[state]:
-            if frame is None:
-                return True
-            state, frame = frame.state, frame.below
-        return state == END
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether the text is complete where some thread is."""
+        returns = self._returns
+        return any(
+            state == END or bool(returns[state] and (frame is None or frame.ends)) for state, _, frame in threads
+        )
 
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if config.row is None:
-            numbers: dict[int, None] = {}
-            for thread in config.threads:
-                numbers.update(dict.fromkeys(self.settle(thread, ROOT)[0]))
-            config.row = (self.is_accepting(config), *sorted(numbers))
+        if self._may_forget(self.rows):
+            self.rows.forget()
+            self._dense.clear()
+            self._below = {}
+            self._forget_rows()
+        if config.row is None or config.row[0] != self.rows.generation:
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -314,25 +341,83 @@ class PushdownMachine(StackMachine[Thread]):
         config.dense = row
         return row
 
-    def settle(self, thread: Thread, resume: int) -> tuple[list[int], int]:
-        """The rows of a thread entered at a resume list: its own, then what is left open, frame by frame.
+    def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
+        """The rows of threads. Others have their turn between the walks of several."""
+        if len(threads) == 1:
+            return self.settle(threads, ROOT)[0]
+        with self._filling():  # what others find out meanwhile does not make room for itself
+            return self.settle(threads, ROOT, self._lock.give_way)[0]
 
-        With them comes the resume list of what is left to whatever follows the text.
+    def settle(
+        self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
+    ) -> tuple[set[int], set[int]]:
+        """The rows of threads entered at a resume list: their own, then what is left open, frame by frame.
+
+        With them come the resume lists of what is left to whatever follows the text. ``pause`` is called between
+        walks.
         """
-        state, count, frame = thread
-        numbers: list[int] = []
+        rows: set[int] = set()
+        left: set[int] = set()
         settled, live = self.rows.settled, self._live
-        while state >= 0:
-            found = settled.get((resume, state, 0)) if live[state] < 0 else None
-            row, resume = found or self.rows.settle(resume, state, count)
-            numbers.append(row)
-            if resume == NOTHING or frame is None:
-                break
-            state, count, frame = frame.state, frame.count, frame.below
-        return numbers, resume
+        for state, count, frame in threads:
+            after, depth = resume, 0
+            if state == END:
+                left.add(after)
+            while state >= 0:
+                found = settled.get((after, state, 0)) if live[state] < 0 else None
+                row, after = found or self.rows.settle(after, state, count)
+                rows.add(row)
+                if pause is not None:
+                    pause()
+                if after == NOTHING:
+                    break
+                if frame is None:
+                    left.add(after)
+                    break
+                depth += 1
+                if frame.state == FORK or depth == _SHORT:
+                    more = self._settle_below(after, frame, pause)
+                    rows |= more[0]
+                    left |= more[1]
+                    break
+                state, count, frame = frame.state, frame.count, frame.below
+        return rows, left
+
+    def _settle_below(self, resume: int, stack: Frame, pause: Callable[[], None] | None) -> _Settling:
+        """`settle` for what lies below threads. Remembered for each frame, as in `_hand_on`."""
+        known = self._below
+        if len(known) >= MEMO_FRAMES:
+            known = self._below = {}
+        todo = [(resume, stack)]
+        while todo:
+            here, frame = todo[-1]
+            own: set[int] = set()
+            lower: list[tuple[int, Stack]] = []
+            if isinstance(frame, Fork):
+                lower = [(here, member) for member in frame.members]
+            else:
+                row, after = self.rows.settle(here, frame.state, frame.count)
+                own.add(row)
+                lower = [(after, frame.below)] if after != NOTHING else []
+            missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]
+            if missing:
+                if pause is not None:
+                    pause()
+                todo += missing
+                continue
+            todo.pop()
+            deeper = [known[after, below] for after, below in lower if below is not None]
+            left = frozenset([after for after, below in lower if below is None])
+            if len(deeper) == 1 and not left and own <= deeper[0][0]:
+                known[here, frame] = deeper[0]
+            else:
+                known[here, frame] = (
+                    frozenset(own).union(*(rows for rows, _ in deeper)), left.union(*(below for _, below in deeper))
+                )  # fmt: skip
+        return known[resume, stack]
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
-        accepting, *numbers = key
+        _, accepting, *numbers = key
         row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
         for number in numbers[1:]:
             self.pool.add_to(row, number)
@@ -357,9 +442,11 @@ class PushdownMachine(StackMachine[Thread]):
         """
         from .reachable import settle_everything
 
-        self._complete = settle_everything(self.tables, self.rows, meter, progress)
-        self._filled = True
-        self.rows.rest()
+        with self._filling():
+            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            with self._lock:
+                self._filled, self._complete = True, complete
+                self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -376,16 +463,9 @@ class PushdownMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> PushdownMachine:
-        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start = meta.get("states"), meta.get("start")
-        filled, complete = meta.get("filled"), meta.get("complete")
-        if (
-            type(states) is not int
-            or type(start) is not int
-            or type(complete) is not bool
-            or type(filled) is not bool
-        ):
-            raise FormatError("the number of states is missing", where=where)
-        tables = PushdownTables.from_sections(states, start, sections, where)
-        rows = from_sections(tables, vocabulary, sections, where)
-        return cls(tables, vocabulary, rows, filled=filled, complete=complete)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        flags = columns.read_meta(meta, _FIELDS, sizes, where)
+        tables = PushdownTables.from_sections(sections, sizes, where)
+        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

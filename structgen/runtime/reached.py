@@ -9,16 +9,21 @@ from numpy.typing import NDArray
 
 from .automaton_distances import NEVER
 from .bitmask import ids_of
+from .stacks import Fork
 
 if TYPE_CHECKING:
-    from .pushdown import Frame, PushdownMachine, Thread
+    from .pushdown import PushdownMachine
     from .stack_distances import StackDistances
+    from .stacks import Frame, Stack, Thread
 
 #: Configurations for which this is remembered, a megabyte each at most with Llama-3's vocabulary.
 _MOST_CONFIGS = 16
 
 #: Threads that tokens may lead to: to begin with, and at most.
 _FEW, _MANY = 1 << 12, 1 << 16
+
+#: Stacks of a configuration that are walked one by one.
+_MOST_STACKS = 64
 
 
 class Reached:
@@ -47,7 +52,8 @@ class Reached:
         found = self._remembered.get(config)
         if found is None:
             by_node = np.full(len(self._trie[0]), NEVER, np.int32)
-            if all(self._walk(thread, distances, by_node) for thread in config.threads):
+            stacks = [found for thread in config.threads for found in stacks_of(thread, _MOST_STACKS)]
+            if len(stacks) <= _MOST_STACKS and all(self._walk(*each, distances, by_node) for each in stacks):
                 of_tokens = by_node[self._node_of]
                 there = of_tokens < NEVER
                 found = self._tokens[there], of_tokens[there]
@@ -58,20 +64,19 @@ class Reached:
             self._remembered[config] = found
         return found
 
-    def _walk(self, thread: Thread, distances: StackDistances, by_node: NDArray[np.int32]) -> bool:
+    def _walk(
+        self, state: int, count: int, frames: list[Frame], distances: StackDistances, by_node: NDArray[np.int32]
+    ) -> bool:
         """Note the distance behind each node where tokens end, if it is less than what is there.
 
-        False where there is too much for the kernel.
+        ``frames`` are the whole stack, topmost first. False where there is too much for the kernel.
         """
-        state, count, frame = thread
         if state < 0:
             return True
-        frames: list[Frame] = []
-        while frame is not None:
-            frames.append(frame)
-            frame = frame.below
         config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
-        frames.reverse()
+        belows: list[Stack] = [None]
+        for frame in reversed(frames):
+            belows.append(self._machine.stacks.push(frame.state, frame.count, belows[-1]))
         size, pairs = _FEW, -1
         while pairs < 0:
             if size > _MANY:
@@ -86,9 +91,9 @@ class Reached:
         far = np.empty(n, np.int32)
         for k in range(n):
             top, number, left, *above = found[starts[k] : starts[k + 1]].tolist()
-            here = frames[left] if left >= 0 else None
+            here = belows[left + 1]
             for j in range(len(above) - 2, -1, -2):
-                here = self._machine._push(above[j], above[j + 1], here)
+                here = self._machine.stacks.push(above[j], above[j + 1], here)
             far[k] = distances.of_threads(((top, number, here),))
         np.minimum.at(by_node, nodes[:pairs], far[numbers[:pairs]])
         return True
@@ -100,6 +105,23 @@ class Reached:
         targets = (self._machine.advance(config, token) for token in tokens.tolist())
         far = [distances.of_threads(target.threads) for target in targets if target is not None]
         return tokens.astype(np.int32), np.array(far, np.int32)
+
+
+def stacks_of(thread: Thread, most: int) -> list[tuple[int, int, list[Frame]]]:
+    """A thread's stacks, each as state, count and frames, topmost first; more than ``most`` if there are so many."""
+    found: list[tuple[int, int, list[Frame]]] = []
+    state, count, stack = thread
+    todo: list[tuple[Stack, list[Frame]]] = [(stack, [])]
+    while todo and len(found) <= most:
+        here, frames = todo.pop()
+        while here is not None and not isinstance(here, Fork):
+            frames.append(here)
+            here = here.below
+        if here is None:
+            found.append((state, count, frames))
+        else:
+            todo += ((member, frames[:]) for member in here.members)
+    return found
 
 
 def row_of(tokens: NDArray[np.int32], words: int) -> NDArray[np.int32]:

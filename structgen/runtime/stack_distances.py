@@ -12,21 +12,25 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError, UnsupportedError
+from ..errors import BudgetExceededError, FormatError, UnsupportedError
+from ..locks import Lock, Rank
+from ..memo import Memo
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .on_demand import OnDemand
 from .reached import Reached, row_of
+from .stacks import Fork
 from .tables import DEAD, MARK
 
 if TYPE_CHECKING:
-    from .pushdown import Frame, PushdownMachine, Thread
+    from .pushdown import PushdownMachine
+    from .stacks import Stack, Thread
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
 _MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
@@ -69,7 +73,7 @@ class StackDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.DISTANCES)
         self._end = int(bool(vocabulary.eos_ids))
         self._live: list[int] = tables.live.tolist()
         self._returns = tables.returns.tobytes()
@@ -84,13 +88,13 @@ class StackDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._next: dict[tuple[int, int], Any] = {}
-        self._after: dict[Thread | None, tuple[int, Thread | None]] = {}
+        self._next: Memo[tuple[int, int], Any] = Memo(MEMO_ENTRIES)
+        self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
-        self._sums: dict[Frame | None, int] = {None: 0}
-        self._known: dict[Any, int] = {}
+        self._sums: dict[Stack, int] = {None: 0}
+        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = Reached(machine, arena)
-        self._farthest: dict[Any, int] = {}
+        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._gain = self._find_gain(arena)
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -143,17 +147,24 @@ class StackDistances:
         begin, end = self._places[state], self._places[state + 1]
         return int(self._costs[min(begin + count, end - 1)])
 
-    def _settled(self, thread: Thread) -> Thread | None:
-        """A thread without the states on top that may return; None where the text is complete."""
-        state, count, frame = thread
-        while state >= 0 and self._returns[state]:
-            if frame is None:
-                return None
-            state, count, frame = frame.state, frame.count, frame.below
-        return None if state < 0 else (state, count, frame)
+    def _settled(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
+        """Threads without the states on top that may return; None where the text is complete."""
+        found: dict[Thread | None, None] = {}
+        todo = dict.fromkeys(threads)
+        while todo:
+            thread = next(iter(todo))
+            del todo[thread]
+            state, _, frame = thread
+            if state < 0 or (self._returns[state] and frame is None):
+                found[None] = None
+            elif self._returns[state]:
+                todo.update(dict.fromkeys(self._machine.stacks.opened(frame)))
+            else:
+                found[thread] = None
+        return tuple(found)
 
-    def _follow(self, thread: Thread) -> tuple[int, Thread | None]:
-        """The first byte of the cheapest text of a settled thread, and the settled thread that it leads to."""
+    def _follow(self, thread: Thread) -> tuple[int, tuple[Thread | None, ...]]:
+        """The first byte of the cheapest texts of a settled thread, and the settled threads that it leads to."""
         found = self._after.get(thread)
         if found is None:
             state, count, frame = thread
@@ -163,7 +174,7 @@ class StackDistances:
             byte, record, sequence = move
             after: dict[Thread, None] = {}
             self._machine._make(record, sequence, count, frame, after)
-            found = self._after[thread] = byte, self._settled(next(iter(after)))
+            found = self._after[thread] = byte, self._settled(after)
         return found
 
     def _choose(self, state: int, count: int) -> tuple[int, Any, tuple[int, ...]]:
@@ -178,53 +189,69 @@ class StackDistances:
                 self._machine._make(record, sequence, count, None, after)
                 for top, n, frame in after:
                     cost = 1 + (0 if top < 0 else self._cost(top, n))
-                    while frame is not None:
+                    while frame is not None:  # one stack, of what was pushed
                         cost += self._cost(frame.state, frame.count)
                         frame = frame.below
                     if cost == wanted:
                         return byte, record, sequence
-        raise AssertionError("some move has the cost of the cheapest")
+        raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
-        """The fewest tokens that a settled thread's cheapest text can be split into, with the EOS token."""
+        """The fewest tokens that a settled thread's cheapest texts can be split into, with the EOS token."""
         tokens = self._tokens
-        chain: list[Thread | None] = []
-        while thread not in tokens:
-            assert thread is not None
-            chain.append(thread)
-            if len(chain) > _MOST_BYTES:
-                raise _too_long("a text of more than a million bytes")
-            thread = self._follow(thread)[1]
-        children, ends = self._children, self._ends
-        for start in reversed(chain):
-            node, here, best = 0, start, self._far
-            while here is not None:
-                byte, here = self._after.get(here) or self._follow(here)
-                node = children[node].get(byte, 0)
-                if not node:
-                    break
-                if ends[node]:
-                    best = min(best, tokens[here] + 1)
-            tokens[start] = best
-        return tokens[chain[0]] if chain else tokens[thread]
+        todo = [thread]
+        while todo:
+            here = todo[-1]
+            if here is None or here in tokens:
+                todo.pop()
+                continue
+            missing = [each for each in self._follow(here)[1] if each not in tokens]
+            if not missing:
+                tokens[here] = self._best(here)
+            elif len(todo) > _MOST_BYTES:
+                return self._far
+            todo += missing
+        return tokens[thread]
+
+    def _best(self, start: Thread) -> int:
+        """`_split`, where that of all threads that follow is known: by the best first token."""
+        tokens, children, ends = self._tokens, self._children, self._ends
+        best = self._far
+        reached: dict[tuple[int, Thread], None] = {(0, start): None}
+        while reached:
+            after: dict[tuple[int, Thread], None] = {}
+            for node, here in reached:
+                byte, threads = self._after.get(here) or self._follow(here)
+                child = children[node].get(byte, 0)
+                for each in threads if child else ():
+                    if ends[child]:
+                        best = min(best, tokens[each] + 1)
+                    if each is not None:
+                        after[child, each] = None
+            reached = after
+        return best
 
     def _of_frame(self, state: int, count: int) -> int:
         """The tokens of the cheapest text of a frame alone."""
-        return self._split(self._settled((state, count, None))) - self._end
+        return min(map(self._split, self._settled([(state, count, None)]))) - self._end
 
     def _sum(self, thread: Thread) -> int:
-        """The tokens of a thread's cheapest text, split frame by frame."""
-        state, count, frame = thread
-        waiting: list[Frame] = []
-        while frame not in self._sums:
-            assert frame is not None
-            waiting.append(frame)
-            frame = frame.below
-        total = self._sums[frame]
-        for each in reversed(waiting):
-            total += self._of_frame(each.state, each.count)
-            self._sums[each] = total
-        return total + (self._of_frame(state, count) if state >= 0 else 0) + self._end
+        """The tokens of a thread's cheapest text, split frame by frame; the most that one of its stacks takes."""
+        sums = self._sums
+        state, count, stack = thread
+        todo = [stack]
+        while todo:
+            here = todo[-1]
+            if here is None or here in sums:
+                todo.pop()
+                continue
+            lower = list(here.members) if isinstance(here, Fork) else [here.below]
+            missing = [each for each in lower if each not in sums]
+            if not missing:
+                own = 0 if isinstance(here, Fork) else self._of_frame(here.state, here.count)
+                sums[here] = own + max(sums[each] for each in lower)
+            todo += missing
+        return sums[stack] + (self._of_frame(state, count) if state >= 0 else 0) + self._end
 
     # -- what guides ask for ---------------------------------------------------------------------------
 
@@ -239,14 +266,14 @@ class StackDistances:
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
         """The distance of the nearest of some threads."""
-        return min(self._split(self._settled(thread)) for thread in threads)
+        return min(map(self._split, self._settled(threads)))
 
     def _trim(self) -> None:
         """Forget, where much is remembered."""
         if len(self._after) >= MEMO_ENTRIES:
-            self._after, self._tokens, self._sums = {}, {None: self._end}, {None: 0}
-        if len(self._known) >= MEMO_ENTRIES:
-            self._known, self._farthest = {}, {}
+            self._after, self._tokens = {}, {None: self._end}
+        if len(self._sums) >= MEMO_ENTRIES:
+            self._sums = {None: 0}
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
+from ..properties import cached_property
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
 from .parser_stack import Stack
@@ -35,6 +35,9 @@ _MOST_STATES = 64
 
 #: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
 _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
+
+#: Levels of indentation that the kernel knows, a kilobyte or two each.
+_MOST_LEVELS = 1 << 14
 
 #: A lexer state, what is watched, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
@@ -204,11 +207,27 @@ class StackMasks:
         """Count bytes that are kept; when there are too many, everything is forgotten."""
         self._bytes += size
         if self._bytes > _MOST_BYTES:
-            self._known.clear()
-            self._deep.clear()
-            self._rows.clear()
+            self._forget_rows()
             self._bytes = size
-            self.generation += 1
+
+    def _forget_rows(self) -> None:
+        self._known.clear()
+        self._deep.clear()
+        self._rows.clear()
+        self._bytes = 0
+        self.generation += 1
+
+    def is_full(self) -> bool:
+        """Whether there are so many levels of indentation that it is time to `forget`."""
+        parser = self.__dict__.get("_parser")
+        return parser is not None and len(parser.levels) > _MOST_LEVELS
+
+    def forget(self) -> None:
+        """Forget all rows, places and levels."""
+        self._forget_rows()
+        self._known_cells = None
+        for name in ("_graph", "_parser"):
+            self.__dict__.pop(name, None)
 
 
 def _states(parse: Parse, least: int) -> NDArray[np.int32]:

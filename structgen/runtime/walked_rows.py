@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .embedded import Inner
 from .grammar_threads import At, Reader
 from .lexer_places import NOTHING, ROOT, LexerPlaces, Watched
 from .parses import Parse
-from .pushdown import Thread as Inner
 
 #: A resume list, the parser, where in a lexeme or a definition, what is watched.
 _Place = tuple[int, Parse, At, Watched]
@@ -119,7 +119,11 @@ class WalkedRows:
         terminal, machine = self._reader.embedded.definitions[definition]
         rows, left = machine.settle(inner, machine.rows.resumes.add(self._places.resumes[resume]))
         numbers.update({(definition, row): None for row in rows})
-        return self._after(parse, terminal, self._places.resumes.add(machine.rows.resumes[left]), watched)
+        return [
+            place
+            for each in sorted(left)
+            for place in self._after(parse, terminal, self._places.resumes.add(machine.rows.resumes[each]), watched)
+        ]
 
     def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched) -> list[_Place]:
         reader = self._reader
@@ -141,11 +145,10 @@ class WalkedRows:
             while node < end:
                 byte = int(trie.byte[node])
                 after = tuple(w for w in (int(table[w, self._class_of[byte]]) for w in watched) if w >= 0)
-                inners = machine.step((inner,), byte)
-                if inners and not any(tables.beats[w] for w in after):
+                following = machine.step(inner, byte)
+                if following and not any(tables.beats[w] for w in after):
                     ids.update(trie.token_ids[int(trie.first_token[node]) : int(trie.first_token[node + 1])].tolist())
-                    for each in inners:
-                        below.setdefault((after, each), []).append(node)
+                    below.setdefault((after, following), []).append(node)
                 node = int(trie.skip[node])
         for (after, each), nodes in below.items():
             left = self._places.resumes.add(np.array(sorted(nodes), np.int32))

@@ -42,6 +42,9 @@ class _Group:
     options: list[NodeId] = field(default_factory=list)
     items: list[NodeId] = field(default_factory=list)
 
+#: Nodes between two looks at the clock, and what one takes.
+_CHUNK, _BYTES_OF_NODE = 1024, 250
+
 
 def read(text: str, meter: Meter) -> Document:
     """Read a grammar.
@@ -184,8 +187,9 @@ class _Reader:
 
     def _add(self, node: Node) -> NodeId:
         self._nodes.append(node)
-        if len(self._nodes) % 4096 == 0:
+        if len(self._nodes) % _CHUNK == 0:
             self._meter.check_time("reading the grammar")
+            self._meter.hold(_CHUNK * _BYTES_OF_NODE, "reading the grammar")
         return len(self._nodes) - 1
 
     # -- items -----------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
     rules = load(
         marked.text + declares, definition.start, meter,
-        source=definition.path or "<grammar>", import_paths=definition.import_paths,
+        source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
             *marked.tokens, *marked.schemas, *names,

@@ -13,10 +13,10 @@ the states that are on top of the stack then must have been given a rule before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from ...budget import Meter
+from ...properties import cached_property
 from ...runtime.closure import bits, solve
 from .conflicts import shortest_texts
 from .lalr import Lalr

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...budget import Meter
+from ...properties import cached_property
 from ...runtime.borders import Borders, Watched
 from ...runtime.closure import bits, solve
 from ...runtime.endings import Endings

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
-from ...grammars import FOLDER
+from ...grammar_text import Imports
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Rule, Terminal
 
@@ -28,7 +27,7 @@ def load(
     meter: Meter,
     *,
     source: str = "<grammar>",
-    import_paths: Sequence[str] = (),
+    imports: Imports | None = None,
     declared: Collection[str] = (),
 ) -> ContextFreeGrammar:
     """Read a grammar in Lark's syntax.
@@ -37,8 +36,8 @@ def load(
     ----------
     source:
         The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
-    import_paths:
-        Folders in which imports are looked for before all others, besides Lark's own grammars and those of structgen.
+    imports:
+        The files that it imports; None reads them now.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
 
@@ -52,7 +51,9 @@ def load(
     from lark.load_grammar import GrammarBuilder
 
     source = source if os.path.isabs(source) else _NO_FILE
-    builder = GrammarBuilder(import_paths=[*import_paths, _shipped])  # type: ignore[no-untyped-call]
+    # Lark looks there first, and comes to no other place: where nothing is found, `find` raises what Lark lets pass.
+    find = (imports or Imports.read(text, "", ())).find
+    builder = GrammarBuilder(import_paths=[find])  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
         builder.load_grammar(text, source)
@@ -87,14 +88,6 @@ def load(
     )
     _check_defined(loaded)
     return loaded
-
-
-def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
-    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these."""
-    file = FOLDER / grammar_path
-    if base_path is not None and Path(base_path) != FOLDER:
-        raise FileNotFoundError(grammar_path)
-    return str(file), file.read_text(encoding="utf-8")
 
 
 def is_named(name: str, wanted: str) -> bool:
@@ -171,12 +164,6 @@ def _as_ours(error: Exception, source: str) -> StructgenError:
         error = error.orig_exc
     if isinstance(error, GrammarError) and len(error.args) > 1:  # what it is about, and why
         return DefinitionError(f"{error.args[1]}, in {error.args[0]!r}")
-    if isinstance(error, OSError) or "Couldn't import" in str(error):  # the latter if it lies in the current folder
-        parts = [error.filename] if isinstance(error, OSError) else re.findall(r", '(\w+)'\)", str(error))
-        return DefinitionError(
-            f"there is no grammar {'/'.join(map(str, parts)).removesuffix('.lark')}.lark to import",
-            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
-        )
     if isinstance(error, RecursionError):
         return BudgetExceededError(
             "the grammar is nested too deeply, or imports itself", remedy="Give inner groups rules of their own."

@@ -8,9 +8,9 @@ the beginning of rules, is the same wherever a nonterminal comes next, and is wo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ...budget import Meter
+from ...properties import cached_property
 from .symbols import Symbol, Symbols
 
 

@@ -42,7 +42,7 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
             found.append(None)
             continue
         try:
-            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter, shared)
+            matcher = preferred(parse(terminal.pattern, flags, meter), meter, shared)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
