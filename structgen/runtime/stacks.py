@@ -84,14 +84,15 @@ class Stacks:
         self._returns = returns
         self._frames: dict[Thread, Frame] = {}
         self._forks: dict[frozenset[Stack], Fork] = {}
+        self._members = 0  # of all forks
         self._covered: dict[tuple[Stack, Stack], bool] = {}
 
     def __len__(self) -> int:
-        return len(self._frames) + len(self._forks)
+        return len(self._frames) + self._members
 
     def forget(self) -> None:
         """Let go of all frames; those that nobody stands on go."""
-        self._frames, self._forks, self._covered = {}, {}, {}
+        self._frames, self._forks, self._covered, self._members = {}, {}, {}, 0
 
     def push(self, state: int, count: int, below: Stack) -> Frame:
         """The frame of a state on a stack."""
@@ -192,7 +193,10 @@ class Stacks:
             return next(iter(members))
         key = frozenset(members)
         fork = self._forks.get(key)
-        return fork if fork is not None else self._forks.setdefault(key, Fork(members))
+        if fork is None:
+            fork = self._forks.setdefault(key, Fork(members))
+            self._members += len(members)
+        return fork
 
     def _thin(self, members: dict[Stack, None]) -> None:
         """Leave out the stacks that add nothing to another one."""
