@@ -58,6 +58,13 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     )
 
 
+def state_order(program: Program) -> list[State]:
+    """The program's states in the order of their numbers in its tables."""
+    flat = _Flattener(program)
+    flat.run()
+    return flat.states
+
+
 def _words(test: Condition) -> tuple[int, int, int, int]:
     """The bounds of a test, and its mask in words of 31 bits."""
     return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31

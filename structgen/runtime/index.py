@@ -132,6 +132,11 @@ class Index:
         """Whether every row is there, so that no step will ever walk the vocabulary."""
         return self.machine.is_complete()
 
+    @property
+    def slow_steps(self) -> int:
+        """How often rows took so long to work out that others, who waited for the index, had their turn meanwhile."""
+        return self.machine.slow_steps
+
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
         return self.machine.match(data)

@@ -209,6 +209,11 @@ class StackMachine(ABC, Generic[T]):
         """The row of a configuration, kept in it. Called under the machine's lock."""
 
     @property
+    def slow_steps(self) -> int:
+        """How often working out rows gave way to others that waited."""
+        return self._lock.passed_on
+
+    @property
     @abstractmethod
     def known_rows(self) -> int:
         """How many places have been settled so far."""
