@@ -12,8 +12,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
   after the other, and whatever else may find more, look at the length of an output before they write to it.
 - Counting walks cut intervals at bounds that are in order, so that pieces are disjoint and one at most is whole; each
   piece of a depth leads to three at most, for which there is room first.
-- Threads and cells of a stack are looked at before each of them (`_add_thread`, `_follow`, `_cell`); the cells that a
-  configuration begins with, before they are laid out (`_start_stack`).
+- Room for threads and cells of a stack is looked at before each one (`_follow`, `_unite`, `_stack_cell`, `_cell`),
+  for those that a configuration begins with, too (`_start_stack`).
 - What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
 
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry

@@ -19,6 +19,7 @@ from structgen.runtime.container import pack, unpack
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.pushdown import PushdownMachine
 from structgen.runtime.shared import Shared
+from structgen.runtime.stack_walks import ROOM
 
 VOCABULARY = small_vocabulary()
 
@@ -140,12 +141,13 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     machine = opened("gbnf", lambda meta, sections: None).machine
     assert isinstance(machine, PushdownMachine)
     walk = machine.rows._walk()
-    deep, flat = (0, 0) * 3 * kernels._CELLS, (0, 0)
-    with pytest.raises(sg.errors.BudgetExceededError):
-        walk.narrow(np.zeros(1, np.int32), deep)
-    for pair in ((deep, flat), (flat, deep)):
-        with pytest.raises(sg.errors.BudgetExceededError):
-            walk.difference(*pair)
+    deep, flat = np.zeros(6 * ROOM, np.int64), np.zeros(2, np.int64)
+    ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
+    root = np.zeros(1, np.int32)
+    assert kernels.walk_stack(*walk._trie, walk._arena, root, deep, ROOM, ids, below)[0] == kernels.OVERFLOW
+    for one, other in ((deep, flat), (flat, deep)):
+        found = kernels.walk_stack_difference(*walk._trie, walk._arena, one, other, ROOM, 1000, ids, below)
+        assert found[0] == kernels.OVERFLOW
 
 
 # -- files that are changed while they are used ----------------------------------------------------------------------

@@ -23,7 +23,7 @@ from .tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, 
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
 MOST_MEMBERS = 62
 
-#: States that a move puts in place of one at most: as many cells as a walk of a kernel has.
+#: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
 
 #: The sections of the file format (see docs/format.md).
