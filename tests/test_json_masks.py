@@ -28,6 +28,7 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime import pushdown, stack_machine, stack_rows, stack_walks
 from structgen.runtime.pushdown import PushdownMachine
+from structgen.runtime.reached import stacks_of
 from structgen.runtime.stack_machine import Configuration
 
 SMALL = small_vocabulary()
@@ -291,14 +292,12 @@ class PlainWalk:
     def mask(self, guide: sg.Guide) -> NDArray[np.bool_]:
         mask = np.zeros(guide.index.vocabulary.size, np.bool_)
         root = np.zeros(1, np.int32)
-        for state, count, frame in guide._config.threads:  # type: ignore[attr-defined]
-            stack = [state, count]
-            while frame is not None:
-                stack += [frame.state, frame.count]
-                frame = frame.below
-            if state >= 0:
-                config = np.array(stack, np.int64)
-                found, _ = kernels.walk_stack(*self._trie, self._arena, root, config, self._ids, self._below)
+        for thread in guide._config.threads:  # type: ignore[attr-defined]
+            for state, count, frames in stacks_of(thread, 1000):
+                if state < 0:
+                    continue
+                config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
+                found, _ = kernels.walk_stack(*self._trie, self._arena, root, config, 4096, self._ids, self._below)
                 assert found >= 0
                 mask[self._ids[:found]] = True
         mask[list(guide.index.vocabulary.eos_ids)] = guide.is_accepting()

@@ -81,9 +81,9 @@ class RowStore:
 
     def ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
         """The ids of rows, ``int32[n]``: a new array."""
-        if not self._ahead:
-            return numbers.copy()
-        ids: NDArray[np.int32] = np.where(numbers < len(self._always), numbers, numbers + np.int32(self._ahead))
+        ids: NDArray[np.int32] = numbers.copy()
+        if self._ahead:
+            ids[ids >= len(self._always)] += np.int32(self._ahead)
         return ids
 
     def numbers_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
