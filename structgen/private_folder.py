@@ -34,6 +34,7 @@ _REMEDY = f"Make it yours alone (chown, chmod go-w), or name another folder with
 #: As many as Linux follows.
 _MOST_LINKS = 40
 
+_HAS_OWNERS = hasattr(os, "geteuid")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -46,19 +47,19 @@ def check(folder: Path) -> None:
 
     Raises `CacheError` where others can, `OSError` where there is no such folder.
     """
-    if hasattr(os, "geteuid"):
+    if _HAS_OWNERS:
         _walk(folder, make=False)
 
 
 def make(folder: Path) -> None:
     """As `check`, but make what is missing of the path, with mode 0700."""
-    if hasattr(os, "geteuid"):
+    if _HAS_OWNERS:
         _walk(folder, make=True)
     else:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def check_file(status: os.stat_result, path: Path, *, open_to_others: bool = True) -> None:
+def check_file(status: os.stat_result, path: Path | str, *, open_to_others: bool = True) -> None:
     """See that a file is a regular one of this user or root, and that nobody else can write it.
 
     Parameters
@@ -72,7 +73,7 @@ def check_file(status: os.stat_result, path: Path, *, open_to_others: bool = Tru
     """
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"not a regular file: {path}")
-    if hasattr(os, "geteuid"):
+    if _HAS_OWNERS:
         _check_owner(status, path)
         if open_to_others and status.st_mode & _OTHERS_WRITE:
             raise CacheError(f"other users can write {path}", remedy=_REMEDY)
@@ -147,6 +148,6 @@ def _check_folder(status: os.stat_result, path: Path, *, last: bool) -> None:
         raise CacheError(f"other users can write {path}", remedy=_REMEDY)
 
 
-def _check_owner(status: os.stat_result, path: Path) -> None:
-    if status.st_uid not in (0, os.geteuid()):
+def _check_owner(status: os.stat_result, path: Path | str) -> None:
+    if status.st_uid and status.st_uid != os.geteuid():
         raise CacheError(f"{path} belongs to another user, number {status.st_uid}", remedy=_REMEDY)

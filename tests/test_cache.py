@@ -1023,7 +1023,7 @@ def test_a_large_manifest_of_nothing_is_refused_at_its_first_line(cache: Cache, 
         with tarfile.open(archive, "w") as tar:
             tar.addfile(member("manifest.jsonl", data)[0], io.BytesIO(data))
         tracemalloc.start()
-        with pytest.raises(FormatError, match="a line of the manifest is no object|cannot have"):
+        with pytest.raises(FormatError, match=r"a line of the manifest is no object|cannot have"):
             cache.import_(archive)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -89,13 +89,15 @@ def check_files(directory: Path) -> None:
     Raises `CacheError` for what others have, `OSError` for what is no regular file.
     """
     private_folder.check(directory)
+    database = os.path.join(directory, folder.DATABASE)
     for suffix in folder.DATABASE_SUFFIXES:
-        path = directory / (folder.DATABASE + suffix)
-        with suppress(FileNotFoundError):
-            status = path.lstat()
-            private_folder.check_file(status, path)
-            if not suffix and status.st_size > _LARGEST_FILE:
-                raise OSError(f"{path} has {status.st_size} bytes, more than a cache needs")
+        try:
+            status = os.lstat(database + suffix)
+        except FileNotFoundError:
+            continue
+        private_folder.check_file(status, database + suffix)
+        if not suffix and status.st_size > _LARGEST_FILE:
+            raise OSError(f"{database} has {status.st_size} bytes, more than a cache needs")
 
 
 def create(directory: Path) -> None:
@@ -117,7 +119,6 @@ def connect(address: str, deadline: Deadline, *, patience: float = 0.0) -> sqlit
         Seconds that SQLite itself waits for locks.
     """
     connection = sqlite3.connect(address, patience, isolation_level=None, check_same_thread=False, uri=True)
-    connection.text_factory = _decode
     connection.set_progress_handler(deadline.passed, _STRIDE)
     if sys.version_info >= (3, 11):
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
@@ -130,20 +131,22 @@ def connect(address: str, deadline: Deadline, *, patience: float = 0.0) -> sqlit
     return connection
 
 
-def has_tables(connection: sqlite3.Connection) -> bool:
-    """Whether a database has the table of entries; one that another process is making has a part of `SCHEMA`.
+def tables(connection: sqlite3.Connection) -> set[str]:
+    """The names of what a database holds: all or, while another process makes it, a part of `SCHEMA`.
 
     Raises `sqlite3.DatabaseError` for a database that holds anything else: it is not one of a cache.
     """
-    query = "SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT ?"
-    found = set(connection.execute(query, (len(SCHEMA) + 1,)))
+    connection.text_factory = _decode
+    found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT ?", (len(SCHEMA) + 1,)))
     for kind, name, _, _ in found - SCHEMA:
         raise sqlite3.DatabaseError(f"the {kind} {str(name)[:50]!r} in the database is none of diskcache's")
-    if any(name == "Settings" for _, name, _, _ in found):
-        settings = connection.execute("SELECT 1 FROM Settings LIMIT ?", (_MOST_SETTINGS,)).fetchall()
-        if len(settings) == _MOST_SETTINGS:
-            raise sqlite3.DatabaseError("the database has more settings than diskcache")
-    return any(name == "Cache" for _, name, _, _ in found)
+    return {name for _, name, _, _ in found}
+
+
+def check_settings(connection: sqlite3.Connection) -> None:
+    """See that there are not many settings: diskcache goes through all of them. Raises `sqlite3.DatabaseError`."""
+    if len(connection.execute("SELECT 1 FROM Settings LIMIT ?", (_MOST_SETTINGS,)).fetchall()) == _MOST_SETTINGS:
+        raise sqlite3.DatabaseError("the database has more settings than diskcache")
 
 
 def rows(execute: Execute) -> list[Row]:

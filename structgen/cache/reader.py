@@ -90,7 +90,12 @@ class Reader:
 
     def settings(self) -> list[Any]:
         """The names in diskcache's table of settings."""
-        return [name for (name,) in self._select("SELECT key FROM Settings")]
+        with fork.READING:
+            connection = self._ready(database.STATEMENT_SECONDS)
+            if connection is None:
+                return []
+            database.check_settings(connection)
+            return [name for (name,) in connection.execute(f"SELECT {bounded('key')} FROM Settings")]
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
@@ -156,7 +161,7 @@ class Reader:
         """A connection to a database with tables; None where it has none yet."""
         connection = database.connect(address, self._deadline, patience=_PATIENCE)
         try:
-            if database.has_tables(connection):
+            if "Cache" in database.tables(connection):
                 return connection
         except BaseException:
             connection.close()

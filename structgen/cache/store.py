@@ -96,7 +96,8 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         if connection is None:
             path = Path(self._directory, folder.DATABASE)
             connection = self._local.con = database.connect(f"{path.as_uri()}?mode=rw", self._statement)
-            self._retried(database.has_tables, connection)
+            if "Settings" in self._retried(database.tables, connection):
+                self._retried(database.check_settings, connection)
             for name, value in _PRAGMAS.items():
                 if self._execute(f"PRAGMA {name}").fetchone() != (value,):
                     self._execute(f"PRAGMA {name} = {value}").fetchall()
