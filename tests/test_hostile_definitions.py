@@ -118,7 +118,7 @@ def test_a_meter_goes_by_its_clock() -> None:
     meter = Meter(sg.Budget(seconds=3.5), clock=clock)
     for _ in range(3):
         meter.check_time("waiting")
-    with pytest.raises(BudgetExceededError, match="3.5 seconds"):
+    with pytest.raises(BudgetExceededError, match="longer than 3"):
         meter.check_time("waiting")
     assert clock.looked == 5
 
