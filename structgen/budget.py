@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,10 @@ from typing import ClassVar, TypeVar
 from .errors import ArgumentError, BudgetExceededError
 
 _Item = TypeVar("_Item")
+
+#: Seconds for each object that a compile makes, to look through it and to free it: the collector of garbage rests
+#: meanwhile (see `structgen.garbage`), and sets to work when the compile ends.
+_COLLECTING = 5e-7
 
 #: Items of a loop between two looks at the clock.
 _ITEMS = 16
@@ -70,7 +75,11 @@ class Meter:
 
     def work(self, per_second: int) -> int:
         """Units of work that fit into the time left, at so many a second."""
-        return max(0, int((self._deadline - self._clock()) * per_second))
+        return max(0, int(self._left() * per_second))
+
+    def _left(self) -> float:
+        """Seconds until the time is up, less those that the collector of garbage will take."""
+        return self._deadline - self._clock() - gc.get_count()[0] * _COLLECTING
 
     def out_of_time(self, doing: str) -> BudgetExceededError:
         """The error for work that would not be done in time."""
@@ -82,7 +91,7 @@ class Meter:
 
     def check_time(self, doing: str) -> None:
         """Raise `BudgetExceededError` when the time is up; ``doing`` names the phase for the message."""
-        if self._clock() > self._deadline:
+        if self._left() < 0:
             raise self.out_of_time(doing)
 
     def each(self, items: Iterable[_Item], doing: str) -> Iterator[_Item]:
@@ -113,6 +122,10 @@ class Meter:
                 where=doing,
                 remedy="Simplify the definition, or pass a larger budget=Budget(memory=...).",
             )
+
+    def room(self, nbytes: int) -> int:
+        """How many bytes there is room for beside so many."""
+        return self.budget.memory - self._held - nbytes
 
     def hold(self, nbytes: int, doing: str) -> None:
         """Count bytes that something holds until `let_go`. Raises as `check_memory` does."""

@@ -60,7 +60,7 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
 
 def state_order(program: Program) -> list[State]:
     """The program's states in the order of their numbers in its tables."""
-    flat = _Flattener(program)
+    flat = _Flattener(program, Meter(Budget()))
     flat.run()
     return flat.states
 

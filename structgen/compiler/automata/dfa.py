@@ -172,11 +172,15 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
 
 
 def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: str) -> NDArray[Any]:
-    """The array, or a copy twice as long if it is shorter than ``size``; ``held`` bytes are held besides."""
+    """The array, or one twice as long, or as long as there is memory for, if it is shorter than ``size``.
+
+    ``held`` bytes are held already, those of the array among them.
+    """
     if size <= len(array):
         return array
-    larger = max(size, 2 * len(array))
-    meter.check_memory(held + larger * (array.nbytes // len(array)), doing)
+    of_one = array.nbytes // len(array)
+    larger = max(size, min(2 * len(array), meter.room(held) // of_one))
+    meter.check_memory(held + larger * of_one, doing)
     copy = np.empty((larger, *array.shape[1:]), array.dtype)
     copy[: len(array)] = array
     return copy
