@@ -257,3 +257,14 @@ def test_a_number_is_no_path_of_an_index() -> None:
         sg.Index.load(1)  # type: ignore[arg-type]
     with pytest.raises(sg.errors.FormatError):
         sg.Index.load("a\0b")
+
+
+@pytest.mark.parametrize("many", [1 << 62, 1 << 63, 10**30])
+def test_more_tokens_than_can_be_counted(many: int) -> None:
+    batch = sg.GuideBatch(VOCABULARY, [INDEX])
+    batch.add(INDEX, max_tokens=many)
+    batch.add(sg.Guide(INDEX, max_tokens=many))
+    assert batch.advance([A] * 3).all()
+    assert np.array_equal(batch.bitmask()[0], batch.bitmask()[1])
+    batch.rollback(1)
+    assert batch.guide(1).advance(A)  # type: ignore[union-attr]

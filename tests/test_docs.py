@@ -132,9 +132,12 @@ def test_the_readme_has_blocks_that_run() -> None:
 def test_sessions_show_what_python_prints(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    names: dict[str, Any] = {}
     for session in SESSION.finditer(text):
         line = text.count("\n", 0, session.start())
-        runner.run(doctest.DocTestParser().get_doctest(session[1], {}, page.name, str(page), line))
+        test = doctest.DocTestParser().get_doctest(session[1], {}, page.name, str(page), line)
+        test.globs = names  # as a page's blocks do, its sessions go on from one another
+        runner.run(test, clear_globs=False)
     assert runner.summarize(verbose=False).failed == 0
 
 

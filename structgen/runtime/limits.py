@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: Of a row that may have any number of tokens, and of one that is to be looked at no more.
 _ANY, _NEVER = 1 << 62, -(1 << 62)
 
+#: Tokens that a row can have, which no text reaches.
+_MOST = _ANY - 1
+
 #: Machines that are kept ready.
 _MOST_MACHINES = 1 << 10
 
@@ -60,8 +63,8 @@ class Limits:
             given = left = _ANY
         else:
             self._machine(index)
-            given = checked(index, given)
-            left = given if left is None else left
+            given = min(checked(index, given), _MOST)
+            left = given if left is None else min(left, _MOST)
             self._is_used = True
         self.given, self.left = np.append(self.given, np.int64(given)), np.append(self.left, np.int64(left))
         self._near = np.append(self._near, np.int64(_NEVER))
