@@ -321,6 +321,11 @@ MANY: dict[str, tuple[str, Callable[[int], bytes]]] = {
     ),
     "empty tails": ('start: s\ns: "a" s n | "a"\nn: | "n"', lambda n: b"a" * n + b"n" * (n - 1)),
     "two empty tails": ('start: s\ns: "a" s n m | "b"\nn: | "n"\nm: | "m"', lambda n: b"a" * n + b"b" + b"nm" * n),
+    "palindromes": (AMBIGUOUS["palindromes"][0], lambda n: b"ab" * (n + 1) + b"a"),
+    "palindromes of all kinds": (
+        AMBIGUOUS["palindromes"][0], lambda n: bytes(b"ab"[i.bit_count() & 1] for i in range(2 * n))
+    ),
+    "prefixes": (ENDING["indirect left"], lambda n: b"x" * 2 * n),
     "dangling else": (AMBIGUOUS["dangling else"][0], lambda n: b"i" * n + b"x" + b"ex" * n),
     "sums": (AMBIGUOUS["no precedence"][0], lambda n: b"n+n*(" * n),
 }  # fmt: skip
@@ -348,7 +353,7 @@ def test_a_step_costs_no_more_the_longer_the_text(name: str) -> None:
     assert long < 12 * short, (short, long)
 
 
-@pytest.mark.parametrize("name", ["two ways for each", "three ways for each", "empty tails", "two empty tails"])
+@pytest.mark.parametrize("name", [name for name in MANY if name not in ("dangling else", "sums")])
 def test_many_stacks_are_earleys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stacks that are merged take what they took apart."""
     text, written_out = MANY[name]
@@ -357,7 +362,7 @@ def test_many_stacks_are_earleys(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(parser_graph, "MOST_APART", apart)
         index = compiled(f"{text}\n// {apart}")
         for _ in range(12):
-            sample = changed(written_out(random.randint(1, 9)).decode(), "abefgzn", random)[:30]
+            sample = changed(written_out(random.randint(1, 9)).decode(), "abefgznx", random)[:24]
             found = index.match(sample.encode())
             assert found.accepted == parses(parser, sample), sample
 

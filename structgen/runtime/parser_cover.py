@@ -41,7 +41,7 @@ _NODES = 32
 _MOST_REDUCED = 8
 
 #: Pairs that are looked at for one set of stacks; past so many stacks that are kept others are not compared.
-_MOST_IN_SET = 400
+_MOST_IN_SET = 200
 _MOST_COMPARED = 32
 
 #: Answers that are remembered; past that the memory starts afresh.
@@ -64,8 +64,9 @@ class Cover:
     def __init__(self, parser: GraphParser, tables: GrammarTables) -> None:
         self._parser = parser
         self._middle = _middle(tables)
-        #: By the states on top, and how many of each decided it, the answer by these.
-        self._known: dict[tuple[int, int], dict[tuple[int, int], dict[_Tops, bool]]] = {}
+        #: By the states on top, how much higher the first stack is, and how many of its states decided it, the answer
+        #: by these.
+        self._known: dict[tuple[int, int, int], dict[int, dict[_Tops, bool]]] = {}
         #: Answers that are up to all of two stacks.
         self._whole: dict[tuple[Stack, Stack], bool] = {}
         self._count = 0
@@ -120,36 +121,48 @@ class Cover:
             return self._covers(a, b)
 
     def _covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
-        known = self._known.setdefault((a.state, b.state), {})
-        for (length_a, length_b), answers in known.items():
-            base = a.under(length_a)
-            if base is not None and base is b.under(length_b):
-                answer = answers.get((a.top(length_a), b.top(length_b)))
+        higher = a.depth - b.depth
+        known = self._known.setdefault((a.state, b.state, higher), {})
+        common = self._common(a, b, higher) if known else _MOST_STATES
+        for length, answers in known.items():
+            if length >= common:
+                answer = answers.get((a.top(length), b.top(length - higher)))
                 if answer is not None:
-                    return answer, base.depth + 1
+                    return answer, a.depth - length + 1
         if (a, b) in self._whole:
             return self._whole[a, b], 0
         if self._left_in_set <= 0:
             return False, 0
         self._left = before = min(_MOST_PAIRS, self._left_in_set)
-        self._work = self._parser.work
+        work = self._work = self._parser.work
         self._looked = min(a.depth, b.depth)
         try:
             answer = self._holds(a, b, _MOST_SHIFTS)
         finally:
             self._assumed.clear()
+            self._parser.work = work  # what is counted there are moves; these have a bound of their own
         self._left_in_set -= before - self._left
         self._count += 1
+        if self._count > _MOST_KNOWN:
+            self.forget()
+            known = self._known.setdefault((a.state, b.state, higher), {})
         base = self._base(a, b)
         if base is None or max(a.depth, b.depth) - base.depth > _MOST_STATES:
             self._whole[a, b] = answer
             return answer, 0 if base is None else base.depth + 1
-        lengths = a.depth - base.depth, b.depth - base.depth
-        if self._count > _MOST_KNOWN:
-            self.forget()
-            known = self._known.setdefault((a.state, b.state), {})
-        known.setdefault(lengths, {})[a.top(lengths[0]), b.top(lengths[1])] = answer
+        length = a.depth - base.depth
+        known.setdefault(length, {})[a.top(length), b.top(length - higher)] = answer
         return answer, base.depth + 1
+
+    def _common(self, a: Stack, b: Stack, higher: int) -> int:
+        """How many states ``a`` has above what both stand on, if it is not too many."""
+        count = max(0, higher)
+        if count >= _MOST_STATES or -higher >= _MOST_STATES:
+            return _FAR
+        here, there = a.under(count), b.under(count - higher)
+        while here is not there and here is not None and there is not None and count < _MOST_STATES:
+            here, there, count = here.below, there.below, count + 1
+        return count if here is there and here is not None else _FAR
 
     def _base(self, a: Stack, b: Stack) -> Stack | None:
         """The highest stack that both stand on and that was not looked at."""

@@ -65,7 +65,9 @@ class GraphParser(Parser):
     def __init__(self, tables: GrammarTables) -> None:
         super().__init__(tables)
         self.start = Node(0, ())
-        self._merged: dict[tuple[int, frozenset[Stack]], Node] = {}
+        #: By state and what it is on top of: nodes, and what sets come to that have equal states on top.
+        self._nodes: dict[tuple[int, frozenset[Stack]], Node] = {}
+        self._merged: dict[tuple[int, frozenset[Stack]], Stack] = {}
         #: Tells stacks that are needed from others.
         self.cover = Cover(self, tables)
         #: Nodes that reductions went through so far: what texts cost.
@@ -73,8 +75,8 @@ class GraphParser(Parser):
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
-        merged, self._merged = self._merged, {}
-        for node in merged.values():
+        nodes, self._nodes, self._merged = self._nodes, {}, {}
+        for node in nodes.values():
             node.forget()
         super().forget()
         self.cover.forget()
@@ -88,30 +90,73 @@ class GraphParser(Parser):
         return pushed
 
     def _over(self, state: int, belows: frozenset[Stack]) -> Stack:
-        """A state on top of several stacks."""
+        """A state on top of several stacks; of these, those with the same state on top are one again, and so on down.
+
+        So the same stacks are the same node, and what was merged before is found at once.
+        """
+        todo = [(state, belows)]
+        while True:
+            here = todo[-1]
+            if here not in self._merged:
+                alike: dict[int, set[Stack]] = {}
+                for below in here[1]:
+                    alike.setdefault(below.state, set()).add(below)
+                keys = [
+                    (each, frozenset(below for stack in stacks for below in stack.belows))
+                    for each, stacks in alike.items() if len(stacks) > 1
+                ]  # fmt: skip
+                missing = [key for key in keys if key not in self._merged]
+                self.work += len(here[1])
+                if missing:
+                    todo += missing
+                    continue
+                apart = [stack for stacks in alike.values() if len(stacks) == 1 for stack in stacks]
+                self._merged[here] = self._node(here[0], [*apart, *(self._merged[key] for key in keys)])
+            todo.pop()
+            if not todo:
+                return self._merged[here]
+
+    def _node(self, state: int, belows: list[Stack]) -> Stack:
+        """A state on top of stacks with different states on top."""
         if len(belows) == 1:
-            (below,) = belows
-            return self.push(below, state)
-        key = state, belows
-        found = self._merged.get(key)
+            return self.push(belows[0], state)
+        key = state, frozenset(belows)
+        found = self._nodes.get(key)
         if found is None:
             self.stacks += len(belows)
-            found = self._merged.setdefault(key, Node(state, tuple(sorted(belows, key=lambda below: below.depth))))
+            found = self._nodes[key] = Node(state, tuple(sorted(belows, key=lambda below: below.depth)))
         return found
 
     def few(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
         """Stacks with what they differ in besides, few of them, that take the same texts; the lowest depth looked at.
 
-        Those that others cover are left out; if many are left, those with the same state on top are merged.
+        Those that others cover are left out. If many are left, those with the same state on top are merged, and with
+        a node that stands for several others always are.
         """
-        kept, looked = self.cover.thinned(stacks)
-        if len(kept) <= MOST_APART:
-            return kept, looked
-        alike: dict[tuple[int, _Key], set[Stack]] = {}
-        for stack, key in kept:
-            alike.setdefault((stack.state, key), set()).update(stack.belows)
-            looked = min(looked, stack.depth - 1)
-        return [(self._over(state, frozenset(belows)), key) for (state, key), belows in alike.items()], looked
+        stacks = list(stacks)
+        merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
+        kept, looked = self.cover.thinned(self._together(stacks, merged) if merged else stacks)
+        if len(kept) > MOST_APART:
+            kept = self._together(kept, {(stack.state, key) for stack, key in kept})
+        if len(kept) < len(stacks):
+            looked = min(looked, *(stack.depth - 1 for stack, _ in stacks))
+        return kept, looked
+
+    def _together(
+        self, stacks: list[tuple[Stack, _Key]], which: set[tuple[int, _Key]]
+    ) -> list[tuple[Stack, _Key]]:
+        """Stacks with those merged that have some states on top, and the same key."""
+        found: list[tuple[Stack, _Key]] = []
+        alike: dict[tuple[int, _Key], list[Stack]] = {}
+        for stack, key in stacks:
+            if (stack.state, key) in which:
+                alike.setdefault((stack.state, key), []).append(stack)
+            else:
+                found.append((stack, key))
+        for (state, key), same in alike.items():
+            over = frozenset(below for stack in same for below in stack.belows)
+            found.append((same[0] if len(same) == 1 else self._over(state, over), key))
+        return found
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -126,7 +171,10 @@ class GraphParser(Parser):
             target = self._gotos[node.state].get(origin)
             if target is not None:
                 found.setdefault(target, []).append(node)
-        return [self._over(target, frozenset(nodes)) for target, nodes in found.items()]
+        return [
+            self.push(nodes[0], target) if len(nodes) == 1 else self._over(target, frozenset(nodes))
+            for target, nodes in found.items()
+        ]
 
     def reduced(self, stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
         """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
@@ -170,6 +218,9 @@ class GraphParser(Parser):
 
     def after(self, stack: Stack, terminal: int) -> After:
         """The stacks after a terminal."""
+        known = stack.after.get(terminal)
+        if known is not None:
+            return known
         todo = [stack]
         while True:
             here = todo[-1]

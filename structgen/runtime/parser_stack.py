@@ -246,8 +246,10 @@ class Parser:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
-                    reduced, there = self._simplest(reduced)
+                    simple, there = self._simplest(reduced)
                     looked = min(looked, there)
+                    if simple not in reached:  # else what stands for it is what it comes from, by something empty
+                        reduced = simple
                     if reduced not in reached:
                         reached[reduced] = None
                         todo.append(reduced)

@@ -17,7 +17,7 @@ from ...runtime.closure import set_of
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, merging, preferences, scanner
+from . import conflicts, equivalent, lalr, looping, merging, preferences, scanner
 from .endings import with_endings
 from .foresight import unforeseen
 from .lalr import Lalr
@@ -125,6 +125,7 @@ def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bo
         conflicts.check_finite(table.symbols)
     else:
         conflicts.check(table, meter, strict=strict)
+        looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
