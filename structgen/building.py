@@ -122,6 +122,7 @@ def _grammar_machine(
             "the lexer can read no text that the grammar describes",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
+    meter.check_time("looking for a text of the grammar")
     check_lexer_never_stuck(machine, meter)
     _tell(tables.notes)
     return machine, relaxations

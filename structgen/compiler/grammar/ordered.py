@@ -27,10 +27,10 @@ from ..regex.syntax import Node
 from .behind import check_behind
 from .look_arounds import UNPAID, LookArounds
 from .matcher import Matcher, minimal
-from .program import Program, program
+from .program import BYTES_OF_STATE, Program, program
 
 #: Threads that are followed between two looks at the meter, and the bytes of one that is remembered.
-_STEPS, _BYTES_OF_THREAD = 8192, 120
+_STEPS, _BYTES_OF_THREAD = 8192, 160
 
 #: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is
 #: watched.
@@ -112,8 +112,8 @@ class _Determinizer:
         self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
         self._number: dict[Threads, int] = {}
         self._todo: list[Threads] = []
-        #: Threads that were followed since the meter was looked at; all that are remembered.
-        self._steps = self._held = 0
+        #: Threads that were followed since the meter was looked at; bytes of the program and of what is remembered.
+        self._steps, self._held = 0, len(made.empty) * BYTES_OF_STATE
 
     def _spend(self, steps: int) -> None:
         """Count threads that are followed; look at the meter now and then."""
@@ -121,7 +121,7 @@ class _Determinizer:
         if self._steps > _STEPS:
             self._steps = 0
             self._meter.check_time("determinising a terminal")
-            self._meter.check_memory(self._held * _BYTES_OF_THREAD, "determinising a terminal")
+            self._meter.check_memory(self._held, "determinising a terminal")
 
     def run(self) -> Matcher:
         self._intern(self._closed((Thread(0, 0),), tuple(self._start_of(k) for k in self._behind)))
@@ -134,6 +134,15 @@ class _Determinizer:
             after, partition = self._after(here)
             moves.append(([self._intern(each) if each.threads or each.beats else -1 for each in after], partition))
         class_of, table = self._table(moves)
+        self._meter.hold(self._held, "determinising a terminal")
+        try:
+            return self._matcher(class_of, table, ends)
+        finally:
+            self._meter.let_go(self._held)
+
+    def _matcher(
+        self, class_of: NDArray[np.uint8], table: NDArray[np.int32], ends: list[tuple[int, ...]]
+    ) -> Matcher:
         if not any(here.beats for here in self._todo) and all(end in ((), (s,)) for s, end in enumerate(ends)):
             return Matcher.of(self._plain(class_of, table, ends))
         beats = [
@@ -225,7 +234,7 @@ class _Determinizer:
                 told_apart.add(partition)
                 behind.append(row)
         bytes_, partition = looks.partitions.refined(frozenset(told_apart))
-        self._held += 1 + len(bytes_) // 8
+        self._held += _BYTES_OF_THREAD + 16 * len(bytes_)
         return [self._step(steps, behind, byte) for byte in bytes_], partition
 
     def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
@@ -305,7 +314,7 @@ class _Determinizer:
                 if passed != UNPAID:
                     todo.append((Thread(target, passed), begun))
         self._spend(len(seen))
-        self._held += 4 + len(seeds) + len(found)
+        self._held += _BYTES_OF_THREAD * (4 + len(seeds) + len(found))
         threads = tuple(Thread(*thread, role) for thread, role in found.items())
         return Threads(threads, behind if any(state != 1 for state, _, _ in threads) else (), beats)
 

@@ -20,7 +20,7 @@ from ..regex.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from .look_arounds import LookArounds
 
 #: Bytes of a state of a program with its moves.
-_BYTES_OF_STATE = 400
+BYTES_OF_STATE = 600
 
 #: From here on a number is just large.
 _LARGE = 10**12
@@ -122,7 +122,7 @@ def _check_size(tree: Node, meter: Meter) -> None:
         sizes[id(node)] = 0 if isinstance(node, Look) else min(size, _LARGE)
     # A state costs a fraction of what one of the automaton does.
     meter.check_states(sizes[id(tree)] // 4, "spelling out a terminal")
-    meter.check_memory(_BYTES_OF_STATE * sizes[id(tree)], "spelling out a terminal")
+    meter.check_memory(BYTES_OF_STATE * sizes[id(tree)], "spelling out a terminal")
 
 
 def _add_character(made: Program, node: Chars, source: int, target: int) -> None:
