@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
-from .errors import BudgetExceededError
+from .errors import ArgumentError, BudgetExceededError
 
 _Item = TypeVar("_Item")
 
@@ -43,8 +43,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("states", "memory", "seconds", "depth"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Budget.{name} must be positive, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ArgumentError(f"Budget.{name} is a positive number, got {value!r}")
 
 
 Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500)

@@ -76,11 +76,14 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 def _pushdown_machine(
     definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
+    from .compiler.ambiguity import check_ambiguity
     from .compiler.pushdown_tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = _program(definition, meter)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
+    if isinstance(definition, Gbnf):
+        check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
 
@@ -119,7 +122,7 @@ def _grammar_machine(
             "the lexer can read no text that the grammar describes",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
-    check_lexer_never_stuck(machine)
+    check_lexer_never_stuck(machine, meter)
     _tell(tables.notes)
     return machine, relaxations
 

@@ -64,6 +64,8 @@ class Regex:
                 f"a regex is a str, got {type(self.pattern).__name__}",
                 remedy="Decode bytes first; structgen encodes as UTF-8 itself.",
             )
+        if not isinstance(self.flags, int) or isinstance(self.flags, bool):
+            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}")
         object.__setattr__(self, "flags", int(self.flags))
         unknown = self.flags & ~int(SUPPORTED_FLAGS)
         if unknown:
@@ -74,8 +76,11 @@ class Regex:
 
     @classmethod
     def choice(cls, words: Iterable[str]) -> Regex:
-        """Exactly one of the words, each taken literally."""
-        return cls("|".join(map(re.escape, dict.fromkeys(words))))
+        """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
+        found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+        if found is None or not all(isinstance(word, str) for word in found):
+            raise DefinitionError(f"a choice is among a list of strings, got {type(words).__name__}")
+        return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
         """The kind, pattern and flags as compact JSON."""

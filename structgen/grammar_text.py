@@ -19,11 +19,14 @@ from .grammars import FOLDER
 #: Files that a grammar may name, or seem to: each import is looked for in several folders.
 _MOST_FILES = 10_000
 
+#: Folders within folders that a file may lie in.
+_MOST_FOLDERS = 64
+
 #: What Lark skips inside a line.
 GAP = r"(?:[ \t]|\\[ ]*\n)*"
 
 #: An import, as far as it names a file: a dot or none, and names with dots between them.
-_IMPORT = re.compile(rf"%import{GAP}(\.?){GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
+_IMPORT = re.compile(rf"%import(?:{GAP}(\.))?{GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
 
 
 def read_grammar(source: Any) -> tuple[str, str]:
@@ -114,7 +117,7 @@ class Imports:
     def _candidates(self, parts: list[str], folder: Path | None) -> Iterator[Path]:
         """Where the file of an import may lie."""
         for base in self._bases(folder):
-            for length in range(1, len(parts) + 1):
+            for length in range(1, min(len(parts), _MOST_FOLDERS) + 1):
                 yield base.joinpath(*parts[:length]).with_suffix(".lark")
 
 

@@ -819,36 +819,134 @@ _FIXED = 1 << 40
 A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES = range(6)
 A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, ARENA_HEADER = range(6, 13)
 
-#: Threads and stack cells of a walk; more than any sound definition needs inside one token.
-_THREADS, _CELLS = 1 << 12, 1 << 13
-
 #: What a walk returns in place of a count where it gave up: too many threads or cells, or too many nodes.
 OVERFLOW, TOO_FAR = -1, -2
 
+# Stacks are a graph of *cells*, each ``state, count, below, ends, stamp``: what lies below it, whether all states
+# from it down to the unknown bottom may return, and when it was last visited. What lies below is a cell; or
+# `_BOTTOM`; or several of these, a list of cells with the state `_LINK`, a member of the set in place of the count
+# (ascending), and the next link below, or `_NIL`. Equal cells have the same number, but for a few that are missed.
+_BOTTOM, _NIL, _LINK = -1, -2, -2
 
-@inlined
-def _same_stack(cells, a, b):
-    """Whether two chains of cells hold the same states and counts down to the unknown bottom."""
-    while a != b:
-        if a < 0 or b < 0 or cells[a, 0] != cells[b, 0] or cells[a, 1] != cells[b, 1]:
-            return False
-        a = cells[a, 2]
-        b = cells[b, 2]
-    return True
+#: Columns of a cell, and how many slots are looked at for it. There are twice as many slots as cells.
+_CELL, _PROBES = 5, 16
 
 
 @inlined
-def _add_thread(threads, cells, begin, n, state, count, cell):
-    """Append a thread unless it is there already. Returns the new number of threads, or `OVERFLOW`."""
-    for i in range(begin, n):
-        if threads[i, 0] == state and threads[i, 1] == count and _same_stack(cells, threads[i, 2], cell):
-            return n
-    if n >= _THREADS:
+def _may_end(cells, ref):
+    """Whether all states of some stack from ``ref`` down may return."""
+    return 1 if ref == _BOTTOM else 0 if ref == _NIL else cells[ref, 3]
+
+
+@inlined
+def _stack_cell(arena, cells, slots, top, state, count, below):
+    """The number of a cell, ``top`` for a new one; `OVERFLOW`. Slots may hold anything: what is found is compared."""
+    key = (state * 0x9E3779B1) ^ (count * 0x85EBCA6B) ^ (below * 0x27D4EB2F)
+    slot = ((key >> 15) ^ key) & (len(slots) - 1)
+    for _ in range(_PROBES):
+        there = slots[slot]
+        if there < 0 or there >= top:
+            break
+        if cells[there, 0] == state and cells[there, 1] == count and cells[there, 2] == below:
+            return there
+        slot = (slot + 1) & (len(slots) - 1)
+    if top >= len(cells):
         return OVERFLOW
-    threads[n, 0] = state
-    threads[n, 1] = count
-    threads[n, 2] = cell
-    return n + 1
+    slots[slot] = top
+    cells[top, 0] = state
+    cells[top, 1] = count
+    cells[top, 2] = below
+    if state == _LINK:
+        cells[top, 3] = _may_end(cells, count) | _may_end(cells, below)
+    else:
+        cells[top, 3] = arena[arena[A_RETURNS] + state] & _may_end(cells, below)
+    cells[top, 4] = 0
+    return top
+
+
+@inlined
+def _is_before(threads, i, j):
+    """Whether one thread comes before another one in the order of states, counts and stacks."""
+    if threads[i, 0] != threads[j, 0]:
+        return threads[i, 0] < threads[j, 0]
+    if threads[i, 1] != threads[j, 1]:
+        return threads[i, 1] < threads[j, 1]
+    return threads[i, 2] < threads[j, 2]
+
+
+@inlined
+def _sort_threads(threads, begin, n):
+    """Shell sort in place."""
+    gap = 1
+    while gap < (n - begin) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(begin + gap, n):
+            j = i
+            while j >= begin + gap and _is_before(threads, j, j - gap):
+                for column in range(3):
+                    threads[j, column], threads[j - gap, column] = threads[j - gap, column], threads[j, column]
+                j -= gap
+        gap //= 3
+
+
+@inlined
+def _unite(arena, threads, begin, n, cells, slots, top, united):
+    """Leave each of ``threads[begin:n]`` there once, in order; if ``united``, those with equal tops become one.
+
+    Returns (end of the threads or `OVERFLOW`, first free cell).
+    """
+    _sort_threads(threads, begin, n)
+    kept = begin
+    i = begin
+    while i < n:
+        state = threads[i, 0]
+        count = threads[i, 1]
+        below = threads[i, 2]
+        i += 1
+        different = False
+        first = i - 1
+        while i < n and threads[i, 0] == state and threads[i, 1] == count and (united or threads[i, 2] == below):
+            different |= threads[i, 2] != below
+            i += 1
+        if different:
+            # The members of all their sets, sorted, behind the threads; then the list, from its end.
+            m = n
+            for k in range(first, i):
+                ref = threads[k, 2]
+                if k > first and ref == threads[k - 1, 2]:
+                    continue
+                if ref == _BOTTOM or cells[ref, 0] != _LINK:
+                    if m >= len(threads):
+                        return OVERFLOW, top
+                    threads[m, 0] = ref
+                    m += 1
+                    continue
+                while ref != _NIL:
+                    if m >= len(threads):
+                        return OVERFLOW, top
+                    threads[m, 0] = cells[ref, 1]
+                    m += 1
+                    ref = cells[ref, 2]
+            for k in range(n, m):
+                threads[k, 1] = 0
+                threads[k, 2] = 0
+            _sort_threads(threads, n, m)
+            below = np.int64(_NIL)
+            for k in range(m - 1, n - 1, -1):
+                if k + 1 < m and threads[k, 0] == threads[k + 1, 0]:
+                    continue
+                below = _stack_cell(arena, cells, slots, top, np.int64(_LINK), threads[k, 0], below)
+                if below < 0:
+                    return OVERFLOW, top
+                top = max(top, below + 1)
+            if cells[below, 2] == _NIL:
+                below = cells[below, 1]
+        threads[kept, 0] = state
+        threads[kept, 1] = count
+        threads[kept, 2] = below
+        kept += 1
+    return kept, top
 
 
 @inlined
@@ -873,119 +971,164 @@ def _passes(arena, members, test):
 
 
 @inlined
-def _follow(arena, c, threads, begin, end, cells, top):
+def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
     """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
 
-    Returns (end of the next threads or `OVERFLOW`, first free cell, whether some thread popped below the bottom).
+    ``stamp`` is a positive number that no other call of the walk has. Returns (end of the next threads or `OVERFLOW`,
+    first free cell, whether some thread popped below the bottom). See `_unite` for ``united``.
     """
     n_states = arena[A_STATES]
     n_classes = arena[A_CLASSES]
-    n = end
-    escaped = False
+    returns = arena[A_RETURNS]
+    source = begin
+    past = end
     for i in range(begin, end):
-        state = threads[i, 0]
-        count = threads[i, 1]
-        cell = threads[i, 2]
-        while True:
-            entry = arena[arena[A_TABLE] + state * n_classes + c]
-            if entry >= n_states:
-                group = arena[A_GROUPS] + entry - n_states
-                for m in range(arena[group], arena[group + 1]):
-                    move = arena[A_MOVES] + 2 * m
-                    first = arena[move + 1]
-                    last = arena[move + 3]
-                    record = arena[move]
-                    here = cell
-                    state_now = -1
-                    count_now = 0
-                    if record >= 0:
-                        r = arena[A_RECORDS] + 5 * record
-                        if arena[r] == SET:
-                            state_now = arena[r + 2]
-                            count_now = 1
-                        elif arena[r] == MARK:
-                            count_now = _marked(count, arena[r + 3])
-                            if count_now < 0 or not _passes(arena, count_now, arena[r + 1]):
-                                continue
-                            state_now = arena[r + 2]
-                        else:
-                            count_now = count + 1
-                            loop = arena[A_LOOPS] + 2 * arena[r + 1]
-                            state_now = arena[r + 2 + _zone(count_now, arena[loop], arena[loop + 1])]
-                            if state_now < 0:
-                                continue
-                    elif first < last:
-                        state_now = arena[arena[A_SEQUENCE] + first]
-                        count_now = count
-                        first += 1
-                    elif here < 0:
-                        escaped = True
-                        continue
+        if arena[returns + threads[i, 0]] and threads[i, 2] >= 0:
+            source = end
+    if source != begin:
+        # Threads, and all that the byte may be left to: one for each top, or there would be too many pushes.
+        if 2 * end - begin > len(threads):
+            return OVERFLOW, top, False
+        for i in range(begin, end):
+            for column in range(3):
+                threads[i + end - begin, column] = threads[i, column]
+        past = 2 * end - begin
+        i = source
+        while i < past:
+            cell = threads[i, 2] if arena[returns + threads[i, 0]] else np.int64(_NIL)
+            i += 1
+            while cell >= 0:
+                member = cell
+                if cells[cell, 0] == _LINK:
+                    member = cells[cell, 1]
+                    cell = cells[cell, 2]
+                else:
+                    cell = np.int64(_NIL)
+                if member < 0 or cells[member, 4] == stamp:
+                    continue
+                cells[member, 4] = stamp
+                if past >= len(threads):
+                    return OVERFLOW, top, False
+                for column in range(3):
+                    threads[past, column] = cells[member, column]
+                past += 1
+        past, top = _unite(arena, threads, source, past, cells, slots, top, united)
+        if past < 0:
+            return OVERFLOW, top, False
+    n = past
+    escaped = False
+    for at in range(source, past):
+        state = threads[at, 0]
+        count = threads[at, 1]
+        cell = threads[at, 2]
+        entry = arena[arena[A_TABLE] + state * n_classes + c]
+        if entry >= n_states:
+            group = arena[A_GROUPS] + entry - n_states
+            for m in range(arena[group], arena[group + 1]):
+                move = arena[A_MOVES] + 2 * m
+                first = arena[move + 1]
+                last = arena[move + 3]
+                record = arena[move]
+                here = cell
+                state_now = np.int64(-1)
+                count_now = np.int64(0)
+                if record >= 0:
+                    r = arena[A_RECORDS] + 5 * record
+                    if arena[r] == SET:
+                        state_now = np.int64(arena[r + 2])
+                        count_now = np.int64(1)
+                    elif arena[r] == MARK:
+                        count_now = _marked(count, arena[r + 3])
+                        if count_now < 0 or not _passes(arena, count_now, arena[r + 1]):
+                            continue
+                        state_now = np.int64(arena[r + 2])
                     else:
-                        n = _add_thread(threads, cells, end, n, cells[here, 0], cells[here, 1], cells[here, 2])
-                        if n < 0:
-                            return n, top, escaped
-                        continue
-                    if arena[arena[A_LIVE] + state_now] < 0:
-                        count_now = 0
-                    for k in range(first, last):
-                        if top >= _CELLS:
+                        count_now = count + 1
+                        loop = arena[A_LOOPS] + 2 * arena[r + 1]
+                        state_now = np.int64(arena[r + 2 + _zone(count_now, arena[loop], arena[loop + 1])])
+                        if state_now < 0:
+                            continue
+                elif first < last:
+                    state_now = np.int64(arena[arena[A_SEQUENCE] + first])
+                    count_now = count
+                    first += 1
+                else:
+                    while here != _NIL:
+                        member = here
+                        if here != _BOTTOM and cells[here, 0] == _LINK:
+                            member = cells[here, 1]
+                            here = cells[here, 2]
+                        else:
+                            here = np.int64(_NIL)
+                        if member == _BOTTOM:
+                            escaped = True
+                            continue
+                        if n >= len(threads):
                             return OVERFLOW, top, escaped
-                        cells[top, 0] = state_now
-                        cells[top, 1] = count_now
-                        cells[top, 2] = here
-                        here = top
-                        top += 1
-                        state_now = arena[arena[A_SEQUENCE] + k]
-                        count_now = 0
-                    n = _add_thread(threads, cells, end, n, state_now, count_now, here)
-                    if n < 0:
-                        return n, top, escaped
-            elif entry >= 0:
-                count_now = count if arena[arena[A_LIVE] + entry] >= 0 else 0
-                n = _add_thread(threads, cells, end, n, entry, count_now, cell)
-                if n < 0:
-                    return n, top, escaped
-            if cell < 0 or arena[arena[A_RETURNS] + state] == 0:
-                break
-            state = cells[cell, 0]
-            count = cells[cell, 1]
-            cell = cells[cell, 2]
+                        threads[n, 0] = cells[member, 0]
+                        threads[n, 1] = cells[member, 1]
+                        threads[n, 2] = cells[member, 2]
+                        n += 1
+                    continue
+                if arena[arena[A_LIVE] + state_now] < 0:
+                    count_now = np.int64(0)
+                for k in range(first, last):
+                    here = _stack_cell(arena, cells, slots, top, state_now, count_now, here)
+                    if here < 0:
+                        return OVERFLOW, top, escaped
+                    top = max(top, here + 1)
+                    state_now = np.int64(arena[arena[A_SEQUENCE] + k])
+                    count_now = np.int64(0)
+                if n >= len(threads):
+                    return OVERFLOW, top, escaped
+                threads[n, 0] = state_now
+                threads[n, 1] = count_now
+                threads[n, 2] = here
+                n += 1
+        elif entry >= 0:
+            if n >= len(threads):
+                return OVERFLOW, top, escaped
+            threads[n, 0] = entry
+            threads[n, 1] = count if arena[arena[A_LIVE] + entry] >= 0 else 0
+            threads[n, 2] = cell
+            n += 1
+    if n > past + 1:
+        n, top = _unite(arena, threads, past, n, cells, slots, top, united)
+    if past > end and n > 0:
+        for i in range(past, n):
+            for column in range(3):
+                threads[i - past + end, column] = threads[i, column]
+        n -= past - end
     return n, top, escaped
 
 
 @inlined
 def _may_return(arena, threads, begin, end, cells):
     """Whether some thread could hand the next byte to what lies below the bottom."""
+    found = False
     for i in range(begin, end):
-        state = threads[i, 0]
-        cell = threads[i, 2]
-        while arena[arena[A_RETURNS] + state]:
-            if cell < 0:
-                return True
-            state = cells[cell, 0]
-            cell = cells[cell, 2]
-    return False
+        if arena[arena[A_RETURNS] + threads[i, 0]]:
+            found |= _may_end(cells, threads[i, 2]) != 0
+    return found
 
 
 @inlined
-def _start_stack(config, cells, top):
+def _start_stack(arena, config, cells, slots, top):
     """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
 
-    The caller has seen that they fit. Returns (first free cell, state, count, cell below the state or -1).
+    Returns (first free cell or `OVERFLOW`, state, count, cell below the state or `_BOTTOM`).
     """
-    cell = -1
+    cell = np.int64(_BOTTOM)
     for i in range(len(config) // 2 - 1, 0, -1):
-        cells[top, 0] = config[2 * i]
-        cells[top, 1] = config[2 * i + 1]
-        cells[top, 2] = cell
-        cell = top
-        top += 1
+        cell = _stack_cell(arena, cells, slots, top, config[2 * i], config[2 * i + 1], cell)
+        if cell < 0:
+            return OVERFLOW, config[0], config[1], cell
+        top = max(top, cell + 1)
     return top, config[0], config[1], cell
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, ids, below):
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, room, ids, below):
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
@@ -994,6 +1137,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
+    room:
+        Threads and stack cells that the walk can have, a power of two.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -1005,13 +1150,15 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
 
     Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
     """
-    threads = np.empty((_THREADS, 3), np.int64)  # a set takes 64 bits
-    cells = np.empty((_CELLS, 3), np.int64)
+    threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
+    cells = np.empty((room, _CELL), np.int64)
+    slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
-    tops = np.zeros(max_depth + 3, np.int32)  # first free cell, likewise
-    if len(config) // 2 > _CELLS:
+    tops = np.zeros(max_depth + 3, np.int64)  # first free cell, likewise
+    base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
+    if base_top < 0:
         return OVERFLOW, 0
-    base_top, state, count, cell = _start_stack(config, cells, 0)
+    stamp = 0
     n_ids = 0
     n_below = 0
     # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
@@ -1041,7 +1188,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
             s = threads[above, 0]
             entry = arena[table + s * n_classes + arena[class_of + byte[i]]]
             if entry < n_states and arena[returns + s] == 0:
-                if entry >= 0 and begin < _THREADS and arena[returns + entry] == 0:
+                if entry >= 0 and begin < room and arena[returns + entry] == 0:
                     for t in range(first_token[i], first_token[i + 1]):
                         ids[n_ids] = token_ids[t]
                         n_ids += 1
@@ -1059,7 +1206,10 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
         top = tops[d]
         escaped = False
         if above < begin:
-            n, top, escaped = _follow(arena, arena[class_of + byte[i]], threads, above, begin, cells, top)
+            stamp += 1
+            n, top, escaped = _follow(
+                arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True
+            )
             if n < 0:
                 return OVERFLOW, 0
             if n > begin or escaped:
@@ -1069,9 +1219,16 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
         if i == pending:
             entered += 1
             pending = resume[entered] if entered < len(resume) else len(byte)
-            n = _add_thread(threads, cells, begin, n, state, count, cell)
-            if n < 0:
+            if n >= room:
                 return OVERFLOW, 0
+            threads[n, 0] = state
+            threads[n, 1] = count
+            threads[n, 2] = cell
+            n += 1
+            if n > begin + 1:
+                n, top = _unite(arena, threads, begin, n, cells, slots, top, True)
+                if n < 0:
+                    return OVERFLOW, 0
         after = skip[i]
         if i + 1 < after:
             if escaped or _may_return(arena, threads, begin, n, cells):
@@ -1130,7 +1287,7 @@ def walk_closed(byte, depth, skip, token, twins, max_depth, arena, state, row, b
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, limit, ids, below
+    byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, room, limit, ids, below
 ):
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
@@ -1138,16 +1295,19 @@ def walk_stack_difference(
     A subtree is left out as soon as both have come to the same threads. ``(TOO_FAR, 0)`` where more than ``limit``
     nodes tell them apart.
     """
-    threads = np.empty((_THREADS, 3), np.int64)
-    others = np.empty((_THREADS, 3), np.int64)
-    cells = np.empty((_CELLS, 3), np.int64)  # of both
+    threads = np.empty((room, 3), np.int64)
+    others = np.empty((room, 3), np.int64)
+    cells = np.empty((room, _CELL), np.int64)  # of both
+    slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 2, np.int32)
     second = np.zeros(max_depth + 2, np.int32)
-    tops = np.zeros(max_depth + 2, np.int32)
-    if len(config) // 2 + len(base) // 2 > _CELLS:
+    tops = np.zeros(max_depth + 2, np.int64)
+    top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(arena, base, cells, slots, np.int64(0))
+    if top < 0:
         return OVERFLOW, 0
-    top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(base, cells, 0)
-    top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(config, cells, top)
+    top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(arena, config, cells, slots, top)
+    if top < 0:
+        return OVERFLOW, 0
     tops[0] = top
     first[1] = 1
     second[1] = 1
@@ -1171,8 +1331,13 @@ def walk_stack_difference(
         visited += 1
         if visited > limit:
             return TOO_FAR, 0
-        n, top, escaped = _follow(arena, c, threads, first[d - 1], begin, cells, tops[d - 1])
-        m, top, leapt = _follow(arena, c, others, second[d - 1], other, cells, top)
+        top = tops[d - 1]
+        n, top, escaped = _follow(
+            arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
+        )
+        m, top, leapt = _follow(
+            arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True
+        )
         if n < 0 or m < 0:
             return OVERFLOW, 0
         if escaped == leapt and n - begin == m - other:
@@ -1181,7 +1346,7 @@ def walk_stack_difference(
                 if (
                     threads[begin + k, 0] != others[other + k, 0]
                     or threads[begin + k, 1] != others[other + k, 1]
-                    or not _same_stack(cells, threads[begin + k, 2], others[other + k, 2])
+                    or threads[begin + k, 2] != others[other + k, 2]
                 ):
                     same = False
                     break
@@ -2781,14 +2946,16 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
 
 
 @kernel
-def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots, starts, found, nodes, numbers):
+def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room, keys, starts, found, nodes, numbers):
     """The threads that tokens lead to from a configuration whose whole stack is known, each once.
 
     Parameters
     ----------
     config:
         ``int64[2 * n]``: state and count, then those of the whole stack, topmost first.
-    slots:
+    room:
+        Threads and stack cells that the walk can have, a power of two.
+    keys:
         ``int32[2 ** k]``, all -1.
     starts, found:
         ``int64[*]``, out: thread ``t`` is ``found[starts[t]:starts[t + 1]]``: state and count, the cell of the stack
@@ -2801,20 +2968,22 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots
     -------
     (number of pairs, number of threads), or `OVERFLOW` for the first where an array is too short.
     """
-    threads = np.empty((_THREADS, 3), np.int64)
-    cells = np.empty((_CELLS, 3), np.int64)
+    threads = np.empty((room, 3), np.int64)
+    cells = np.empty((room, _CELL), np.int64)
+    slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 3, np.int32)
-    tops = np.zeros(max_depth + 3, np.int32)
-    if len(config) // 2 >= _CELLS:
+    tops = np.zeros(max_depth + 3, np.int64)
+    base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
+    if base_top < 0:
         return OVERFLOW, 0
-    base_top, state, count, cell = _start_stack(config, cells, 0)
     threads[0, 0] = state
     threads[0, 1] = count
     threads[0, 2] = cell
     # The threads of depth d are first[d]..first[d + 1].
     first[1] = 1
     tops[0] = base_top
-    mask = len(slots) - 1
+    mask = len(keys) - 1
+    stamp = 0
     n_found = 0
     n_pairs = 0
     starts[0] = 0
@@ -2822,9 +2991,11 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots
     while i < len(byte):
         d = depth[i]
         begin = first[d]
+        stamp += 1
         n, top, escaped = _follow(
-            arena, arena[arena[A_CLASS_OF] + byte[i]], threads, first[d - 1], begin, cells, tops[d - 1]
-        )
+            arena, arena[arena[A_CLASS_OF] + byte[i]], threads, first[d - 1], begin, cells, slots, tops[d - 1], stamp,
+            False,
+        )  # fmt: skip
         if n < 0:
             return OVERFLOW, 0
         if n == begin and not escaped:
@@ -2832,7 +3003,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots
             continue
         if first_token[i] < first_token[i + 1]:
             if escaped:
-                if n >= _THREADS:
+                if n >= room:
                     return OVERFLOW, 0
                 threads[n, 0] = -1
                 threads[n, 1] = 0
@@ -2846,12 +3017,12 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots
                     left = cells[left, 2]
                     size += 2
                 slot = ((key >> 7) ^ key ^ left * 0x27D4EB2F) & mask
-                while slots[slot] >= 0 and not _is_thread(found, starts, slots[slot], threads, k, cells, left, size):
+                while keys[slot] >= 0 and not _is_thread(found, starts, keys[slot], threads, k, cells, left, size):
                     slot = (slot + 1) & mask
-                if slots[slot] < 0:
+                if keys[slot] < 0:
                     if 2 * n_found > mask or n_found + 2 > len(starts) or starts[n_found] + size > len(found):
                         return OVERFLOW, 0
-                    slots[slot] = n_found
+                    keys[slot] = n_found
                     at = starts[n_found]
                     found[at] = threads[k, 0]
                     found[at + 1] = threads[k, 1]
@@ -2868,7 +3039,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, slots
                 if n_pairs == len(nodes):
                     return OVERFLOW, 0
                 nodes[n_pairs] = i
-                numbers[n_pairs] = slots[slot]
+                numbers[n_pairs] = keys[slot]
                 n_pairs += 1
         if n == begin:
             i = skip[i]

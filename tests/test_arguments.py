@@ -231,3 +231,29 @@ def test_array_logits_of_subclasses_are_masked() -> None:
     for logits in (np.ones((1, 64), np.float32).view(np.matrix), masked):
         apply_bitmask(logits, mask)
         assert np.array_equal(np.asarray(logits).reshape(-1), wanted)
+
+
+@pytest.mark.parametrize("wrong", [*(each for each in NO_NUMBERS if type(each) is not float), float("nan"), 0, -1])
+@pytest.mark.parametrize("name", ["states", "memory", "seconds", "depth"])
+def test_budgets(name: str, wrong: Any) -> None:
+    if type(wrong) is np.float64:
+        pytest.skip("a float")
+    with pytest.raises(ArgumentError):
+        sg.Budget(**{name: wrong})
+
+
+def test_definitions_of_other_types() -> None:
+    for flags in ("2", 1.0, True, None):
+        with pytest.raises(sg.errors.DefinitionError):
+            sg.Regex("a", flags)  # type: ignore[arg-type]
+    for words in ("ab", b"ab", 3, None, [1], ["a", None], {1: 2}):
+        with pytest.raises(sg.errors.DefinitionError):
+            sg.Regex.choice(words)  # type: ignore[arg-type]
+
+
+def test_a_number_is_no_path_of_an_index() -> None:
+    """It would be a file that somebody has open, and be closed."""
+    with pytest.raises(TypeError):
+        sg.Index.load(1)  # type: ignore[arg-type]
+    with pytest.raises(sg.errors.FormatError):
+        sg.Index.load("a\0b")

@@ -26,10 +26,11 @@ VOCABULARY = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"ab",
 
 #: A few of each kind, quick ones.
 FEW = (
-    "regex, mixed: stars of stars", "regex, mixed: twelve look-aheads that count", "regex, mixed: a count that is no count",
-    "schema, mixed: 20 different ones of 20", "schema, mixed: arrays by length, recursive", "schema, mixed: escaped names",
-    "schema, mixed: 62 in any order", "gbnf, mixed: doubling", "gbnf, mixed: lists of lists", "lark, mixed: pairs",
-    "lark, mixed: a template that grows", "lark, mixed: counts of counts",
+    "regex, mixed: stars of stars", "regex, mixed: twelve look-aheads that count", "schema, mixed: escaped names",
+    "regex, mixed: a count that is no count", "schema, mixed: 20 different ones of 20",
+    "schema, mixed: 62 in any order", "schema, mixed: arrays by length, recursive", "gbnf, mixed: doubling",
+    "gbnf, mixed: lists of lists", "lark, mixed: pairs", "lark, mixed: a template that grows",
+    "lark, mixed: counts of counts",
 )  # fmt: skip
 
 

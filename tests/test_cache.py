@@ -999,11 +999,11 @@ def test_an_import_that_stops_says_where_and_why(
     other = Cache(tmp_path / "other")
     with monkeypatch.context() as patch:
         patch.setattr(cache_folder, "write", full)
-        with pytest.raises(CacheError, match="No space left on device; 2 of the archive's entries were stored"):
+        with pytest.raises(CacheError, match=r"No space left on device; 2 of the archive's entries were stored"):
             other.import_(archive)
     data = archive.read_bytes()
     archive.write_bytes(data[: data.index(b"values/000001.sgx")])
-    with pytest.raises(FormatError, match="no header for values/000001.sgx; 1 of the archive's entries were stored"):
+    with pytest.raises(FormatError, match=r"no header for values/000001.sgx; 1 of the archive's entries were stored"):
         other.import_(archive)
     assert {entry.key for entry in other.entries()} == {"a", "b"}
 
@@ -1012,7 +1012,7 @@ def test_an_import_into_an_unusable_folder_says_so(cache: Cache, tmp_path: Path)
     cache.put("key", container(1))
     cache.export(tmp_path / "archive.tar")
     file_for_folder(tmp_path / "other")
-    with pytest.raises(CacheError, match="cannot be written.*0 of the archive's entries"):
+    with pytest.raises(CacheError, match=r"cannot be written.*0 of the archive's entries"):
         Cache(tmp_path / "other").import_(tmp_path / "archive.tar")
 
 

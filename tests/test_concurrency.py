@@ -1,6 +1,6 @@
 """Many threads over one index of each kind, and forks in the middle of it: every mask is that of a thread alone.
 
-``make test-threads PYTHON=python3.13t`` runs this file, and what it needs, without the GIL.
+``make test-threads PYTHON=python3.14t`` runs this file without the GIL.
 """
 
 from __future__ import annotations

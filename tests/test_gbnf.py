@@ -96,7 +96,6 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
     ),
     "a tail that calls": ('root ::= item ("," root)?\nitem ::= [a-z]+', ["a", "a,b,cd"], ["", "a,", ",a"]),
     "balanced, twice": ('root ::= a a\na ::= "(" a ")" | ""', ["", "()", "(())()", "()(())"], ["(", ")(", "()()()"]),
-    "palindromes": ('root ::= [ab]? | "a" root "a" | "b" root "b"', ["", "a", "abba", "babab"], ["ab", "abab"]),
     "empty on the way": (
         'root ::= a b a "x"\na ::= "" | "(" root ")"\nb ::= "y"?',
         ["x", "yx", "(x)y(x)x"],
@@ -379,17 +378,12 @@ class TestRandomGrammars:
                 continue
             machine = PushdownMachine(to_tables(program), VOCABULARY)
             for data in random_texts(judge, rng, 5):
-                try:
-                    found = machine.match(data)
-                except BudgetExceededError:  # hopelessly ambiguous
-                    seen.update(ambiguous=1)
-                    continue
+                found = machine.match(data)
                 assert (found.consumed, found.accepted) == judge.verdict(data), (text, data)
                 seen.update(texts=1, accepted=found.accepted, inside="inside" in program.names)
         assert seen["texts"] > 40
         assert seen["accepted"] > 15
         assert seen["inside"] > 0
-        assert seen["ambiguous"] < 5
 
     @pytest.mark.parametrize("seed", range(12))
     @pytest.mark.usefixtures("_widths")

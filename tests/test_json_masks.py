@@ -9,7 +9,6 @@ import gc
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -29,8 +28,8 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime import pushdown, stack_machine, stack_rows, stack_walks
 from structgen.runtime.pushdown import PushdownMachine
+from structgen.runtime.reached import stacks_of
 from structgen.runtime.stack_machine import Configuration
-from structgen.runtime.stacks import Fork, Stack
 
 SMALL = small_vocabulary()
 EOS = SMALL.eos_ids[0]
@@ -293,26 +292,16 @@ class PlainWalk:
     def mask(self, guide: sg.Guide) -> NDArray[np.bool_]:
         mask = np.zeros(guide.index.vocabulary.size, np.bool_)
         root = np.zeros(1, np.int32)
-        for state, count, below in guide._config.threads:  # type: ignore[attr-defined]
-            for stack in _stacks(below) if state >= 0 else ():
-                config = np.array([state, count, *stack], np.int64)
-                found, _ = kernels.walk_stack(*self._trie, self._arena, root, config, self._ids, self._below)
+        for thread in guide._config.threads:  # type: ignore[attr-defined]
+            for state, count, frames in stacks_of(thread, 1000):
+                if state < 0:
+                    continue
+                config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
+                found, _ = kernels.walk_stack(*self._trie, self._arena, root, config, 4096, self._ids, self._below)
                 assert found >= 0
                 mask[self._ids[:found]] = True
         mask[list(guide.index.vocabulary.eos_ids)] = guide.is_accepting()
         return mask
-
-
-def _stacks(stack: Stack) -> Iterator[list[int]]:
-    """Every one of a set of stacks, as states with counts from the top down."""
-    if stack is None:
-        yield []
-    elif isinstance(stack, Fork):
-        for member in stack.members:
-            yield from _stacks(member)
-    else:
-        for below in _stacks(stack.below):
-            yield [stack.state, stack.count, *below]
 
 
 # -- options -------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from structgen.compiler.pushdown import INC, MOST_MEMBERS, SET, Condition, Counted, Edge, Marked, Program
 from structgen.compiler.pushdown_tables import to_tables
-from structgen.errors import BudgetExceededError, FormatError, VocabularyError
+from structgen.errors import FormatError, VocabularyError
 from structgen.runtime import stack_rows, stack_walks
 from structgen.runtime.container import pack, unpack
 from structgen.runtime.index import Index
@@ -89,11 +88,6 @@ def ids_of(row: np.ndarray, size: int) -> set[int]:
 
 def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
-    with contextlib.suppress(BudgetExceededError):  # some random programs are hopelessly ambiguous
-        walk(machine, program, rng, steps)
-
-
-def walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
     vocabulary = machine.vocabulary
     config, stacks = machine.start, oracle.start(program)
     for _ in range(steps):
@@ -113,7 +107,7 @@ def walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: 
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
         stacks = follow(program, stacks, vocabulary.token(token) or b"")
-        if len(stacks) > 20:
+        if len(stacks) > 40:  # more are too many for the interpreter
             return
 
 
@@ -137,10 +131,7 @@ def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch
     rng = random.Random(1000 + seed)
     program, vocabulary = random_program(rng), random_vocabulary(rng)
     machine = PushdownMachine(to_tables(program), vocabulary)
-    try:
-        machine.fill()
-    except BudgetExceededError:
-        pytest.skip("this program is hopelessly ambiguous")
+    machine.fill()
     if not machine.is_complete():
         pytest.skip("some counts of wide states were left for later")
     monkeypatch.setattr(machine.rows, "_walk", lambda: pytest.fail("a complete index walked the vocabulary"))
@@ -190,7 +181,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
             assert isinstance(index.machine, PushdownMachine)
             try:
                 wander(index.machine, rng)
-            except (FormatError, BudgetExceededError):
+            except FormatError:
                 refused += 1
     assert refused > 100
 

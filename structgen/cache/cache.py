@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import CacheError, CacheWarning, FormatError
 from . import database, folder, fork
-from .audit import Problem, check_value, findings
+from .audit import Problem, Repair, check_value, findings
 from .entry import Entry, Tag, check_key, check_place, check_row, evictable
 from .reader import Reader
 
@@ -184,9 +184,7 @@ class Cache:
                 self._wipe()
             return [Problem("database", str(self.directory), damage)]
         if found and repair:
-            with self._writing() as store:
-                for _, mend in found:
-                    mend(store)
+            self._mend([mend for _, mend in found])
         return [problem for problem, _ in found]
 
     def prune(self, max_bytes: int) -> list[Entry]:
@@ -373,6 +371,17 @@ class Cache:
                     raise
                 finally:
                     store.close()
+
+    def _mend(self, repairs: Iterable[Repair]) -> None:
+        """Remove what is wrong; everything, where SQLite can't even delete it."""
+        try:
+            with self._writing() as store:
+                for mend in repairs:
+                    mend(store)
+        except CacheError as error:
+            if not _is_damaged(error.__cause__):
+                raise
+            self._wipe()
 
     def _wipe(self) -> int:
         with fork.WRITING, fork.READING:

@@ -12,11 +12,13 @@ import os
 import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from .. import private_folder
 from . import folder
+from .entry import COLUMNS, Row
 
 #: Seconds for one statement; the largest table that is read as a whole takes one.
 STATEMENT_SECONDS = 10.0
@@ -61,6 +63,9 @@ SCHEMA: frozenset[tuple[str, str, str, str | None]] = frozenset(
         _trigger("Settings_size_delete", "DELETE", 'value - OLD.size WHERE key = "size"'),
     }
 )
+
+
+Execute = Callable[..., sqlite3.Cursor]
 
 
 class Deadline:
@@ -139,6 +144,24 @@ def has_tables(connection: sqlite3.Connection) -> bool:
         if len(settings) == _MOST_SETTINGS:
             raise sqlite3.DatabaseError("the database has more settings than diskcache")
     return any(name == "Cache" for _, name, _, _ in found)
+
+
+def rows(execute: Execute) -> list[Row]:
+    """All rows of the table of entries."""
+    try:
+        return [Row(*row) for row in execute(f"SELECT {COLUMNS} FROM Cache NOT INDEXED ORDER BY rowid").fetchall()]
+    except sqlite3.DataError:  # somewhere there is a text that is too long to be loaded
+        numbers = execute("SELECT rowid FROM Cache NOT INDEXED ORDER BY rowid").fetchall()
+        return [found for (number,) in numbers if (found := row(execute, number)) is not None]
+
+
+def row(execute: Execute, number: int) -> Row | None:
+    """The row of a number, None where there is none. One that is too long to be loaded has nothing but its number."""
+    try:
+        found = execute(f"SELECT {COLUMNS} FROM Cache WHERE rowid = ?", (number,)).fetchone()
+    except sqlite3.DataError:
+        return Row(number)
+    return None if found is None else Row(*found)
 
 
 def _decode(text: bytes) -> str:

@@ -34,13 +34,13 @@ class Row(NamedTuple):
     """A row of the table ``Cache`` as it stands there: diskcache's columns, of any type."""
 
     rowid: Any
-    key: Any
-    raw: Any
-    store_time: Any
-    tag: Any
-    size: Any
-    mode: Any
-    filename: Any
+    key: Any = None
+    raw: Any = None
+    store_time: Any = None
+    tag: Any = None
+    size: Any = None
+    mode: Any = None
+    filename: Any = None
 
 
 def bounded(column: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import database, folder, fork
-from .entry import COLUMNS, Row, bounded
+from .entry import Row, bounded
 
 #: Seconds to wait for the rare locks that stop readers of a write-ahead log (recovery after a crash).
 _PATIENCE = 1.0
@@ -78,11 +78,15 @@ class Reader:
 
     def rows(self) -> list[Row]:
         """All rows, as they stand there."""
-        return [Row(*row) for row in self._select(f"SELECT {COLUMNS} FROM Cache ORDER BY rowid")]
+        with fork.READING:
+            connection = self._ready(database.STATEMENT_SECONDS)
+            return [] if connection is None else database.rows(connection.execute)
 
     def holds(self, row: Row) -> bool:
         """Whether a row still is as it was."""
-        return self._select(f"SELECT {COLUMNS} FROM Cache WHERE rowid = ?", (row.rowid,)) == [row]
+        with fork.READING:
+            connection = self._ready(database.STATEMENT_SECONDS)
+            return connection is not None and database.row(connection.execute, row.rowid) == row
 
     def settings(self) -> list[Any]:
         """The names in diskcache's table of settings."""
@@ -109,15 +113,18 @@ class Reader:
         self, query: str, values: Sequence[object] = (), seconds: float = database.STATEMENT_SECONDS
     ) -> list[tuple[Any, ...]]:
         with fork.READING:
-            if self._connection is not None and self._identity != self._identify():
-                self.close()
-            if self._connection is None:
-                _orphans.close()
-                self._open()
-            if self._connection is None:
-                return []
-            self._deadline.restart(seconds)
-            return self._connection.execute(query, values).fetchall()
+            connection = self._ready(seconds)
+            return [] if connection is None else connection.execute(query, values).fetchall()
+
+    def _ready(self, seconds: float) -> sqlite3.Connection | None:
+        """The connection for a statement of so many seconds; None where there is no database, or no table, yet."""
+        if self._connection is not None and self._identity != self._identify():
+            self.close()
+        if self._connection is None:
+            _orphans.close()
+            self._open()
+        self._deadline.restart(seconds)
+        return self._connection
 
     def _identify(self) -> _Identity:
         """Which file the path leads to: it may be deleted and made anew while a connection is open."""

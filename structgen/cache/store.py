@@ -19,8 +19,9 @@ from diskcache.core import ENOVAL, METADATA
 
 from ..errors import CacheError
 from . import database, folder
+from .database import Execute
 from .disk import BytesDisk
-from .entry import COLUMNS, Entry, Row, Tag, bounded, check_stored, evictable
+from .entry import Entry, Row, Tag, check_stored, evictable
 
 #: diskcache's settings. Eviction is ours (`Store.evict`): diskcache's own would write on every look-up, or
 #: evict what was stored first. No memory map of the database: a file cut short under it would end the
@@ -47,12 +48,10 @@ KNOWN_SETTINGS = frozenset(SETTINGS) | frozenset(METADATA)
 _FAILURES = (OSError, sqlite3.Error, diskcache.Timeout, TypeError, ValueError, AttributeError, AssertionError)
 
 _PRAGMAS = {name.removeprefix("sqlite_"): value for name, value in SETTINGS.items() if name.startswith("sqlite_")}
-_FILES = f"SELECT {bounded('filename')} FROM Cache"
 
 #: Seconds between tries where another process has the database locked.
 _PAUSE = 0.002
 
-Execute = Callable[..., sqlite3.Cursor]
 T = TypeVar("T")
 
 
@@ -143,15 +142,19 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         """Store a value, unless the one that is there has a rank of at least this one's, which is not 0."""
         size, mode, name, _ = self._disk.store(value, False)
         columns = (None, tag.encode(), size, mode, name, None)
-        with self._transact(filename=name) as (sql, cleanup):
-            found = sql(f"SELECT {COLUMNS} FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
+        with self._transact(filename=name) as (_, cleanup):
+            found = self._row_of(key)
             if found is None:
                 self._row_insert(key, True, time.time(), columns)
-            elif 0 < tag.rank <= self._rank(Row(*found)):
+            elif 0 < tag.rank <= self._rank(found):
                 cleanup(name)
             else:
-                cleanup(Row(*found).filename)
-                self._row_update(Row(*found).rowid, time.time(), columns)
+                cleanup(found.filename)
+                self._row_update(found.rowid, time.time(), columns)
+
+    def _row_of(self, key: str) -> Row | None:
+        number = self._execute("SELECT rowid FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
+        return None if number is None else database.row(self._execute, *number)
 
     def _rank(self, row: Row) -> int:
         """The rank of an entry that can be used; 0 of one that can't."""
@@ -163,9 +166,10 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def remove(self, key: str) -> None:
         """Delete an entry and its file, if it is there."""
         with self._transact() as (sql, cleanup):
-            for (name,) in sql(f"{_FILES} WHERE key = ? AND raw = 1", (key,)).fetchall():
-                cleanup(name)
-            sql("DELETE FROM Cache WHERE key = ? AND raw = 1", (key,))
+            found = self._row_of(key)
+            if found is not None:
+                sql("DELETE FROM Cache WHERE rowid = ?", (found.rowid,))
+                cleanup(found.filename)
 
     def total(self) -> float:
         """Bytes of all values, by their rows."""
@@ -178,8 +182,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         Rows that serve nobody go first. They would count in `total` for ever.
         """
         with self._transact() as (sql, cleanup):
-            rows = [Row(*row) for row in sql(f"SELECT {COLUMNS} FROM Cache").fetchall()]
-            useless, victims = evictable(Path(self.directory), rows, max_bytes, keep)
+            useless, victims = evictable(Path(self.directory), database.rows(sql), max_bytes, keep)
             for row in (*useless, *(row for row, _ in victims)):
                 sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
                 cleanup(row.filename)
@@ -188,15 +191,15 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def sweep(self) -> None:
         """Delete the value files that no row names and no writer can still be at work on."""
         with self._transact() as (sql, cleanup):
-            known = {name for (name,) in sql(_FILES)}
+            known = {row.filename for row in database.rows(sql)}
             for path in folder.strays(Path(self.directory), known):
                 cleanup(path.name)
 
     def remove_row(self, row: Row) -> None:
-        """Delete a row and its file, unless it was replaced since it was read: `set` changes the time."""
-        where = f"rowid = ? AND {bounded('store_time')} IS ?"
+        """Delete a row and its file, unless it was replaced since it was read: `put` changes the time."""
         with self._transact() as (sql, cleanup):
-            if sql(f"DELETE FROM Cache WHERE {where}", (row.rowid, row.store_time)).rowcount:
+            if database.row(sql, row.rowid) == row:
+                sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
                 cleanup(row.filename)
 
     def remove_settings(self) -> None:
@@ -208,8 +211,8 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def remove_all(self) -> int:
         """Delete every row, foreign ones too, and their files. Returns how many."""
         with self._transact() as (sql, cleanup):
-            names = sql(_FILES).fetchall()
+            rows = database.rows(sql)
             sql("DELETE FROM Cache")
-            for (name,) in names:
-                cleanup(name)
-        return len(names)
+            for row in rows:
+                cleanup(row.filename)
+        return len(rows)

@@ -58,6 +58,13 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     )
 
 
+def state_order(program: Program) -> list[State]:
+    """The program's states in the order of their numbers in its tables."""
+    flat = _Flattener(program)
+    flat.run()
+    return flat.states
+
+
 def _words(test: Condition) -> tuple[int, int, int, int]:
     """The bounds of a test, and its mask in words of 31 bits."""
     return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31
@@ -87,15 +94,16 @@ class _Flattener:
         self.sequence = array("q")
         self.records: dict[tuple[int, ...], int] = {}
         self.tests: dict[Condition, int] = {}
-        self._moves: dict[_Move, int] = {}  # a number for each, in the order in which they are met
-        self._groups: dict[tuple[int, ...], int] = {}
+        self._moves: dict[_Move, int] = {}  # those that are made together with others, each with a number
+        self._groups: dict[tuple[int, ...] | _Move, int] = {}  # by these numbers; by the move, if it is one
         self._targets: dict[int, int] = {}  # by id of the edge
 
     def run(self) -> None:
         """Flatten all states that the start leads to."""
         program, edge_start, low = self._program, self.edge_start, self.low
-        for state in self.states:  # grows while it is read
-            self._check()
+        for number, state in enumerate(self.states):  # grows while it is read
+            if not number % 64:
+                self._check()
             like = program.like[state]
             if like >= 0:
                 self._numbered(like)
@@ -189,9 +197,11 @@ class _Flattener:
         return self.records.setdefault(key, len(self.records))
 
     def _target_of(self, moves: tuple[_Move, ...]) -> int:
-        if len(moves) == 1 and moves[0][0] == 0 and len(moves[0][1]) == 1:
+        key: tuple[int, ...] | _Move = moves[0]
+        if len(moves) > 1:
+            key = tuple([self._moves.setdefault(move, len(self._moves)) for move in moves])
+        elif moves[0][0] == 0 and len(moves[0][1]) == 1:
             return 1 + moves[0][1][0]  # a state; or, of `REFUSED`, nothing
-        key = tuple([self._moves.setdefault(move, len(self._moves)) for move in moves])
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = len(self._groups)

@@ -100,6 +100,11 @@ class AutomatonMachine:
         """Targets by ``config * size + token``, -1 for none, and rows by configuration, as far as they are known."""
         return self._targets, self._rows
 
+    @property
+    def slow_steps(self) -> int:
+        """As for other machines; a state's row is one short walk."""
+        return 0
+
     # -- following bytes -------------------------------------------------------------------------------
 
     def advance(self, config: Any, token_id: int) -> int | None:

@@ -17,6 +17,7 @@ only what the last lexeme could have become is left.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..memo import Memo
@@ -43,13 +44,20 @@ class WatchedFutures:
         By lexer state: what a lexeme can become there if nothing is watched, as a set.
     own:
         What ends right in a state, beside something that is watched.
+    check:
+        Called with the number of states that are looked at together; may raise.
     """
 
     def __init__(
-        self, tables: GrammarTables, future: Callable[[int], int], own: Callable[[int, Watched], int]
+        self,
+        tables: GrammarTables,
+        future: Callable[[int], int],
+        own: Callable[[int, Watched], int],
+        check: Callable[[int], object] | None = None,
     ) -> None:
         self._future = future
         self._own = own
+        self._check = check
         self._rows = tables.rows
         self._obligations = tables.obligations
         self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
@@ -63,12 +71,14 @@ class WatchedFutures:
 
     def _follow(self, start: tuple[int, Watched]) -> int:
         """Work it out for all that a lexeme and what is watched come to together."""
-        table, obligations = self._rows, self._obligations
+        table, obligations, check = self._rows, self._obligations, self._check
         number = {start: 0}
         todo = [start]
         values: list[int] = []
         related: list[list[int]] = []
         for state, watched in todo:  # grows as it goes
+            if check is not None:
+                check(len(todo))
             known = self._known.get((state, watched))
             values.append(self._own(state, watched) if known is None else known)
             after = set()
@@ -84,7 +94,7 @@ class WatchedFutures:
                     number[place] = len(todo)
                     todo.append(place)
             related.append([number[place] for place in after])
-        solve(values, related)
+        solve(values, related, check and partial(check, len(todo)))
         for place, value in zip(todo, values, strict=True):
             self._known[place] = value
         return values[0]
@@ -121,6 +131,8 @@ class Borders:
         The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
     is_far:
         Whether what is watched is followed past the next lexeme.
+    check:
+        Called with the number of lexer states that are looked at together; may raise.
     """
 
     def __init__(
@@ -130,6 +142,7 @@ class Borders:
         ending: Callable[[int, Watched], int],
         *,
         is_far: bool | None = None,
+        check: Callable[[int], object] | None = None,
     ) -> None:
         self._future = future
         self._ending = ending
@@ -139,7 +152,7 @@ class Borders:
         self._ends = tables.ends_of
         self._obligations = tables.obligations
         self._classes = range(tables.table.shape[1])
-        self._under = WatchedFutures(tables, future, self.here)
+        self._under = WatchedFutures(tables, future, self.here, check)
         self._firsts: dict[int, list[tuple[int, int]]] = {}
         self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 

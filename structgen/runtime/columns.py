@@ -68,7 +68,7 @@ class Column:
     order:
         ``"rises"`` or ``"never falls"``: what the numbers do, or those of the first column.
     within:
-        The section whose parts ``order`` is about; without one it is the whole.
+        The section whose parts ``order`` is about, none of which is empty; without one it is the whole.
     first:
         The first number of each of these parts is below it.
     gaps:
@@ -164,10 +164,12 @@ class _Wrong(Exception):
 
 
 def _made_up(column: Column, sizes: Sizes) -> NDArray[Any]:
-    if isinstance(column.rows, str):
-        sizes.setdefault(column.rows, 0)
-    shape = [total(rows, sizes) for rows in (column.rows, len(column.fields) or column.columns) if rows]
-    return np.full(shape, column.default, column.dtype if column.dtype != "u" else "u1")
+    assert isinstance(column.rows, str)
+    rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
+    array: NDArray[Any] = np.zeros((rows, width) if width else rows, column.dtype if column.dtype != "u" else "u1")
+    if column.default:
+        array.fill(column.default)
+    return array
 
 
 def _checked(
@@ -255,7 +257,7 @@ def _check_starts(column: Column, starts: NDArray[Any], sizes: Sizes) -> None:
     if not len(starts) or starts[0]:
         raise _Wrong("does not begin at 0")
     _equate(column.starts, int(starts[-1]), "as the last value", sizes)
-    if _some(starts[1:] < starts[:-1]):
+    if column.order != "rises" and _some(starts[1:] < starts[:-1]):
         raise _Wrong("falls, must never fall")
     if column.widest and len(starts) > 1 and (widest := int(_largest(starts[1:] - starts[:-1]))) > column.widest:
         raise _Wrong(f"has a part of {widest}, must have at most {column.widest}")
@@ -264,8 +266,7 @@ def _check_starts(column: Column, starts: NDArray[Any], sizes: Sizes) -> None:
 def _check_order(column: Column, keys: NDArray[Any], others: Mapping[str, NDArray[Any]]) -> None:
     wrong = keys[1:] <= keys[:-1] if column.order == "rises" else keys[1:] < keys[:-1]
     if column.within:
-        starts = others[column.within]
-        begins = starts[:-1][starts[:-1] < starts[1:]]  # of the parts that are not empty
+        begins = others[column.within][:-1]
         wrong[begins[1:] - 1] = False
         if column.first and (first := int(_largest(keys[begins]))) >= column.first:
             raise _Wrong(f"has the value {first} at the beginning of a part, must be below {column.first}")
@@ -276,10 +277,8 @@ def _check_order(column: Column, keys: NDArray[Any], others: Mapping[str, NDArra
 
 def _check_gaps(gaps: NDArray[Any], starts: NDArray[Any], below: int) -> None:
     """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
-    sums = np.zeros(len(gaps) + 1, np.int64)
-    np.add.accumulate(gaps, dtype=np.int64, out=sums[1:])
-    sums = sums[starts]
-    if (top := int(_largest(sums[1:] - sums[:-1]))) >= below:
+    begins = starts[:-1][starts[:-1] < starts[1:]]  # of lists that are not empty
+    if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64)))) >= below:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 

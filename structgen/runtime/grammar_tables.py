@@ -248,6 +248,7 @@ class GrammarTables:
         certain = self.reduce[self.certain[self.reduce[:, 0]] > 0, 0]
         for wrong, what in (
             (not len(self.context), "section 'lr_context' is empty"),
+            (set_at(self.ignored.reshape(1, -1), 0) >> self.end, "section 'lr_ignored' has what is no terminal"),
             (self.starts[0] != 0, "section 'lex_start' does not begin at 0"),
             ((self.ends[:, 1] == self.end).any(), "section 'lex_end' has the end of the text as a terminal"),
             (np.isin(self.ends[:, 0], self.starts).any(), "section 'lex_end' has an end in a start state"),

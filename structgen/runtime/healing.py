@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from ..errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
@@ -152,6 +152,9 @@ class HealedIndex(Index):
         self.prefix = prefix
         self.inner = inner
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _healed_again, (self.prefix, self.inner, self.vocabulary)
+
     @property
     def states(self) -> int:
         """Number of automaton states, with those of the prefix."""
@@ -187,3 +190,8 @@ class HealedIndex(Index):
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Refused with a `FormatError`: an index is kept without a prefix."""
         raise FormatError("an index with a prefix can't be saved", remedy="Save the index that was healed.")
+
+
+def _healed_again(prefix: bytes, inner: Index | None, vocabulary: Vocabulary) -> Index:
+    """A `HealedIndex` that was pickled."""
+    return HealedIndex(prefix, Anything(vocabulary), None) if inner is None else _remembered(prefix, inner)

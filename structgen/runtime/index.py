@@ -57,6 +57,9 @@ class Index:
     Made by `structgen.compile` or `Index.load`. An index that was not compiled eagerly works out missing rows on
     first touch and keeps them.
 
+    It can be pickled, with its vocabulary, which indexes and guides of one pickle share; nothing that was remembered
+    for speed goes along, nor the cache. A copy is the index itself.
+
     Parameters
     ----------
     kind:
@@ -129,6 +132,11 @@ class Index:
         """Whether every row is there, so that no step will ever walk the vocabulary."""
         return self.machine.is_complete()
 
+    @property
+    def slow_steps(self) -> int:
+        """How often rows took so long to work out that others, who waited for the index, had their turn meanwhile."""
+        return self.machine.slow_steps
+
     def match(self, data: bytes) -> Match:
         """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
         return self.machine.match(data)
@@ -160,6 +168,19 @@ class Index:
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Serialise in the format of docs/format.md; without the vocabulary, a reader must have it already."""
+        return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With all rows, so that whoever reads it walks no more than this process would.
+        return _unpickled, (self._packed(self_contained=True), self.vocabulary, self.origin)
+
+    def __copy__(self) -> Index:
+        return self  # to its users it never changes
+
+    def __deepcopy__(self, _: Any) -> Index:
+        return self
+
+    def _packed(self, *, with_vocabulary: bool = False, self_contained: bool) -> bytes:
         meta: dict[str, Any] = {
             "kind": self.kind,
             "definition": self.definition,
@@ -170,7 +191,7 @@ class Index:
             "relaxations": list(self.relaxations),
             **self.machine.to_meta(),
         }
-        sections = self.machine.to_sections(self_contained=with_vocabulary)
+        sections = self.machine.to_sections(self_contained=self_contained)
         if with_vocabulary:
             meta["eos_ids"] = list(self.vocabulary.eos_ids)
             meta["special_tokens"] = self.vocabulary.special_tokens
@@ -207,11 +228,12 @@ class Index:
             Where the index was compiled for another vocabulary than the one given.
         """
         try:
-            with open(path, "rb") as file:
+            with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
                 size = os.fstat(file.fileno()).st_size
                 buffer: Buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else b""
-        except OSError as error:
-            raise FormatError(f"the index cannot be read: {error.strerror}", where=str(path)) from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", error)
+            raise FormatError(f"the index cannot be read: {reason}", where=str(path)) from error
         return cls.from_buffer(buffer, vocabulary, origin="file", where=str(path))
 
     @classmethod
@@ -229,6 +251,10 @@ class Index:
         seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
         return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
                    relaxations=relaxations)  # fmt: skip
+
+
+def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
+    return Index.from_buffer(data, vocabulary, origin=origin, where="a pickled index")
 
 
 def _vocabulary_for(

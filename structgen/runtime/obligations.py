@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import Memo
+
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
 
@@ -22,9 +24,11 @@ Watched: TypeAlias = tuple[int, ...]
 #: Pairs of states that are looked at for one question; past that neither is left out.
 _MOST_PAIRS = 1 << 12
 
-#: Answers that are remembered; past that the memory starts afresh. So it does with sets that have numbers.
-_MOST_KNOWN = 1 << 15
-_MOST_SETS = 1 << 12
+#: Answers that are remembered, and sets that have numbers; past that these are forgotten.
+_MOST_KNOWN, _MOST_SETS = 1 << 15, 1 << 12
+
+#: Stands for an answer that is not known yet.
+_UNKNOWN: Watched = (-1,)
 
 #: Sets that are followed ahead of a walk that comes to them, mostly all.
 _AHEAD = 64
@@ -37,9 +41,9 @@ class Obligations:
         self._rows = tables.rows
         self._beats: list[int] = tables.beats.tolist()
         self._lapses: list[int] = tables.lapses.tolist()
-        self._subsumed: dict[tuple[int, int], bool] = {}
-        self._simple: dict[Watched, Watched] = {}
-        self._after: dict[tuple[Watched, int], Watched | None] = {}
+        self._subsumed: Memo[tuple[int, int], bool] = Memo(_MOST_KNOWN)
+        self._simple: Memo[Watched, Watched] = Memo(_MOST_KNOWN)
+        self._after: Memo[tuple[Watched, int], Watched | None] = Memo(_MOST_KNOWN)
 
     def with_state(self, state: int, watched: Watched) -> Watched:
         """What is watched after a lexeme that a state watches, or -1, besides what was."""
@@ -50,13 +54,11 @@ class Obligations:
         if not watched:
             return watched
         key = watched, c
-        if key in self._after:
-            return self._after[key]
-        left = {w for w in (self._rows[w][c] for w in watched) if w >= 0}
-        found = None if any(self._beats[w] for w in left) else self.simplified(tuple(left))
-        if len(self._after) >= _MOST_KNOWN:
-            self._after = {}
-        self._after[key] = found
+        found = self._after.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            left = {w for w in (self._rows[w][c] for w in watched) if w >= 0}
+            found = None if any(self._beats[w] for w in left) else self.simplified(tuple(left))
+            self._after[key] = found
         return found
 
     def simplified(self, states: tuple[int, ...]) -> Watched:
@@ -70,8 +72,6 @@ class Obligations:
             for state in reversed(key):
                 if any(other != state and self._subsumes(other, state) for other in left):
                     left.remove(state)
-            if len(self._simple) >= _MOST_KNOWN:
-                self._simple = {}
             known = self._simple[key] = tuple(left)
         return known
 
@@ -83,8 +83,6 @@ class Obligations:
         """Whether ``a`` is beaten or lapses wherever ``b`` does, as far as that is seen."""
         known = self._subsumed.get((a, b))
         if known is None:
-            if len(self._subsumed) >= _MOST_KNOWN:
-                self._subsumed = {}
             known = self._subsumed[a, b] = self._find(a, b)
         return known
 

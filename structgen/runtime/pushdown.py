@@ -34,7 +34,7 @@ MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 
 _UNKNOWN = object()
 
-#: Frames that a byte, or the rest of tokens, is handed down before it is remembered what comes of it further down.
+#: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
 _SHORT = 8
 
 #: The fields of the meta section.
@@ -82,7 +82,6 @@ class PushdownMachine(StackMachine[Thread]):
         self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
-        self._handed: dict[tuple[Stack, int], tuple[Thread, ...]] = {}  # see `_hand_on`
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
 
@@ -106,7 +105,7 @@ class PushdownMachine(StackMachine[Thread]):
     def _forget(self) -> None:
         super()._forget()
         self.stacks.forget()
-        self._handed, self._below = {}, {}
+        self._below = {}
 
     def _is_full(self) -> bool:
         return super()._is_full() or len(self.stacks) >= MEMO_FRAMES
@@ -164,66 +163,31 @@ class PushdownMachine(StackMachine[Thread]):
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
-        moves, live, returns = self._moves, self._live, self._returns
+        moves, live = self._moves, self._live
         found: dict[Thread, None] = {}
-        for state, count, frame in threads:
-            handed = 0
-            while state >= 0:
-                move = moves.get(state << 8 | byte, _UNKNOWN)
-                if move is _UNKNOWN:
-                    move = self._move(state, byte)
-                if type(move) is int:
-                    found[move, count if live[move] >= 0 else 0, frame] = None
-                elif move is not None:
-                    for record, sequence in move:
-                        self._make(record, sequence, count, frame, found)
-                if not returns[state] or frame is None:
-                    break
-                handed += 1
-                if frame.state == FORK or handed == _SHORT:
-                    found.update(dict.fromkeys(self._hand_on(frame, byte)))
-                    break
-                state, count, frame = frame.state, frame.count, frame.below
+        for state, count, frame in self._closed(threads):
+            if state < 0:
+                continue
+            move = moves.get(state << 8 | byte, _UNKNOWN)
+            if move is _UNKNOWN:
+                move = self._move(state, byte)
+            if type(move) is int:
+                found[move, count if live[move] >= 0 else 0, frame] = None
+            elif move is not None:
+                for record, sequence in move:
+                    self._make(record, sequence, count, frame, found)
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 
-    def _hand_on(self, stack: Frame, byte: int) -> tuple[Thread, ...]:
-        """The threads that a byte leads to which is left to a stack, by whoever in it takes it.
-
-        Remembered for each frame: where many may return one after the other, those below have been asked before.
-        """
-        handed = self._handed
-        if len(handed) >= MEMO_FRAMES:
-            handed = self._handed = {}
-        todo = [stack]
-        while todo:
-            here = todo[-1]
-            if isinstance(here, Fork):
-                lower = [member for member in here.members if member is not None]
-            else:
-                lower = [here.below] if self._returns[here.state] and here.below is not None else []
-            missing = [each for each in lower if (each, byte) not in handed]
-            if missing:
-                todo += missing
-                continue
-            todo.pop()
-            found: dict[Thread, None] = {}
-            for each in lower:
-                found.update(dict.fromkeys(handed[each, byte]))
-            if here.state != FORK:
-                found = self._alone(here, byte) | found
-            handed[here, byte] = self.stacks.united(found) if len(found) > 1 else tuple(found)
-        return handed[stack, byte]
-
-    def _alone(self, frame: Frame, byte: int) -> dict[Thread, None]:
-        """The moves of a frame's state, apart from returning."""
-        found: dict[Thread, None] = {}
-        move = self._move(frame.state, byte)
-        if type(move) is int:
-            found[move, frame.count if self._live[move] >= 0 else 0, frame.below] = None
-        elif move is not None:
-            for record, sequence in move:
-                self._make(record, sequence, frame.count, frame.below, found)
-        return found
+    def _closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """`Stacks.closed`; nearly always a state that ends, such as a number, above one that does not return."""
+        if len(threads) > 1:
+            return self.stacks.closed(threads)
+        state, count, frame = threads[0]
+        if state < 0 or frame is None or not self._returns[state]:
+            return threads
+        if frame.state < 0 or self._returns[frame.state] or (frame.state == state and frame.count == count):
+            return self.stacks.closed(threads)
+        return threads[0], (frame.state, frame.count, frame.below)
 
     def _make(
         self,
@@ -296,20 +260,13 @@ class PushdownMachine(StackMachine[Thread]):
     def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
         starts, lows, highs, targets, like = self._edges
-        states: set[int] = set()
-        seen: set[Stack] = set()
-        todo = [(state, frame) for state, _, frame in threads]
-        for state, frame in todo:  # grows as it goes
-            here = state if state not in states else -1
-            states.add(state)
+        for state in {state for state, _, _ in self.stacks.closed(threads)}:
+            here = state
             while here >= 0:
                 for edge in range(starts[here], starts[here + 1]):
                     if targets[edge]:
                         yield from range(lows[edge], highs[edge] + 1)
                 here = like[here] - 1
-            if state >= 0 and self._returns[state] and frame not in seen:
-                seen.add(frame)
-                todo += [(top, below) for top, _, below in self.stacks.opened(frame)]
 
     def _may_end(self, threads: tuple[Thread, ...]) -> bool:
         return self.may_end(threads)
@@ -384,7 +341,7 @@ class PushdownMachine(StackMachine[Thread]):
         return rows, left
 
     def _settle_below(self, resume: int, stack: Frame, pause: Callable[[], None] | None) -> _Settling:
-        """`settle` for what lies below threads. Remembered for each frame, as in `_hand_on`."""
+        """`settle` for what lies below threads. Remembered for each frame."""
         known = self._below
         if len(known) >= MEMO_FRAMES:
             known = self._below = {}

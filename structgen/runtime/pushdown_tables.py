@@ -161,6 +161,31 @@ class PushdownTables:
         groups = self.group_start.tolist()
         return [moves[i:j] for i, j in pairwise(groups)]
 
+    def is_deterministic(self) -> bool:
+        """Whether no text leads to two stacks, as far as that is seen without following any.
+
+        No byte has several moves, and none that a state takes which may return is taken by a state that can lie below
+        another one.
+        """
+        if (np.diff(self.group_start.astype(np.int64)) > 1).any():
+            return False
+        lower = np.zeros(self.states, np.bool_)
+        for group in self.moves:
+            for record, sequence in group:
+                pushed = sequence if record is not None else sequence[:-1]
+                lower[[*pushed, *(s for s in (record or ())[2:] if sequence and 0 <= s < self.states)]] = True
+        taken = [np.zeros(257, np.int64), np.zeros(257, np.int64)]
+        sources = np.repeat(np.arange(self.states), np.diff(self.edge_start.astype(np.int64)))
+        for found, states in zip(taken, (self.returns.astype(np.bool_), lower), strict=True):
+            alike = self.like[states].astype(np.int64)
+            whole = states.copy()
+            whole[alike[alike > 0] - 1] = True
+            edges = whole[sources] & (self.edge_target > 0)
+            np.add.at(found, self.edge_low[edges], 1)
+            np.add.at(found, self.edge_high[edges].astype(np.int64) + 1, -1)
+        own, others = (np.cumsum(found)[:256] > 0 for found in taken)
+        return not (own & others).any()
+
     # -- the form for kernels --------------------------------------------------------------------------
 
     def arena(self) -> NDArray[np.int32]:

@@ -81,11 +81,11 @@ class Reached:
         while pairs < 0:
             if size > _MANY:
                 return False
-            slots, starts = np.full(4 * size, -1, np.int32), np.zeros(size + 2, np.int64)
+            keys, starts = np.full(4 * size, -1, np.int32), np.zeros(size + 2, np.int64)
             found = np.empty(16 * size, np.int64)
             nodes, numbers = np.empty((2, 8 * size + 2 * len(by_node)), np.int32)
             pairs, n = self._kernels.walk_reached(
-                *self._trie, self._arena, config, slots, starts, found, nodes, numbers
+                *self._trie, self._arena, config, size, keys, starts, found, nodes, numbers
             )
             size *= 16
         far = np.empty(n, np.int32)

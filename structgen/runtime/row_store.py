@@ -83,7 +83,7 @@ class RowStore:
         """The ids of rows, ``int32[n]``: a new array."""
         ids: NDArray[np.int32] = numbers.copy()
         if self._ahead:
-            ids[numbers >= len(self._always)] += self._ahead
+            ids[ids >= len(self._always)] += np.int32(self._ahead)
         return ids
 
     def numbers_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -19,7 +19,7 @@ from .container import Buffer, pack, smallest, unpack
 from .pushdown_tables import PushdownTables
 from .resume_lists import ResumeLists, decoded
 from .rows import RowPool, encode_gaps
-from .stack_walks import Counted, StackWalker, events, stretches, too_ambiguous
+from .stack_walks import Counted, StackWalker, events, stretches
 from .subautomata import Subautomaton, subautomaton
 
 #: The sections of shared places (see docs/format.md), at least one.
@@ -113,6 +113,10 @@ PLAIN, MID, LOW = range(3)
 NAME_BYTES = 16
 
 
+class _TooManyIntervals(Exception):
+    """Counts of a state can't be told apart all at once."""
+
+
 class SharedPlaces:
     """The shared places that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
@@ -186,9 +190,12 @@ class SharedPlaces:
             return None
         begins: list[int] = []
         settled: list[Settled] = []
-        if minimum > 1:
-            self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
-        self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
+        try:
+            if minimum > 1:
+                self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
+            self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
+        except _TooManyIntervals:
+            return None
         return begins, settled
 
     def with_nothing_counted(self, state: int) -> Settled | None:
@@ -197,7 +204,10 @@ class SharedPlaces:
         if name is None:
             return None
         maximum = int(self._tables.loops[self._tables.live[state]][1])
-        begins = self.find(name, state).begins
+        try:
+            begins = self.find(name, state).begins
+        except _TooManyIntervals:
+            return None
         place = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
         return self._use(name, max(0, place), state)
 
@@ -303,7 +313,7 @@ class SharedPlaces:
         low, high = self._bounds(kind)
         walked = self._walker().counted(state, (low, high))
         if walked is None:
-            raise too_ambiguous()
+            raise _TooManyIntervals
         return Shared.cut(walked, high if kind == MID else low - 1, self.pool.words)
 
 

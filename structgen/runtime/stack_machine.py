@@ -22,6 +22,9 @@ from .machine import Config, Match, ranges_of
 #: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
 MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 
+#: Bytes of a text between two looks at how much is remembered.
+_BYTES = 1 << 8
+
 T = TypeVar("T")
 
 
@@ -112,6 +115,7 @@ class StackMachine(ABC, Generic[T]):
 
     def place(self, config: Any) -> tuple[T, ...]:
         """Where a configuration is, for `following`."""
+        self._make_room()
         return config.threads  # type: ignore[no-any-return]
 
     def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
@@ -124,7 +128,6 @@ class StackMachine(ABC, Generic[T]):
 
     def after(self, place: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
         """The place after a byte, None where it can't follow."""
-        self._make_room()
         return self._follow(place, bytes([byte])) or None
 
     def may_stop(self, place: tuple[T, ...]) -> bool:
@@ -190,7 +193,9 @@ class StackMachine(ABC, Generic[T]):
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
         threads = self._start.threads
         consumed = 0
-        while consumed < len(data) and (following := self.after(threads, data[consumed])):
+        while consumed < len(data) and (following := self._follow(threads, data[consumed : consumed + 1])):
+            if not consumed % _BYTES:
+                self._make_room()
             threads = following
             consumed += 1
         can_end = self._may_end(threads)
@@ -202,6 +207,11 @@ class StackMachine(ABC, Generic[T]):
     @abstractmethod
     def _work_out(self, config: Configuration[T]) -> NDArray[np.int32]:
         """The row of a configuration, kept in it. Called under the machine's lock."""
+
+    @property
+    def slow_steps(self) -> int:
+        """How often working out rows gave way to others that waited."""
+        return self._lock.passed_on
 
     @property
     @abstractmethod

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError
 from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .pushdown_tables import PushdownTables
@@ -22,6 +21,9 @@ _LONGEST_APPROACH, _MOST_FRAMES = 40, 8
 
 #: Sizes of vocabularies that a thread keeps arrays for.
 _MOST_SIZES = 4
+
+#: Threads and stack cells that a walk has room for at first.
+ROOM = 1 << 12
 
 
 class _Scratch(threading.local):
@@ -87,10 +89,12 @@ class StackWalker:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites."""
         ids, below = _scratch.of(*self._sizes)
-        n, m = self._kernels.walk_stack(*self._trie, self._arena, resume, np.array(config, np.int64), ids, below)
-        if n < 0:
-            raise too_ambiguous()
-        return ids[:n], below[:m]
+        here, room = np.array(config, np.int64), ROOM
+        while True:
+            n, m = self._kernels.walk_stack(*self._trie, self._arena, resume, here, room, ids, below)
+            if n >= 0:
+                return ids[:n], below[:m]
+            room *= 8
 
     def difference(
         self, config: tuple[int, ...], base: tuple[int, ...], limit: int | None = None
@@ -98,12 +102,14 @@ class StackWalker:
         """Ids and nodes in which two configurations differ; views, as in `narrow`. None after ``limit`` nodes."""
         ids, below = _scratch.of(*self._sizes)
         limit = self._sizes[1] if limit is None else limit
-        n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), limit, ids, below
-        )
-        if n == self._kernels.OVERFLOW:
-            raise too_ambiguous()
-        return None if n < 0 else (ids[:n], below[:m])
+        here, there, room = np.array(config, np.int64), np.array(base, np.int64), ROOM
+        while True:
+            n, m = self._kernels.walk_stack_difference(
+                *self._trie, self._arena, here, there, room, limit, ids, below
+            )
+            if n != self._kernels.OVERFLOW:
+                return None if n < 0 else (ids[:n], below[:m])
+            room *= 8
 
     def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the resume list of a state whose automaton only moves and pops.
@@ -209,14 +215,6 @@ class StackWalker:
 def _config(state: int, frames: tuple[int, ...]) -> tuple[int, ...]:
     """State and frames, none with a count, as the kernels read them."""
     return tuple(x for s in (state, *frames) for x in (s, 0))
-
-
-def too_ambiguous() -> BudgetExceededError:
-    """The error for a text that could be read in more ways at once than are followed."""
-    return BudgetExceededError(
-        "a text could be read in too many ways at once",
-        remedy="Make the alternatives of the definition (anyOf, oneOf) differ earlier.",
-    )
 
 
 def stretches(

@@ -5,7 +5,12 @@ stacks below, a `Fork`, since ``s U | s V = s (U | V)``. Frames and forks are in
 So threads are at most as many as states with counts, and 2^n ways through n nested values take O(n) frames.
 
 *What is left out.* A state that returns may leave the next byte to what lies below it. So whatever follows a stack
-``t U`` also follows ``s ... t U``, where all states above ``t`` return: of both in one set, the shorter adds nothing.
+``t U`` also follows ``s ... t U``, where all states above ``t`` return; and whatever follows ``q V`` also follows
+``q U``, where ``U`` has all that ``V`` has. Of two such stacks in one set the first adds nothing.
+
+*Returning.* Before a byte is read, all frames that it may be left to are threads beside those on top, and made one
+where their states and counts are equal. So a step pushes as many frames as there are states with moves, however many
+ways led there: frames grow with the text, not with the number of ways to read it.
 """
 
 from __future__ import annotations
@@ -15,8 +20,12 @@ from collections.abc import Collection, Iterable, Iterator
 #: The state of a text that is complete, with nothing on the stack; and that of a `Fork`, which has none.
 END, FORK = -1, -2
 
-#: Frames that a search for a stack that adds nothing looks at. (What it does not find costs time, no more.)
-_LOOKED = 32
+#: Among so many threads or stacks it is looked for what adds nothing, through so many frames that a byte may be left
+#: to, and so far below equal ones. (What is not found costs time, no more.)
+_FEW, _LOOKED, _DEEP = 32, 32, 4
+
+#: Comparisons of stacks that are remembered; past that the memory starts afresh.
+_MOST_COMPARED = 1 << 16
 
 
 class Frame:
@@ -25,11 +34,12 @@ class Frame:
     ``ends`` is whether all of them may return, so that the text may be complete.
     """
 
-    __slots__ = ("below", "count", "ends", "state")
+    __slots__ = ("below", "closed", "count", "ends", "state")
 
     def __init__(self, state: int, count: int, below: Stack, ends: bool) -> None:
         self.state, self.count, self.ends = state, count, ends
         self.below = below
+        self.closed: tuple[Thread, ...] | None = None  # see `Stacks.closed`
 
     def __repr__(self) -> str:
         shown: list[str] = []
@@ -74,13 +84,15 @@ class Stacks:
         self._returns = returns
         self._frames: dict[Thread, Frame] = {}
         self._forks: dict[frozenset[Stack], Fork] = {}
+        self._members = 0  # of all forks
+        self._covered: dict[tuple[Stack, Stack], bool] = {}
 
     def __len__(self) -> int:
-        return len(self._frames) + len(self._forks)
+        return len(self._frames) + self._members
 
     def forget(self) -> None:
         """Let go of all frames; those that nobody stands on go."""
-        self._frames, self._forks = {}, {}
+        self._frames, self._forks, self._covered, self._members = {}, {}, {}, 0
 
     def push(self, state: int, count: int, below: Stack) -> Frame:
         """The frame of a state on a stack."""
@@ -101,18 +113,71 @@ class Stacks:
             stack.tops = self.united(dict.fromkeys(top for member in stack.members for top in self.opened(member)))
         return stack.tops
 
-    def united(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
-        """Threads, those with equal states and counts made one, without those that add nothing."""
+    def closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """Threads, and all that the next byte may be left to; each only for the moves of its own state."""
+        returns = self._returns
+        found: dict[Thread, None] = dict.fromkeys(threads)
+        for state, _, stack in threads:
+            if state >= 0 and returns[state] and stack is not None:
+                found.update(dict.fromkeys(stack.closed or self._close(stack)))
+        if len(found) <= len(threads):
+            return threads
+        return self._by_top(found)
+
+    def _close(self, stack: Frame) -> tuple[Thread, ...]:
+        """`closed` for the threads that stand where a stack does; kept in its frames, the lowest one first."""
+        todo = [stack]
+        while todo:
+            here = todo[-1]
+            if isinstance(here, Fork):
+                lower = [member for member in here.members if member is not None]
+                found: dict[Thread, None] = {}
+            else:
+                lower = [here.below] if here.below is not None and self._returns[here.state] else []
+                found = {(here.state, here.count, here.below): None}
+            missing = [each for each in lower if each.closed is None]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            for each in lower:
+                found.update(dict.fromkeys(each.closed or ()))
+            here.closed = self._by_top(found)
+        return stack.closed or ()
+
+    def _by_top(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
+        """Threads, those with equal states and counts made one."""
+        if len(threads) == 1:
+            return tuple(threads)
         by_top: dict[tuple[int, int], list[Stack]] = {}
         for state, count, stack in threads:
             by_top.setdefault((state, count), []).append(stack)
         if len(by_top) == len(threads):
-            found = {top: stacks[0] for top, stacks in by_top.items()}
-        else:
-            found = {top: self.union(stacks) for top, stacks in by_top.items()}
-        if len(found) > 1:
-            self._thin(found)
-        return tuple([(state, count, stack) for (state, count), stack in found.items()])
+            return tuple(threads)
+        return tuple(
+            [
+                (state, count, stacks[0] if len(stacks) == 1 else self.union(stacks))
+                for (state, count), stacks in by_top.items()
+            ]
+        )
+
+    def united(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
+        """Threads, those with equal states and counts made one, without those that add nothing."""
+        found = self._by_top(threads)
+        returns = self._returns
+        if not 1 < len(found) <= _FEW or not any(state >= 0 and returns[state] for state, _, _ in found):
+            return found
+        left = {(state, count): stack for state, count, stack in found}
+        for state, count, stack in found:
+            if state < 0 or not returns[state] or (state, count) not in left:
+                continue
+            if stack is None or stack.ends:
+                left.pop((END, 0), None)
+            for frame in self._handed(stack):
+                lower = frame.state, frame.count
+                if lower in left and lower != (state, count) and self._covers(frame.below, left[lower], _DEEP):
+                    del left[lower]
+        return tuple([(state, count, stack) for (state, count), stack in left.items()])
 
     def union(self, stacks: Iterable[Stack]) -> Stack:
         """All of some stacks."""
@@ -122,33 +187,63 @@ class Stacks:
                 members.update(stack.members)
             else:
                 members[stack] = None
-        if len(members) > 1:
-            for frame in [member for member in members if member is not None and self._returns[member.state]]:
-                if frame.ends:
-                    members.pop(None, None)
-                for lower in self._handed(frame.below):
-                    members.pop(lower, None)
-                if len(members) == 1:
-                    break
+        if 1 < len(members) <= _FEW:
+            self._thin(members)
         if len(members) == 1:
             return next(iter(members))
         key = frozenset(members)
         fork = self._forks.get(key)
-        return fork if fork is not None else self._forks.setdefault(key, Fork(members))
+        if fork is None:
+            fork = self._forks.setdefault(key, Fork(members))
+            self._members += len(members)
+        return fork
 
-    def _thin(self, found: dict[tuple[int, int], Stack]) -> None:
-        """Leave out the threads that another one comes to by returning."""
-        for top, stack in list(found.items()):
-            if top[0] < 0 or not self._returns[top[0]]:
+    def _thin(self, members: dict[Stack, None]) -> None:
+        """Leave out the stacks that add nothing to another one."""
+        by_top: dict[tuple[int, int], list[Frame]] = {}
+        for frame in [member for member in members if member is not None]:
+            if frame not in members:
                 continue
-            if stack is None or stack.ends:
-                found.pop((END, 0), None)
-            for frame in self._handed(stack):
-                lower = frame.state, frame.count
-                if lower in found and lower != top and _is_within(found[lower], frame.below):
-                    del found[lower]
-            if len(found) == 1:
-                return
+            if self._returns[frame.state]:
+                if frame.ends:
+                    members.pop(None, None)
+                for lower in self._handed(frame.below):
+                    members.pop(lower, None)
+            others = by_top.setdefault((frame.state, frame.count), [])
+            for other in others:
+                if other in members and self._covers(other.below, frame.below, _DEEP):
+                    del members[frame]
+                    break
+                if other in members and self._covers(frame.below, other.below, _DEEP):
+                    del members[other]
+            others.append(frame)
+
+    def _covers(self, stack: Stack, other: Stack, deep: int) -> bool:
+        """Whether ``other`` is seen to add nothing to ``stack``."""
+        if stack is other:
+            return True
+        if stack is None or deep == 0:
+            return False
+        found = self._covered.get((stack, other))
+        if found is None:
+            if len(self._covered) >= _MOST_COMPARED:
+                self._covered = {}
+            found = self._covered[stack, other] = self._find_covered(stack, other, deep)
+        return found
+
+    def _find_covered(self, stack: Frame, other: Stack, deep: int) -> bool:
+        handed = dict.fromkeys(self._handed(stack))
+        for each in other.members if isinstance(other, Fork) else (other,):
+            if each is None:
+                if not stack.ends:
+                    return False
+            elif each not in handed and not any(
+                frame.state == each.state and frame.count == each.count
+                and self._covers(frame.below, each.below, deep - 1)
+                for frame in handed
+            ):  # fmt: skip
+                return False
+        return True
 
     def _handed(self, stack: Stack) -> Iterator[Frame]:
         """The frames that the next byte may be left to, the upper ones first: the first `_LOOKED` of them."""
@@ -166,12 +261,3 @@ class Stacks:
             yield here
             if self._returns[here.state]:
                 todo[here.below] = None
-
-
-def _is_within(stack: Stack, other: Stack) -> bool:
-    """Whether one set of stacks is part of another one."""
-    if stack is other:
-        return True
-    if not isinstance(other, Fork):
-        return False
-    return all(each in other.members for each in (stack.members if isinstance(stack, Fork) else (stack,)))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyError
+from ..memo import Memo
 from ..properties import cached_property
 from ..runtime import columns
 from ..runtime.arguments import checked_token, integer
@@ -28,6 +29,8 @@ MAX_SIZE = 1 << 22
 #: Bytes of the longest token: the trie counts depths in uint16.
 MAX_TOKEN_BYTES = (1 << 16) - 1
 
+#: Bytes of rows that indexes of one vocabulary share.
+_MOST_SHARED = 256 << 20
 #: The sections and meta fields of the file format (see docs/format.md).
 SECTIONS = (
     Column("token_offsets", "u4", rows=("size", 1), starts="bytes", widest=MAX_TOKEN_BYTES),
@@ -55,6 +58,8 @@ class Vocabulary:
     special_tokens:
         Names of ids that have no bytes (``{"<|eot_id|>": 128009}``). Not part of the fingerprint.
 
+    It can be pickled, without `encode`; in a process that has it already, that is what comes of it.
+
     Most callers want one of the constructors `from_pretrained`, `from_transformers`, `from_tekken`,
     `from_tiktoken`, `from_gguf` or `from_bytes`.
     """
@@ -77,7 +82,7 @@ class Vocabulary:
         self._check()
         self.bytes = blob.tobytes()
         #: Rows that depend on the vocabulary and a string's automaton alone; see `structgen.runtime.stack_rows`.
-        self.shared_rows: dict[bytes, Any] = {}
+        self.shared_rows: Memo[bytes, Any] = Memo(_MOST_SHARED, _bytes_of)
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -258,6 +263,15 @@ class Vocabulary:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.fingerprint, self.to_bytes())
+
+    def __copy__(self) -> Vocabulary:
+        return self  # it never changes
+
+    def __deepcopy__(self, _: Any) -> Vocabulary:
+        return self
+
     def to_bytes(self) -> bytes:
         """Serialise in structgen's container format."""
         meta = {"kind": "vocabulary", "eos_ids": list(self.eos_ids), "special_tokens": self.special_tokens}
@@ -284,6 +298,15 @@ class Vocabulary:
     def alive(fingerprint: str) -> Vocabulary | None:
         """The vocabulary with this fingerprint that this process already holds, if any."""
         return _alive.get(fingerprint)
+
+
+def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
+    return Vocabulary.alive(fingerprint) or Vocabulary.from_buffer(data, "a pickled vocabulary")
+
+
+def _bytes_of(shared: Any) -> int:
+    """What a `structgen.runtime.shared.Shared` takes, or that there is none."""
+    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.resumes)
 
 
 def _ids(ids: Iterable[int], name: str) -> set[int]:

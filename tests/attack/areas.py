@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
@@ -47,8 +48,13 @@ def grammars(seconds: float) -> Outcome:
         if name.startswith("lark")
     }
     for name, make in importlib.import_module("hostile_grammars").CASES.items():
-        made[f"lark: {name}"] = lambda make=make: sg.Grammar(make().text, **make().options)
+        made[f"lark: {name}"] = partial(_grammar, make)
     return attack(made.items(), vocabulary(), time.monotonic() + seconds)
+
+
+def _grammar(make: Callable[[], Any]) -> sg.Grammar:
+    case = make()
+    return sg.Grammar(case.text, **case.options)
 
 
 def files(seconds: float) -> Outcome:
@@ -61,10 +67,8 @@ def files(seconds: float) -> Outcome:
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             return Outcome(count, violations=[f"{', '.join(left) or 'the fuzzer'}: {' '.join(said)}"])
-    kinds = json.loads(done.stdout.splitlines()[-1])
-    return Outcome(
-        sum(map(lambda each: sum(each.values()), kinds.values())), sum(k["refused"] for k in kinds.values())
-    )
+    kinds: list[dict[str, int]] = list(json.loads(done.stdout.splitlines()[-1]).values())
+    return Outcome(sum(sum(kind.values()) for kind in kinds), sum(kind["refused"] for kind in kinds))
 
 
 def tests(*names: str) -> Area:

@@ -1,8 +1,8 @@
 """Hostile definitions: each is compiled in a process of its own under the budget of a request, and stepped over.
 
-The processes are forked from one that has imported everything, and can be killed. A definition holds if it compiles, or
-ends in a typed error, within the budget and a tenth more; if no step then raises, takes long, allows nothing, or says
-of a token something else than its mask does.
+The processes are forked from one that has imported everything, and can be killed. A definition holds if it compiles,
+or ends in a typed error, within the budget and a tenth more; if no step then raises, takes long, allows nothing, or
+says of a token something else than its mask does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -162,10 +163,8 @@ def innermost(error: BaseException) -> str:
 
 def reset_peak() -> int:
     """Begin to measure anew how much memory the process takes at most; returns what it takes now."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
     return peak()
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..regex.charset import complement, normalise
+from ..regex.syntax import BYTES_OF_RANGE
 from .characters import Character, read_character
 from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Rule, Sequence, repeated
 
@@ -260,6 +261,9 @@ class _Reader:
                 high = self._character()
             if low > high:
                 raise self._error(f"the range goes from U+{low:04X} down to U+{high:04X}", "Swap its ends.", place)
+            if not len(spans) % _CHUNK:
+                self._meter.check_time("reading the grammar")
+                self._meter.check_memory(BYTES_OF_RANGE * len(spans), "reading the grammar")
             spans.append((low, high))
         if not spans:
             raise self._error(
