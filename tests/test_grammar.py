@@ -14,9 +14,10 @@ import pytest
 from grammars import GRAMMARS, JSON, STATEMENTS
 from lark import Lark
 from lark.exceptions import LarkError
-from lark_judge import allowed
+from lark_judge import BYTES, allowed
 
 import structgen as sg
+from structgen import kernels, locks
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.loading import load
@@ -414,3 +415,62 @@ def test_stacks_may_be_forgotten_while_another_thread_asks() -> None:
             if left > 0:
                 break  # it has no more lines than that
         assert line > 3
+
+
+# -- what reads nothing ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [
+    'start: a\na.2: b | "x"\nb.3: a | "y"',
+    'start: a\na: b | "x"\nb.3: a | "y"',
+])  # fmt: skip
+def test_a_parser_that_reduces_without_end_is_refused(text: str) -> None:
+    """Lark loads these, and its parser never comes back from an X."""
+    with pytest.raises(sg.errors.DefinitionError, match="is reduced without end before"):
+        sg.compile(sg.Grammar(text), BYTES)
+
+
+@pytest.mark.parametrize("text", [
+    'start: n+ "x"\nn: | "n"',
+    'start: a "x"\na.5: a n | n\nn: | "n"',
+    'start: n start "x" | "y"\nn: | "n"',
+    'start: n start "x" | "y"\nn.5: | "n"',
+    'start: n m start "x" | "y"\nn.5:\nm.2:',
+])  # fmt: skip
+def test_rules_that_come_to_themselves_where_conflicts_are_decided(text: str) -> None:
+    """A stack that stands for another one is not taken where the other is on its own way to the terminal."""
+    parser, index = Lark(text, parser="lalr"), sg.compile(sg.Grammar(text), BYTES, eager=False)
+    accepted = 0
+    for length in range(6):
+        for letters in itertools.product("nxy", repeat=length):
+            sample = "".join(letters)
+            try:
+                parser.parse(sample)
+                verdict = True
+            except LarkError:
+                verdict = False
+            assert index.match(sample.encode()).accepted == verdict, sample
+            accepted += verdict
+    assert accepted
+
+
+def test_what_the_kernel_refuses_is_walked_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no room for tokens of very many lexemes; that is no error in the middle of a text."""
+    monkeypatch.setattr(kernels, "walk_stack_masks", lambda *_: (kernels.REFUSED, 0, 0, 0))
+    vocabulary = sg.Vocabulary.from_bytes([b"a", b"b", b"ab" * 30, b"a" * 50, b"ba" * 20 + b"x", None], eos_ids=[5])
+    index = sg.compile(sg.Grammar('start: (s | t)+\ns: "a" s "b" | "a"\nt: "b"'), vocabulary, eager=False)
+    guide = sg.Guide(index)
+    assert allowed(guide) == [t for t in range(5) if guide.allows(t)]
+
+
+def test_a_mask_gives_way_between_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks that need many walks, of a grammar with conflicts and of one without, each pass the lock on."""
+    monkeypatch.setattr(locks, "SLICE", 0.0)
+    for ambiguity in ("resolve", "all"):
+        vocabulary = small_vocabulary("json", 3)
+        definition = sg.Grammar(f"{JSON}\n// {ambiguity}", ambiguity=ambiguity, lexer="basic")
+        index = sg.compile(definition, vocabulary, eager=False)
+        assert isinstance(index.machine, GrammarMachine)
+        guide, before = sg.Guide(index), index.machine._lock.passed_on
+        assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]
+        assert index.machine._lock.passed_on > before + 3

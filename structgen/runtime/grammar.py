@@ -71,9 +71,10 @@ class GrammarMachine(StackMachine[Thread]):
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
-            self.places, self._reader.parses, self._reader.is_open_to, None if tables.is_deterministic else self._walk
-        )
-        self._walked = WalkedRows(self.places, self._reader, self.masks.note)
+            self.places, self._reader.parses, self._reader.is_open_to, self._walk,
+            is_deterministic=tables.is_deterministic, pause=self._give_way,
+        )  # fmt: skip
+        self._walked = WalkedRows(self.places, self._reader, self.masks.note, self._give_way)
         self._row_of_thread: Callable[..., NDArray[np.int32]] = (
             self._walked.row if self.embedded.definitions else self.masks.row
         )
@@ -83,6 +84,10 @@ class GrammarMachine(StackMachine[Thread]):
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
+
+    def _give_way(self) -> None:
+        """Let others have their turn between two walks of the vocabulary."""
+        self._lock.give_way()
 
     def is_empty(self) -> bool:
         """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts."""
@@ -173,7 +178,11 @@ class GrammarMachine(StackMachine[Thread]):
                 each.forget()
             self._clear()
         accepting = self.is_accepting(config)
-        rows = [self._row_of_thread(*thread) for thread in config.threads]
+        self._fills += 1  # what others find out while this gives way does not make room for itself
+        try:
+            rows = [self._row_of_thread(*thread) for thread in config.threads]
+        finally:
+            self._fills -= 1
         tokens = self._tokens(config.threads)
         row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
         if self._generation != self.masks.generation:

@@ -38,7 +38,8 @@ class Node(Stack):
     def __init__(self, state: int, belows: tuple[Stack, ...]) -> None:
         super().__init__(state, belows[0] if len(belows) == 1 else None)
         self.belows = belows
-        self.depth = 1 + max((below.depth for below in belows), default=-1)
+        if len(belows) > 1:
+            self.depth = 1 + max(below.depth for below in belows)
 
     def top(self, count: int) -> tuple[object, ...]:
         """The uppermost states, the top first; a node with several below it stands for all that they are."""
@@ -162,6 +163,17 @@ class GraphParser(Parser):
 
     def replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
         """The stacks with a nonterminal in place of the uppermost states; none where it cannot be there."""
+        here: Stack | None = stack
+        for _ in range(length):
+            here = here and here.below
+        if here is None:
+            return self._replaced(stack, length, origin)
+        self.work += length
+        target = self._gotos[here.state].get(origin)
+        return [] if target is None else [self.push(here, target)]
+
+    def _replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        """The same where several stacks are below some of the states."""
         level: Iterable[Stack] = (stack,)
         for _ in range(length):
             level = {below: None for node in level for below in node.belows}

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError
 from ..properties import cached_property
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
@@ -54,7 +53,12 @@ class StackMasks:
         Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
         where something must be able to follow the lexeme.
     find:
-        A row, and how many states decided it, of a grammar with conflicts, which the kernel doesn't know.
+        A row, and how many states decided it, where the kernel does not do: for a grammar with conflicts, and for
+        tokens that hold too many lexemes for it.
+    is_deterministic:
+        Whether there are no conflicts.
+    pause:
+        Called between walks of the vocabulary.
     """
 
     def __init__(
@@ -62,12 +66,17 @@ class StackMasks:
         places: LexerPlaces,
         parses: ParserDriver,
         is_open_to: Callable[[Parse, int], tuple[bool, int]],
-        find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]] | None = None,
+        find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
+        *,
+        is_deterministic: bool,
+        pause: Callable[[], None],
     ) -> None:
         self._places = places
         self._parses = parses
         self._is_open_to = is_open_to
-        self._find = self._walk if find is None else lambda *thread: self._interned(*find(*thread))
+        self._found = find
+        self._find = self._walk if is_deterministic else self._slowly
+        self._pause = pause
         self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
@@ -116,6 +125,9 @@ class StackMasks:
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
+    def _slowly(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        return self._interned(*self._found(parse, lexer, watched))
+
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
         from .. import kernels
@@ -136,16 +148,14 @@ class StackMasks:
             elif n == kernels.FULL and cells.size < _MOST_CELLS:
                 cells = self._cells(8 * cells.size)
             elif n < 0:
-                raise BudgetExceededError(
-                    "the parser reduces without end, or a token holds too many lexemes",
-                    remedy="See that no rule of the grammar derives itself.",
-                )
+                return self._slowly(parse, lexer, watched)
             elif missing:
                 for way, to in cells.missing[:missing].tolist():
                     if way < 0:
                         parser.levels.follow(-1 - way, to)
                     else:
                         graph.follow(way, to)
+                    self._pause()
                 cells = self._cells(0)  # there may be new sets
             else:
                 break

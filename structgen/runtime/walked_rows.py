@@ -30,12 +30,17 @@ class WalkedRows:
         What is settled, and the threads' moves.
     note:
         Told the bytes of rows that are kept.
+    pause:
+        Called between walks of the vocabulary; other rows may be put together meanwhile.
     """
 
-    def __init__(self, places: LexerPlaces, reader: Reader, note: Callable[[int], None]) -> None:
+    def __init__(
+        self, places: LexerPlaces, reader: Reader, note: Callable[[int], None], pause: Callable[[], None]
+    ) -> None:
         self._places = places
         self._reader = reader
         self._note = note
+        self._pause = pause
         self._class_of = places.tables.class_of.tobytes()
         self._looked = 0  # the lowest depth, while a row is put together
         #: By numbers of rows, each with that of the definition it belongs to or -1.
@@ -61,6 +66,9 @@ class WalkedRows:
                 if more[0] != NOTHING and more not in seen:
                     seen.add(more)
                     todo.append(more)
+            looked = self._looked
+            self._pause()
+            self._looked = looked
         if ids:
             numbers[-1, self._places.row(np.array(sorted(ids), np.int32))] = None
         key = tuple(sorted(numbers))

@@ -9,6 +9,8 @@ state does not depend on what lies below.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ...budget import Meter
 from ...errors import DefinitionError
 from ...runtime.closure import bits
@@ -57,8 +59,7 @@ def _endless(table: Lalr, below: int, top: int, terminal: int) -> int:
         del stack[height:], seen[height + 1 :]
         if len(seen) == height:
             seen.append(set())
-        pairs = zip(stack, stack[1:], strict=False)
-        if target in seen[height] or (stack[-1], target) in pairs:
+        if target in seen[height] or (stack[-1], target) in pairwise(stack):
             return rules[0]
         stack.append(target)
         seen[height].add(target)
