@@ -19,7 +19,7 @@ _WORTH_A_BASE = 0.5
 _LONGEST_APPROACH, _MOST_FRAMES = 40, 8
 
 #: Threads and stack cells that a walk has room for at first.
-ROOM = 1 << 12
+ROOM = 1 << 10
 
 
 class _Scratch(threading.local):
