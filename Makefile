@@ -6,9 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines lint bench docs clean
+.PHONY: help demo test test-threads test-engines attack fuzz lint bench docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -19,8 +20,20 @@ demo: $(VENV)/.test ## Compile the examples, generate under each, open them from
 test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
+	$(PYTHON) -m venv $(VENV)-threads
+	$(VENV)-threads/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest
+	$(VENV)-threads/bin/python -m pytest -p no:cacheprovider tests/test_concurrency.py tests/test_memo.py
+
 test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
 	$(BIN)/python -m pytest tests/engines
+
+attack: $(VENV)/.test ## Try what strangers, other users and other processes may try (MINUTES= about)
+	$(BIN)/python tests/attack --minutes $(MINUTES)
+
+fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
+	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
+		$(BIN)/python -m pytest tests/test_index_fuzz.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .
@@ -33,7 +46,7 @@ docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere,
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean: ## Remove what the targets above made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-threads .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.created:

@@ -49,9 +49,7 @@ def convert(grammar: sg.Grammar, *, reserve: bool | None = None) -> str:
         raise RefusedError("indentation is not context-free")
     source = grammar.path or "<grammar>"
     try:
-        loaded = load(
-            grammar.text, grammar.start, Meter(sg.Budget()), source=source, import_paths=grammar.import_paths
-        )
+        loaded = load(grammar.text, grammar.start, Meter(sg.Budget()), source=source, imports=grammar.imports)
     except sg.Error as error:
         raise RefusedError(str(error)) from error
     return write(loaded, reserve=reserve)

@@ -5,74 +5,82 @@ freshness by the file's time stamp, which upgrades and container layers do not k
 of their own, named by a hash of their source text; Numba's index inside it is keyed by signature, processor and
 Numba version, and its files are replaced atomically, so that processes may fill it at the same time.
 
-Numba stores its index with pickle, hence the folder is private to the user (mode 0700) and one that belongs to
-somebody else is not used.
+Numba stores its index with pickle: whoever can place a file there runs code. So nothing is read from the folder, nor
+kept in it, unless nobody else can change what its path means (`structgen.private_folder`), which is seen to again
+before each time that Numba opens files there by name. Where there is no such folder, kernels are compiled for this
+process alone; temporary folders would keep them no longer, and others can write above them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
-import stat
 import sys
-import tempfile
+import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
-from .folders import cache_root
+from . import private_folder
+from .errors import CacheError, CacheWarning
+from .folders import ENVIRONMENT_VARIABLE, cache_root
+from .locks import at_fork
+
+# A child of a process in which a thread compiles would wait for that thread for ever.
+at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
 
 
-def _folder(source: str) -> str:
-    """A private folder for the kernels compiled from this source file."""
+@cache
+def _folder(source: str) -> Path | None:
+    """A private folder for the kernels compiled from this source file; None, with a warning, where there is none."""
     digest = hashlib.blake2b(Path(source).read_bytes(), digest_size=8).hexdigest()
     name = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}-{digest}"
-    for root in (cache_root() / "kernels", Path(tempfile.gettempdir()) / f"structgen-kernels-{_user()}"):
-        folder = root / name
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
-            if not folder.is_dir():
-                continue
-        if _is_private(folder):
-            return str(folder)
-    return tempfile.mkdtemp(prefix="structgen-kernels-")
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether only this user, or root, can write there."""
-    if not hasattr(os, "getuid"):
-        return True
-    status = folder.stat()
-    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    folder = cache_root() / "kernels" / name
+    try:
+        private_folder.make(folder)
+        private_folder.check_files(folder)
+    except (CacheError, OSError) as error:
+        what = error.what if isinstance(error, CacheError) else str(error)
+        warnings.warn(
+            CacheWarning(
+                f"compiled kernels are not kept, and every process compiles them anew, which takes a minute: {what}. "
+                f"Name a folder of your own with {ENVIRONMENT_VARIABLE}."
+            ),
+            stacklevel=2,
+        )
+        return None
+    return folder
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     """Puts a function's compiled code into `_folder`; the folder's name already is the source stamp."""
 
-    def __init__(self, py_func: Any, py_file: str) -> None:
-        self._path = _folder(py_file)
-        self._line = py_func.__code__.co_firstlineno
+    def __init__(self, folder: Path, line: int) -> None:
+        self._folder = folder
+        self._line = line
+
+    def ensure_cache_path(self) -> None:
+        private_folder.make(self._folder)
 
     def get_cache_path(self) -> str:
-        return self._path
+        return os.fspath(self._folder)
 
     def get_source_stamp(self) -> str:
-        return os.path.basename(self._path)
+        return self._folder.name
 
     def get_disambiguator(self) -> str:
         return str(self._line)
 
     @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> _Locator:
-        return cls(py_func, py_file)
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+        folder = _folder(py_file)
+        return None if folder is None else cls(folder, py_func.__code__.co_firstlineno)
 
 
 class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
@@ -86,6 +94,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
+            private_folder.check(Path(self.cache_path))
             return super().load_overload(sig, target_context)
         except Exception:
             return None
@@ -93,7 +102,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except OSError:
+        except (CacheError, OSError):
             self.disable()
         except Exception:  # a damaged index: start it afresh
             self.flush()
@@ -102,7 +111,8 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
 def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
     """A kernel whose machine code is kept across processes."""
-    if hasattr(compiled, "_cache"):  # with NUMBA_DISABLE_JIT=1, njit hands the function back
+    # With NUMBA_DISABLE_JIT=1, njit hands the function back.
+    if hasattr(compiled, "_cache") and _folder(inspect.getfile(function)) is not None:
         compiled._cache = _KernelCache(function)
     return compiled
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from . import index_store
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
-from .errors import MissingIndexError
+from .errors import MissingIndexError, UnsupportedError
 from .garbage import paused
 from .grammar_marks import read_marks
+from .locks import Lock, Rank
 from .progress import Progress, silent
 from .runtime.distances import distances_of
-from .runtime.grammar import GrammarMachine
 from .runtime.index import AnyMachine, Index
 from .runtime.pushdown import PushdownMachine
 from .vocabulary.vocabulary import Vocabulary
@@ -79,6 +79,7 @@ def compile(
     """
     definition = as_definition(definition)
     report = progress or silent
+    index_store.WriteBack.flush_waiting()
     key = index_store.cache_key(definition, vocabulary)
     index = index_store.fetch(cache, key, vocabulary) if cache is not None else None
     if index is None and not compile_missing:
@@ -118,7 +119,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     began = time.perf_counter()
     machines = _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
     for machine in machines:
-        if not isinstance(machine, GrammarMachine):
+        with suppress(UnsupportedError):  # some grammars have none
             distances = distances_of(machine)  # what guides with max_tokens need
             distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
@@ -195,10 +196,11 @@ _KERNEL_SAMPLES: dict[str, tuple[Definition, ...]] = {
         JsonSchema('{"type": "string", "maxLength": 40}'),
     ),
     "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
+    "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
 }
 
 _kernels_ready: set[str] = set()  # keys of the samples
-_kernels_lock = threading.Lock()
+_kernels_lock = Lock(Rank.KERNELS)
 
 
 def _ready_kernels(definition: Definition, report: Progress) -> None:

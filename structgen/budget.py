@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
 
-from .errors import BudgetExceededError
+from .errors import ArgumentError, BudgetExceededError
+
+_Item = TypeVar("_Item")
+
+#: Items of a loop between two looks at the clock.
+_ITEMS = 16
 
 
 @dataclass(frozen=True)
 class Budget:
     """Upper bounds on one compile; going over any of them raises `BudgetExceededError`.
 
+    The defaults are for an owner's own definitions. `Budget.request` is for those that strangers send to a server.
+
     Parameters
     ----------
     states:
         Automaton states, of the largest automaton built on the way.
     memory:
-        Bytes held by the compiler's own arrays, token rows included.
+        Bytes held while compiling, token rows included.
     seconds:
         Wall-clock seconds for one compile.
     depth:
         Nesting of groups in a definition.
     """
+
+    #: For a definition that comes with a request.
+    request: ClassVar[Budget]
 
     states: int = 200_000
     memory: int = 1 << 30
@@ -31,20 +43,34 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("states", "memory", "seconds", "depth"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Budget.{name} must be positive, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ArgumentError(f"Budget.{name} is a positive number, got {value!r}")
+
+
+Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500)
 
 
 class Meter:
-    """Measures one compile against its `Budget`. Made when the compile starts."""
+    """Measures one compile against its `Budget`. Made when the compile starts.
 
-    def __init__(self, budget: Budget) -> None:
+    Parameters
+    ----------
+    budget:
+        What the compile may cost.
+    clock:
+        Returns seconds; those since the meter was made count.
+    """
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
-        self._deadline = time.monotonic() + budget.seconds
+        self._clock = clock
+        self._deadline = clock() + budget.seconds
+        self._held = 0
 
     def work(self, per_second: int) -> int:
         """Units of work that fit into the time left, at so many a second."""
-        return max(0, int((self._deadline - time.monotonic()) * per_second))
+        return max(0, int((self._deadline - self._clock()) * per_second))
 
     def out_of_time(self, doing: str) -> BudgetExceededError:
         """The error for work that would not be done in time."""
@@ -56,23 +82,50 @@ class Meter:
 
     def check_time(self, doing: str) -> None:
         """Raise `BudgetExceededError` when the time is up; ``doing`` names the phase for the message."""
-        if time.monotonic() > self._deadline:
+        if self._clock() > self._deadline:
             raise self.out_of_time(doing)
+
+    def each(self, items: Iterable[_Item], doing: str) -> Iterator[_Item]:
+        """The items, for a loop of short turns; now and then `check_time`."""
+        for number, item in enumerate(items):
+            if not number % _ITEMS:
+                self.check_time(doing)
+            yield item
 
     def check_states(self, states: int, doing: str) -> None:
         """Raise `BudgetExceededError` when an automaton has, or would have, more states than granted."""
         if states > self.budget.states:
-            raise BudgetExceededError(
-                f"the definition needs at least {states:,} automaton states, the budget is {self.budget.states:,}",
-                where=doing,
-                remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
-            )
+            raise self.too_many_states(states, doing)
+
+    def too_many_states(self, states: int, doing: str) -> BudgetExceededError:
+        """The error for an automaton of more states than granted."""
+        return BudgetExceededError(
+            f"the definition needs at least {states:,} automaton states, the budget is {self.budget.states:,}",
+            where=doing,
+            remedy="Shrink its counted repeats, or pass a larger budget=Budget(states=...).",
+        )
 
     def check_memory(self, nbytes: int, doing: str) -> None:
-        """Raise `BudgetExceededError` when arrays hold, or would hold, more bytes than granted."""
-        if nbytes > self.budget.memory:
+        """Raise `BudgetExceededError` when so many bytes beside what is held are more than granted."""
+        if self._held + nbytes > self.budget.memory:
             raise BudgetExceededError(
-                f"the definition needs at least {nbytes:,} bytes, the budget is {self.budget.memory:,}",
+                f"the definition needs at least {self._held + nbytes:,} bytes, the budget is {self.budget.memory:,}",
                 where=doing,
                 remedy="Simplify the definition, or pass a larger budget=Budget(memory=...).",
             )
+
+    def hold(self, nbytes: int, doing: str) -> None:
+        """Count bytes that something holds until `let_go`. Raises as `check_memory` does."""
+        self.check_memory(nbytes, doing)
+        self._held += nbytes
+
+    def let_go(self, nbytes: int) -> None:
+        """Bytes that `hold` counted are free again."""
+        self._held -= nbytes
+
+
+@dataclass(frozen=True)
+class Unremembered:
+    """A meter as an argument of a function with an `lru_cache`: all of them are equal there."""
+
+    meter: Meter = field(compare=False)

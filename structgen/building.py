@@ -81,7 +81,7 @@ def _pushdown_machine(
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = _program(definition, meter)
-    machine = PushdownMachine(to_tables(program), vocabulary)
+    machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf):
         check_ambiguity(machine, program, meter)
     check_stack_never_stuck(machine, meter)
@@ -122,7 +122,7 @@ def _grammar_machine(
             "the lexer can read no text that the grammar describes",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
-    check_lexer_never_stuck(machine)
+    check_lexer_never_stuck(machine, meter)
     _tell(tables.notes)
     return machine, relaxations
 

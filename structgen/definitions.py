@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from .errors import DefinitionError, UnsupportedError
-from .grammar_text import imported_files, read_grammar
+from .grammar_text import Imports, read_grammar
 from .json_text import dumps
 from .schemas import read_schema
 
@@ -64,6 +64,8 @@ class Regex:
                 f"a regex is a str, got {type(self.pattern).__name__}",
                 remedy="Decode bytes first; structgen encodes as UTF-8 itself.",
             )
+        if not isinstance(self.flags, int) or isinstance(self.flags, bool):
+            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}")
         object.__setattr__(self, "flags", int(self.flags))
         unknown = self.flags & ~int(SUPPORTED_FLAGS)
         if unknown:
@@ -74,8 +76,11 @@ class Regex:
 
     @classmethod
     def choice(cls, words: Iterable[str]) -> Regex:
-        """Exactly one of the words, each taken literally."""
-        return cls("|".join(map(re.escape, dict.fromkeys(words))))
+        """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
+        found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+        if found is None or not all(isinstance(word, str) for word in found):
+            raise DefinitionError(f"a choice is among a list of strings, got {type(words).__name__}")
+        return cls("|".join(map(re.escape, dict.fromkeys(found))))
 
     def canonical(self) -> str:
         """The kind, pattern and flags as compact JSON."""
@@ -303,7 +308,8 @@ class Grammar:
     Parameters
     ----------
     source:
-        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path. The file
+        and those that it imports are read here; what they hold later makes no difference.
     start:
         The rule that a whole text is.
     lexer:
@@ -327,7 +333,9 @@ class Grammar:
     Raises
     ------
     DefinitionError
-        For a file that cannot be read, or an option without meaning. The grammar itself is read when it is compiled.
+        For a file that cannot be read, or an option without meaning. The grammar itself is parsed by `compile`.
+    BudgetExceededError
+        For imports of thousands of files.
     UnsupportedError
         For an `Indenter` that does something of its own.
     """
@@ -343,6 +351,7 @@ class Grammar:
     import_paths: tuple[str, ...] = ()
     text: str = field(init=False)
     path: str = field(init=False)
+    imports: Imports = field(init=False, repr=False)
 
     kind = "grammar"
 
@@ -351,6 +360,7 @@ class Grammar:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "import_paths", _folders(self.import_paths))
+        object.__setattr__(self, "imports", Imports.read(text, path, self.import_paths))
         _check_choice("lexer", self.lexer, ("contextual", "basic"))
         _check_choice("strict", self.strict, (True, False))
         _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
@@ -363,9 +373,8 @@ class Grammar:
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
         options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
-        imported = [[name, digest] for name, digest in imported_files(self.text, self.path, self.import_paths)]
         inner = [[name, definition.canonical()] for name, definition in self.definitions]
-        return json.dumps(["grammar", options, self.text, imported, inner], separators=(",", ":"))
+        return json.dumps(["grammar", options, self.text, self.imports.digests(), inner], separators=(",", ":"))
 
 
 @dataclass(frozen=True)

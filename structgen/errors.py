@@ -77,6 +77,10 @@ class TokenIdError(StructgenError, ValueError):
     """A token id outside the vocabulary, or one that the mask had refused and that was appended all the same."""
 
 
+class ArgumentError(StructgenError, ValueError):
+    """A number of the wrong type or out of its range, where no other error names what it is a number of."""
+
+
 class BitmaskError(StructgenError, ValueError):
     """A bitmask or logits array of the wrong shape, dtype, width or device."""
 
@@ -91,6 +95,19 @@ class RollbackError(StructgenError, ValueError):
 
 class JsonTextError(StructgenError, ValueError):
     """A text that is not JSON, as far as it was read, or a part of one that can't be read."""
+
+
+class InternalError(StructgenError):
+    """A mistake of structgen's own: a step of the compiler left what the next one can't use. Please report it."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        remedy: str = "This is a mistake of structgen's: please report it, with the definition.",
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
 
 
 class FormatError(StructgenError):

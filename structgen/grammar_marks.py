@@ -16,8 +16,8 @@ from .vocabulary.vocabulary import Vocabulary
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
-    r"""(?P<other>//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/[imslux]*)"""
-    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)"""
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
 )
 
 #: A special token, or what looks like one within a string or a comment.
@@ -49,48 +49,65 @@ def read_marks(text: str) -> Marked:
     tokens: dict[str, str] = {}
     schemas: dict[str, str] = {}
     parts: list[str] = []
+    names: _Names | None = None
     at = 0
     while (found := _PIECE.search(text, at)) is not None:
         parts.append(text[at : found.start()])
         at = found.end()
+        if found["unclosed"] is not None:  # a string or a regex, which is Lark's to refuse
+            at = found.start()
+            break
         if found["other"] is not None:
             parts.append(found[0])
-        elif found["token"] is not None:
-            name = _name("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), text, tokens, found[0])
+            continue
+        names = names or _Names(text)
+        if found["token"] is not None:
+            name = names.of("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), found[0])
             tokens[name] = found[0]
             parts.append(name)
         else:
             value, at = _schema(text, at)
-            name = _name("JSON", text, schemas, value)
+            name = names.of("JSON", value)
             schemas[name] = value
             parts.append(f" {name} ")
     parts.append(text[at:])
-    names = [*tokens, *schemas]
-    return Marked("".join(parts) + (f"\n%declare {' '.join(names)}\n" if names else ""), tokens, schemas)
+    declared = [*tokens, *schemas]
+    return Marked("".join(parts) + (f"\n%declare {' '.join(declared)}\n" if declared else ""), tokens, schemas)
 
 
 def _schema(text: str, at: int) -> tuple[str, int]:
     """The text of a schema that begins at a place, and where it ends."""
-    line = text.count("\n", 0, at) + 1
     try:
         value, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError) as error:
+        line = text.count("\n", 0, at) + 1
         raise DefinitionError(f"%json is followed by no JSON: {error}", where=f"line {line}") from error
     if not isinstance(value, dict | bool):
+        line = text.count("\n", 0, at) + 1
         raise DefinitionError("%json is followed by no schema", where=f"line {line}", remedy="Use an object.")
     return text[at:end], end
 
 
-def _name(stem: str, text: str, known: dict[str, str], content: str) -> str:
-    """The name of what was marked: the same for the same, and none that the text uses."""
-    same = next((name for name, value in known.items() if value == content), None)
-    if same is not None:
-        return same
-    name, n = stem, 1
-    while name in known or re.search(rf"\b{name}\b", text):
-        n += 1
-        name = f"{stem}_{n}"
-    return name
+class _Names:
+    """Names for what was marked: the same for the same, and none that the text uses."""
+
+    def __init__(self, text: str) -> None:
+        self._taken = set(re.findall(r"\w+", text))
+        self._known: dict[tuple[str, str], str] = {}
+        self._last: dict[str, int] = {}
+
+    def of(self, stem: str, content: str) -> str:
+        """The name of some content, which begins with a stem."""
+        known = self._known.get((stem, content))
+        if known is not None:
+            return known
+        n = self._last.get(stem, 0) + 1
+        while (name := f"{stem}_{n}" if n > 1 else stem) in self._taken:
+            n += 1
+        self._last[stem] = n
+        self._known[stem, content] = name
+        self._taken.add(name)
+        return name
 
 
 def special_token(mark: str, vocabulary: Vocabulary) -> int:

@@ -8,13 +8,13 @@ compiled is kept; what is refused is looked at anew.
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import __version__
 from .errors import FormatError
+from .locks import Lock, Rank
 from .runtime.container import FORMAT_VERSION, pack, unpack
 from .runtime.grammar_tables import GrammarTables
 
@@ -28,7 +28,7 @@ KIND = "tables"
 _MOST_REMEMBERED = 16
 
 _remembered: dict[str, GrammarTables] = {}  # the one used last comes last
-_lock = threading.Lock()
+_lock = Lock(Rank.TABLES)
 
 
 def tables_of(canonical: str, cache: Cache | None, build: Callable[[], GrammarTables]) -> GrammarTables:
@@ -68,12 +68,10 @@ def _pack(tables: GrammarTables, canonical: str) -> bytes:
 
 
 def _fetch(cache: Cache, key: str, canonical: str) -> GrammarTables | None:
-    """The tables in the cache; a damaged entry is a miss, and goes."""
-    buffer = cache.get(key)
-    if buffer is None:
-        return None
+    """The tables in the cache, None where there are none."""
     where = f"cache entry {key}"
-    try:
+
+    def read(buffer: memoryview) -> GrammarTables:
         meta, sections = unpack(buffer, where)
         notes = meta.get("notes")
         if meta.get("kind") != KIND or meta.get("definition") != canonical:
@@ -81,6 +79,5 @@ def _fetch(cache: Cache, key: str, canonical: str) -> GrammarTables | None:
         if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
             raise FormatError("the notes on the grammar are damaged", where=where)
         return replace(GrammarTables.from_sections(sections, where), notes=tuple(notes))
-    except FormatError:
-        cache.discard(key)
-        return None
+
+    return cache.read(key, read)

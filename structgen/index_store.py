@@ -6,11 +6,11 @@ import atexit
 import contextlib
 import hashlib
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, ClassVar
 
 from . import __version__
 from .definitions import Definition, Grammar
-from .errors import FormatError, VocabularyMismatchError
 from .grammar_marks import special_names
 from .runtime.container import FORMAT_VERSION
 from .runtime.index import Index
@@ -20,6 +20,9 @@ from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+
+#: Indexes that are gone, and wait to be written: each holds a machine.
+MOST_WAITING = 16
 
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
@@ -33,22 +36,20 @@ def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
 
 
 def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
-    """The index in the cache, None where there is none; a damaged entry is a miss, and goes."""
-    buffer = cache.get(key)
-    if buffer is None:
-        return None
-    try:
-        index = Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
+    """The index in the cache, None where there is none."""
+    index = cache.read(
+        key, lambda buffer: Index.from_buffer(buffer, vocabulary, origin="cache", where=f"cache entry {key}")
+    )
+    if index is not None:
         share_rows(cache, index)
-        return index
-    except (FormatError, VocabularyMismatchError):
-        cache.discard(key)
-        return None
+    return index
 
 
 def keep(cache: Cache, key: str, index: Index) -> None:
-    """Put an index into the cache, in place of what had its key. The vocabulary is not part of it."""
-    cache.put(key, index.to_bytes(with_vocabulary=False), label=index.definition[:200], kind=index.kind)
+    """Put an index into the cache, unless what has its key knows as many rows. The vocabulary is not part of it."""
+    rank = 1 + index.machine.known_rows
+    value = index.to_bytes(with_vocabulary=False)
+    cache.put(key, value, label=index.definition[:200], kind=index.kind, rank=rank)
 
 
 def share_rows(cache: Cache | None, index: Index) -> None:
@@ -59,8 +60,9 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     fingerprint = machine.vocabulary.fingerprint
 
     def fetch_row(name: bytes) -> Shared | None:
-        buffer = cache.get(_shared_key(fingerprint, name))
-        return None if buffer is None else Shared.from_buffer(buffer, machine.vocabulary, "a shared row in the cache")
+        key = _shared_key(fingerprint, name)
+        where = f"cache entry {key}"
+        return cache.read(key, lambda buffer: Shared.from_buffer(buffer, machine.vocabulary, where))
 
     def keep_row(name: bytes, place: Shared) -> None:
         cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
@@ -76,21 +78,37 @@ def _shared_key(fingerprint: str, name: bytes) -> str:
 
 
 class WriteBack:
-    """Keeps what a lazy index learns: written when it has doubled, and at the end of the index or the process."""
+    """Keeps what a lazy index learns: written when it has doubled, and at the end of the index or the process.
+
+    The end of an index comes when the collector finds it, in the middle of anything: of a write to this cache, say,
+    or of a fork. So nothing is written then. What there is to write goes on a queue, and the next `compile`, the next
+    index that writes, or the end of the process writes it. The queue is short; what falls off it is worked out again.
+
+    Two processes that learn different rows don't share them: what knows more rows stays in the cache, and never gives
+    way to what knows fewer.
+    """
 
     _alive: ClassVar[weakref.WeakSet[WriteBack]] = weakref.WeakSet()
+    _waiting: ClassVar[deque[WriteBack]] = deque(maxlen=MOST_WAITING)
 
     def __init__(self, cache: Cache, key: str, index: Index) -> None:
-        self._cache, self._key, self._index = cache, key, index
+        self._cache, self._key = cache, key
+        # The same in all that is written. It must not be the index itself, which would never come to its end.
+        self._index = Index(
+            index.kind, index.definition, index.machine,
+            compile_seconds=index.compile_seconds, relaxations=index.relaxations,
+        )  # fmt: skip
         self._written = index.machine.known_rows
         self._learned = 0  # rows that were worked out since
         self._alive.add(self)
+        weakref.finalize(index, self._end).atexit = False
 
     def __call__(self) -> None:
-        """Count a row that was worked out."""
+        """Count a row that was worked out. No lock is held."""
         self._learned += 1
         if self._learned > self._written or self._index.complete:
             self.flush()
+            self.flush_waiting()
 
     def flush(self) -> None:
         """Write what was not written yet."""
@@ -98,15 +116,23 @@ class WriteBack:
             self._written, self._learned = self._written + self._learned, 0
             keep(self._cache, self._key, self._index)
 
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at the very end of a process modules may be gone
-            self.flush()
+    def _end(self) -> None:
+        if self._learned:
+            self._waiting.append(self)
+
+    @classmethod
+    def flush_waiting(cls) -> None:
+        """Write what indexes had learned that are gone. No lock is held. What fails is lost, and nobody's concern."""
+        while cls._waiting:
+            with contextlib.suppress(Exception):
+                cls._waiting.popleft().flush()
 
     @classmethod
     def flush_all(cls) -> None:
         """At exit, while everything still works."""
         for each in list(cls._alive):
-            each.flush()
+            with contextlib.suppress(Exception):
+                each.flush()
 
 
 atexit.register(WriteBack.flush_all)

@@ -4,6 +4,18 @@ Kernels take scalars and arrays only, never slice inside a hot loop (a slice cos
 and check no bounds: their callers hand them arrays that were validated or built by structgen itself. Where a
 kernel could run for long on a hostile definition it counts its work and stops at a limit.
 
+Why no write passes the end of an array, whatever tables say, if their numbers are in bounds (`runtime.columns`):
+
+- Arrays by depth have more rows than a token has bytes. The trie and the token ids are the vocabulary's own.
+- Outputs of tokens or nodes are as long as there are of these, and a walk comes to each node once: it goes on, and
+  the nodes that it enters at ascend, none twice (`structgen.runtime.resume_lists`). `walk_lexer`, which enters at one
+  after the other, and whatever else may find more, look at the length of an output before they write to it.
+- Counting walks cut intervals at bounds that are in order, so that pieces are disjoint and one at most is whole; each
+  piece of a depth leads to three at most, for which there is room first.
+- Threads and cells of a stack are looked at before each of them (`_add_thread`, `_follow`, `_cell`); the cells that a
+  configuration begins with, before they are laid out (`_start_stack`).
+- What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
+
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
 below -1 is ``-2 - r``, counter record ``r`` (see `structgen.compiler.automata.dfa`).
 """
@@ -16,8 +28,8 @@ from ._jit import allocating, bare_kernel, inlined, kernel, spliced
 
 DEAD = -1
 
-#: Results of kernels that can stop early.
-OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK = 0, 1, 2, 3
+#: Results of kernels that can stop early. After `TOO_MUCH_WORK` and `FULL` (an array has no room) they can go on.
+OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK, FULL = 0, 1, 2, 3, 4
 
 #: Operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count; `MARK` adds to
 #: a set and tests it.
@@ -173,17 +185,21 @@ def _next_zone(zone, past_minimum, minimum, maximum):
 
 
 @kernel
-def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes,
-                max_states, max_work):  # fmt: skip
-    """Subset construction (Rabin & Scott 1959) of an NFA with counted loops.
+def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes, max_states,
+                max_work, at, table, accepting, items, first, slots, records):  # fmt: skip
+    """Subset construction (Rabin & Scott 1959) of an NFA with counted loops, for some time.
 
     A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
     its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one
     of them out). A subset whose count has reached the loop's minimum holds ``len(owner)`` as a last item. When a
     count is incremented the transition becomes a record with a target for each zone.
 
-    Returns (status, loop, other loop or -1, states, table, accepting, records, n_records); ``records`` is
-    ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same).
+    ``at`` says how many states, items and records there are, and which state and class come next; the subset of
+    state ``s`` is ``items[first[s]:first[s + 1]]``, ``slots`` their hash table, a power of two; ``records`` is
+    ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same). It goes on from
+    there, until it is done, ``max_work`` is, or a round may need more room than these arrays have (FULL).
+
+    Returns (status, loop, other loop or -1, slots).
     """
     n_nfa = len(owner)
     stamp = np.zeros(n_nfa, np.int32)
@@ -194,25 +210,28 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     seeded = np.zeros(n_nfa, np.int32)
     mark = 0
     seed_mark = 0
-
-    table = np.empty(64 * n_classes, np.int32)
-    accepting = np.zeros(64, np.uint8)
-    items = np.empty(1024, np.int32)
-    first = np.zeros(65, np.int64)
-    slots = np.full(256, -1, np.int32)
-    records = np.empty((16, 5), np.int32)
-    n_records = 0
-    n_states = 0
-    n_items = 0
-    work = 0
     cuts = np.zeros(n_classes + 1, np.uint8)
+    cut_for = -1
+    work = 0
 
+    n_states = at[0]
+    n_items = at[1]
+    n_records = at[2]
+    state = at[3]
+    lo = at[4]
     n_seeds = 1
     seeds[0] = start
-    state = -1
-    lo = 0
     while state < n_states:
         # One round of this loop settles one segment [lo, hi) of classes of `state`; the first makes state 0.
+        is_full = n_states + 4 > len(first) or n_states + 3 > len(accepting) or n_records + 2 > len(records)
+        is_full = is_full or n_items + 3 * (n_nfa + 1) > len(items) or (n_states + 3) * n_classes > len(table)
+        if is_full or work > max_work:
+            at[0] = n_states
+            at[1] = n_items
+            at[2] = n_records
+            at[3] = state
+            at[4] = lo
+            return TOO_MUCH_WORK if work > max_work else FULL, -1, -1, slots
         hi = n_classes
         past_minimum = False
         if state >= 0:
@@ -220,7 +239,8 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             past_minimum = items[end - 1] == n_nfa
             if past_minimum:
                 end -= 1
-            if lo == 0:
+            if cut_for != state:
+                cut_for = state
                 for c in range(n_classes + 1):
                     cuts[c] = 0
                 for i in range(first[state], end):
@@ -249,14 +269,12 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             size, incremented, conflict, inside, how, steps = _closure(
                 seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
                 stack, out)  # fmt: skip
-            work += size + steps
+            work += 4 * size + steps  # most of it for putting them in order
             if conflict >= 0:
-                return CONFLICT, conflict, inside, n_states, table, accepting, records, n_records
+                return CONFLICT, conflict, inside, slots
             if incremented >= 0 and variant < 0:
                 # The count decides: build the target for each zone it can be in.
                 variant = _next_zone(-1, past_minimum, loops[incremented, 0], loops[incremented, 1])
-                if n_records == len(records):
-                    records = _grown_rows(records)
                 record = n_records
                 n_records += 1
                 records[record, 0] = INC
@@ -267,7 +285,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 entry = -2 - record
                 continue
             if variant >= 0 and inside >= 0 and (inside != incremented or how != _PLUS_ONE):
-                return CONFLICT, incremented, inside, n_states, table, accepting, records, n_records
+                return CONFLICT, incremented, inside, slots
             target = DEAD
             if size:
                 _sort(out, size)
@@ -293,16 +311,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 if target < 0:
                     target = n_states
                     if n_states >= max_states:
-                        return TOO_MANY_STATES, -1, -1, n_states, table, accepting, records, n_records
-                    if n_states + 2 > len(first):
-                        first = _grown(first, n_states + 2)
-                        accepting = _grown(accepting, n_states + 1)
-                    if len(accepting) <= n_states:
-                        accepting = _grown(accepting, n_states + 1)
-                    if (n_states + 1) * n_classes > len(table):
-                        table = _grown(table, (n_states + 1) * n_classes)
-                    while n_items + size > len(items):
-                        items = _grown(items, n_items + size)
+                        return TOO_MANY_STATES, -1, -1, slots
                     accepting[n_states] = 0
                     for i in range(size):
                         items[n_items + i] = out[i]
@@ -323,8 +332,6 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             if variant < 0:
                 entry = target
                 if inside >= 0 and how == _AT_ONE:
-                    if n_records == len(records):
-                        records = _grown_rows(records)
                     records[n_records, 0] = SET
                     records[n_records, 1] = inside
                     records[n_records, 2] = target
@@ -345,9 +352,10 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
         if lo >= n_classes:
             lo = 0
             state += 1
-        if work > max_work:
-            return TOO_MUCH_WORK, -1, -1, n_states, table, accepting, records, n_records
-    return OK, -1, -1, n_states, table[: n_states * n_classes], accepting[:n_states], records, n_records
+    at[0] = n_states
+    at[1] = n_items
+    at[2] = n_records
+    return OK, -1, -1, slots
 
 
 # -- minimisation ---------------------------------------------------------------------------------------
@@ -396,75 +404,68 @@ def _split(elements, set_of, first, past, marked, touched, n_touched, n_sets):
 
 
 @kernel
-def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accepting, max_work):
-    """The coarsest partition of a partial DFA's states that respects acceptance and all transitions.
+def coarsest_partition(tails, labels_order, label_starts, heads, accepting, max_work, at, blocks, cords, marks,
+                       in_first, incoming):  # fmt: skip
+    """The coarsest partition of a partial DFA's states that respects acceptance and all transitions, for some time.
 
     Valmari & Lehtinen 2008, "Efficient minimization of DFAs with partial transition functions":
     O(m log n) for m live transitions. Every state must be able to reach an accepting one.
 
     ``tails, heads`` are ``int32[m]``; ``labels_order`` holds the transition numbers sorted by label and
-    ``label_starts`` where each label's run begins (plus the end). Returns (status, block of each state).
+    ``label_starts`` where each label's run begins (plus the end). The rest is where it stands, zeros at first: ``at``
+    (blocks, cords, and how many of each are done), ``blocks`` ``int32[5, n + 1]`` (elements, location, block, first,
+    past), ``cords`` ``int32[5, m + 1]``, ``marks`` ``int32[4, max(n, m) + 1]``, ``in_first`` ``int32[n + 2]``,
+    ``incoming`` ``int32[m]``. It goes on from there until it is done, or ``max_work`` is.
+
+    Returns the status; then ``blocks[2]`` holds the block of each state.
     """
+    n_states = len(accepting)
     m = len(tails)
-    size = max(n_states, m) + 1
-    marked = np.zeros(size, np.int32)
-    touched = np.empty(size, np.int32)
-
-    b_elements = np.arange(n_states).astype(np.int32)
-    b_location = np.arange(n_states).astype(np.int32)
-    b_set = np.zeros(n_states, np.int32)
-    b_first = np.zeros(n_states + 1, np.int32)
-    b_past = np.zeros(n_states + 1, np.int32)
-    b_past[0] = n_states
-    b_sets = 1
-    n_touched = 0
-    for q in range(n_states):
-        if accepting[q]:
-            n_touched = _mark(q, b_elements, b_location, b_set, b_first, marked, touched, n_touched)
-    b_sets = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, b_sets)
-
-    c_elements = labels_order.copy()
-    c_location = np.empty(m, np.int32)
-    c_set = np.empty(m, np.int32)
-    c_first = np.zeros(m + 1, np.int32)
-    c_past = np.zeros(m + 1, np.int32)
-    c_marked = np.zeros(size, np.int32)
-    c_touched = np.empty(size, np.int32)
-    c_sets = len(label_starts) - 1
-    for s in range(c_sets):
-        c_first[s] = label_starts[s]
-        c_past[s] = label_starts[s + 1]
-        for i in range(label_starts[s], label_starts[s + 1]):
-            c_set[c_elements[i]] = s
-            c_location[c_elements[i]] = i
-
-    in_first = np.zeros(n_states + 2, np.int32)
-    for t in range(m):
-        in_first[heads[t] + 2] += 1
-    for q in range(n_states):
-        in_first[q + 2] += in_first[q + 1]
-    incoming = np.empty(m, np.int32)
-    for t in range(m):
-        q = heads[t]
-        incoming[in_first[q + 1]] = t
-        in_first[q + 1] += 1
-
-    b = 1
-    c = 0
-    work = 0
-    while c < c_sets:
-        work += c_past[c] - c_first[c]
-        if work > max_work:
-            return TOO_MUCH_WORK, b_set
+    b_elements, b_location, b_set, b_first, b_past = blocks[0], blocks[1], blocks[2], blocks[3], blocks[4]
+    c_elements, c_location, c_set, c_first, c_past = cords[0], cords[1], cords[2], cords[3], cords[4]
+    marked, touched, c_marked, c_touched = marks[0], marks[1], marks[2], marks[3]
+    if at[0] == 0:
+        for q in range(n_states):
+            b_elements[q] = q
+            b_location[q] = q
+        b_past[0] = n_states
         n_touched = 0
-        for i in range(c_first[c], c_past[c]):
-            n_touched = _mark(
-                tails[c_elements[i]], b_elements, b_location, b_set, b_first, marked, touched, n_touched
-            )
-        b_sets = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, b_sets)
-        c += 1
-        while b < b_sets:
-            n_touched = 0
+        for q in range(n_states):
+            if accepting[q]:
+                n_touched = _mark(q, b_elements, b_location, b_set, b_first, marked, touched, n_touched)
+        at[0] = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, 1)
+        at[1] = len(label_starts) - 1
+        at[2] = 1
+        for s in range(at[1]):
+            c_first[s] = label_starts[s]
+            c_past[s] = label_starts[s + 1]
+            for i in range(label_starts[s], label_starts[s + 1]):
+                c_elements[i] = labels_order[i]
+                c_set[c_elements[i]] = s
+                c_location[c_elements[i]] = i
+        for t in range(m):
+            in_first[heads[t] + 2] += 1
+        for q in range(n_states):
+            in_first[q + 2] += in_first[q + 1]
+        for t in range(m):
+            q = heads[t]
+            incoming[in_first[q + 1]] = t
+            in_first[q + 1] += 1
+
+    b_sets = at[0]
+    c_sets = at[1]
+    b = at[2]
+    c = at[3]
+    work = 0
+    while c < c_sets or (c and b < b_sets):
+        if work > max_work:
+            at[0] = b_sets
+            at[1] = c_sets
+            at[2] = b
+            at[3] = c
+            return TOO_MUCH_WORK
+        n_touched = 0
+        if c and b < b_sets:
             for i in range(b_first[b], b_past[b]):
                 q = b_elements[i]
                 work += in_first[q + 1] - in_first[q]
@@ -474,28 +475,43 @@ def coarsest_partition(n_states, tails, labels_order, label_starts, heads, accep
                     )
             c_sets = _split(c_elements, c_set, c_first, c_past, c_marked, c_touched, n_touched, c_sets)
             b += 1
-    return OK, b_set
+        else:
+            work += c_past[c] - c_first[c]
+            for i in range(c_first[c], c_past[c]):
+                n_touched = _mark(
+                    tails[c_elements[i]], b_elements, b_location, b_set, b_first, marked, touched, n_touched
+                )
+            b_sets = _split(b_elements, b_set, b_first, b_past, marked, touched, n_touched, b_sets)
+            c += 1
+    return OK
 
 
 # -- product --------------------------------------------------------------------------------------------
 
 
 @kernel
-def intersect(table_a, accepting_a, start_a, table_b, accepting_b, start_b, n_classes, max_states):
-    """Reachable product of two DFAs over the same classes. Returns (status, states, table, accepting)."""
+def intersect(table_a, accepting_a, table_b, accepting_b, n_classes, max_states, max_work, at, left, right, table,
+              slots):  # fmt: skip
+    """Reachable product of two DFAs over the same classes, for some time.
+
+    ``at`` says how many states there are and which comes next; state ``s`` is the pair ``left[s], right[s]``, the
+    first of them given; ``slots`` is their hash table, a power of two, -1 where empty. The construction goes on from
+    there, until it is done, ``max_work`` is, or a state may need more room than these arrays have (FULL).
+
+    Returns (status, slots).
+    """
     n_b = len(accepting_b)
-    left = np.empty(64, np.int32)
-    right = np.empty(64, np.int32)
-    table = np.empty(64 * n_classes, np.int32)
-    slots = np.full(256, -1, np.int32)
-    left[0] = start_a
-    right[0] = start_b
-    n = 1
-    slots[np.int64(_pair_hash(start_a, start_b, n_b) & np.uint64(255))] = 0
-    s = 0
+    n = at[0]
+    s = at[1]
+    work = 0
+    if n == 1:
+        slots[np.int64(_pair_hash(left[0], right[0], n_b) & np.uint64(len(slots) - 1))] = 0
     while s < n:
-        if (s + 1) * n_classes > len(table):
-            table = _grown(table, (s + 1) * n_classes)
+        if n + n_classes > len(left) or (s + 1) * n_classes > len(table) or work > max_work:
+            at[0] = n
+            at[1] = s
+            return TOO_MUCH_WORK if work > max_work else FULL, slots
+        work += n_classes
         for c in range(n_classes):
             p = table_a[left[s] * n_classes + c]
             q = table_b[right[s] * n_classes + c]
@@ -510,10 +526,7 @@ def intersect(table_a, accepting_a, start_a, table_b, accepting_b, start_b, n_cl
                     slot = (slot + 1) & (len(slots) - 1)
                 if target < 0:
                     if n >= max_states:
-                        return TOO_MANY_STATES, n, table, np.zeros(0, np.uint8)
-                    if n == len(left):
-                        left = _grown(left, n + 1)
-                        right = _grown(right, n + 1)
+                        return TOO_MANY_STATES, slots
                     target = n
                     left[n] = p
                     right[n] = q
@@ -528,10 +541,8 @@ def intersect(table_a, accepting_a, start_a, table_b, accepting_b, start_b, n_cl
                             slots[slot] = r
             table[s * n_classes + c] = target
         s += 1
-    accepting = np.empty(n, np.uint8)
-    for r in range(n):
-        accepting[r] = accepting_a[left[r]] & accepting_b[right[r]]
-    return OK, n, table[: n * n_classes], accepting
+    at[0] = n
+    return OK, slots
 
 
 @inlined
@@ -1565,36 +1576,48 @@ def _popcount(word):
 # -- token walks with a lexer ----------------------------------------------------------------------------
 
 
+#: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
+BEATEN = -2
+NOT_FOLLOWED = -3
+
+
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, resume, state,
-               watch, ids, ends, end_watch, below, below_state, below_watch):  # fmt: skip
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, resume,
+               state, watch, ids, ends, end_watch, below, below_state, below_watch, missing):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
     ----------
     class_of, table, goes_on, beats:
         The lexer, as in `structgen.runtime.grammar_tables`.
+    sets:
+        ``int32[sets, classes]``: where a byte leads sets of several states that are watched, which are numbered
+        behind the lexer's states: a state, a set, -1 for nothing, `BEATEN`, or `NOT_FOLLOWED`.
     resume:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
         The lexer state at these nodes.
     watch:
-        A state of an earlier lexeme that must not be completed any more, or -1: the walk ends where it beats.
+        A state of an earlier lexeme that must not be completed any more, a set of such, or -1: the walk ends where
+        it beats.
     ids, ends, end_watch:
         ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was
         watched, what is after it.
     below, below_state, below_watch:
         ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
         there, and what is watched there.
+    missing:
+        ``int32[*]``, out: sets that lead somewhere unknown; the walk has to be made again then.
 
     Returns
     -------
-    (number of tokens, number of nodes), or ``(OVERFLOW, 0)`` where an output is too short.
+    (number of tokens, number of nodes, number of sets), or ``(OVERFLOW, 0, 0)`` where an output is too short.
     """
     states = np.empty(max_depth + 2, np.int32)
     watched = np.empty(max_depth + 2, np.int32)
     n = 0
     m = 0
+    unknown = 0
     for r in range(len(resume)):
         root = resume[r]
         states[depth[root]] = state
@@ -1609,14 +1632,23 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 i = skip[i]
                 continue
             w = watched[d - 1]
-            if w >= 0:
+            if w >= len(table):
+                before = w
+                w = sets[before - len(table), c]
+                if w == NOT_FOLLOWED and unknown < len(missing) and (not unknown or missing[unknown - 1] != before):
+                    missing[unknown] = before
+                    unknown += 1
+                if w < -1:
+                    i = skip[i]
+                    continue
+            elif w >= 0:
                 w = table[w, c]
                 if w >= 0 and beats[w]:
                     i = skip[i]
                     continue
             for t in range(first_token[i], first_token[i + 1]):
                 if n == len(ids):
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, 0
                 ids[n] = token_ids[t]
                 ends[n] = s
                 if watch >= 0:
@@ -1629,7 +1661,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                     child = skip[child]
                 if child < skip[i]:
                     if m == len(below):
-                        return OVERFLOW, 0
+                        return OVERFLOW, 0, 0
                     below[m] = i
                     below_state[m] = s
                     below_watch[m] = w
@@ -1637,7 +1669,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 states[d] = s
                 watched[d] = w
             i += 1
-    return n, m
+    return n, m, unknown
 
 
 @kernel

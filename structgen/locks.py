@@ -5,10 +5,11 @@ wait for each other.
 
 *Fork.* Only the thread that forks lives on in the child; a lock that another one held would stay held for ever, over
 state that is half changed. So all locks are taken before a fork, in their order, and let go on both sides after it:
-whatever they guard is whole in the child.
+whatever they guard is whole in the child. A thread that forks holds none of them, so nothing that a caller passed in
+(a `structgen.progress.Progress`, say) is called under a lock.
 
-*Giving way.* Work that takes longer than `SLICE` under a lock calls `Lock.give_way` where the state behind the lock is
-whole; threads that wait get their turn there.
+*Giving way.* Work that takes longer than `SLICE` under a lock calls `Lock.give_way` where the state behind the lock
+is whole; threads that wait get their turn there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from enum import IntEnum
 from itertools import count
 from weakref import WeakSet
@@ -30,17 +32,17 @@ class Rank(IntEnum):
     REQUESTS = 0  # indexes that are being compiled for an engine
     KERNELS = 10  # samples that compile the kernels
     TABLES = 20  # tables of grammars by content
-    MACHINE = 30  # one index's rows and configurations
-    DEFINITION = 40  # a machine inside a grammar's
-    DISTANCES = 50
-    VOCABULARY = 60  # rows that indexes share
-    COVER = 70  # comparing stacks of a parser
+    DISTANCES = 30  # of one index's configurations
+    MACHINE = 40  # one index's rows, and those of the definitions in it
+    PARSER = 50  # what a parser with conflicts, or with endings, remembers
     CACHE_WRITING = 80
     CACHE_READING = 90
     LEAF = 100  # nothing is taken under it
 
 
-class Lock:
+# Python's own lock with a rank: taking it runs no Python, so that what a signal handler raises finds it either taken
+# by a `with` or not taken.
+class Lock(type(threading.RLock())):  # type: ignore[misc]
     """A re-entrant lock, safe under ``fork``, that long work can pass on.
 
     Parameters
@@ -49,38 +51,22 @@ class Lock:
         Its place in the order.
     """
 
+    def __new__(cls, rank: Rank) -> Lock:
+        """Without arguments for the base, which takes none."""
+        made: Lock = super().__new__(cls)
+        return made
+
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
         #: How often long work passed the lock on: a watchdog's counter.
         self.passed_on = 0
-        self._lock = threading.RLock()
-        self._depth = 0  # how often the owner holds it
-        self._since = 0.0  # when the owner got it, monotonic seconds
+        self._since = time.monotonic()  # when it was passed on last, seconds
         with _registry:
-            self._serial = next(_serials)
+            self.serial = next(_serials)
             _locks.add(self)
 
-    def acquire(self) -> None:
-        """Wait for the lock."""
-        self._lock.acquire()
-        if self._depth == 0:
-            self._since = time.monotonic()
-        self._depth += 1
-
-    def release(self) -> None:
-        """Let go of it, as often as it was acquired."""
-        self._depth -= 1
-        self._lock.release()
-
-    def __enter__(self) -> Lock:
-        self.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
     def give_way(self) -> None:
-        """Let threads that wait have their turn, once the owner has had it for `SLICE` seconds.
+        """Let threads that wait have their turn, once in `SLICE` seconds.
 
         The owner calls this where all that the lock guards is whole and no lock of a higher rank is held, and reads
         it anew afterwards: others may have changed it.
@@ -88,13 +74,12 @@ class Lock:
         if time.monotonic() - self._since < SLICE:
             return
         self.passed_on += 1
-        depth, self._depth = self._depth, 0
-        for _ in range(depth):
-            self._lock.release()
-        time.sleep(1e-6)  # a thread that waits is woken here; without it the owner would be first again
-        for _ in range(depth):
-            self._lock.acquire()
-        self._depth, self._since = depth, time.monotonic()
+        held = self._release_save()
+        try:
+            time.sleep(1e-6)  # a thread that waits is woken here; without it the owner would be first again
+        finally:
+            self._acquire_restore(held)
+            self._since = time.monotonic()
 
 
 _locks: WeakSet[Lock] = WeakSet()
@@ -103,27 +88,51 @@ _registry = threading.RLock()  # guards `_locks`
 _held: list[Lock] = []  # from before a fork to after it
 
 
+#: What else is done around a fork: before it, after it, and after it in the child alone.
+_hooks: tuple[list[Callable[[], object]], ...] = ([], [], [])
+
+
+def at_fork(
+    *,
+    before: Callable[[], object] | None = None,
+    after: Callable[[], object] | None = None,
+    in_child: Callable[[], object] | None = None,
+) -> None:
+    """Have something done before each fork and after it, on both sides or in the child alone, with all locks held."""
+    for hooks, hook in zip(_hooks, (before, after, in_child), strict=True):
+        if hook is not None:
+            hooks.append(hook)
+
+
 def _before_fork() -> None:
     while True:
         with _registry:
-            found = sorted(_locks, key=lambda lock: (lock.rank, lock._serial))
+            found = sorted(_locks, key=lambda lock: (lock.rank, lock.serial))
         for lock in found:
             lock.acquire()
         _registry.acquire()
         if set(_locks) <= set(found):
-            _held[:] = found
-            return
+            break
         _registry.release()  # somebody made a lock meanwhile, which may come before others in the order
         for lock in reversed(found):
             lock.release()
+    _held[:] = found
+    for hook in _hooks[0]:
+        hook()
 
 
-def _after_fork() -> None:
+def _after_fork(*more: Callable[[], object]) -> None:
+    for hook in (*more, *_hooks[1]):
+        hook()
     found, _held[:] = list(_held), []
     _registry.release()
     for lock in reversed(found):
         lock.release()
 
 
+def _in_child() -> None:
+    _after_fork(*_hooks[2])
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

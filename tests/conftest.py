@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +21,20 @@ def tokenizer_folder(name: str) -> Path:
     if not (folder / "tokenizer.json").is_file():
         pytest.skip(f"the tokenizer {name} is not in {TOKENIZERS.parent.name}/{TOKENIZERS.name}")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lock_order() -> Iterator[None]:
+    """With ``STRUCTGEN_CHECK_LOCKS=1`` all locks have to be taken in their order, in every test."""
+    if not os.environ.get("STRUCTGEN_CHECK_LOCKS"):
+        yield
+        return
+    from concurrent_work import LockOrder
+
+    order = LockOrder()
+    with order.watched():
+        yield
+    assert order.violations == []
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,8 @@ def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
     batch.fill_bitmask(wide)
     assert [allowed_tokens(row, VOCABULARY.size + 100) for row in wide] == wanted
     assert [allowed_tokens(row, VOCABULARY.size) for row in batch.bitmask()] == wanted
-    assert [allowed_tokens(batch.rows.rows[i], VOCABULARY.size) for i in batch.row_ids()] == wanted
+    rows = batch.rows.rows[batch.rows.numbers_of(batch.row_ids())]
+    assert [allowed_tokens(row, VOCABULARY.size) for row in rows] == wanted
     assert batch.is_accepting().tolist() == [each.guide is None or each.guide.is_accepting() for each in oracle]
     assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]
 
@@ -103,7 +104,7 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
         else:
             rows = [row for row in range(len(oracle)) if chance.random() < 0.8]
             tokens = [
-                chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randint(-1, VOCABULARY.size)
+                chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randrange(VOCABULARY.size)
                 for row in rows
             ]
             accepted = batch.advance(tokens, rows).tolist()
@@ -129,7 +130,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
             place = chance.randrange(-1, len(ends)) if ends else -1
             row = rows[place] if place >= 0 else chance.randrange(6)
             start = ends[place] if place >= 0 else oracle[row]
-            token = chance.randint(-1, VOCABULARY.size)
+            token = chance.randrange(VOCABULARY.size)
             if start is not None and chance.random() < 0.9:
                 token = chance.choice([*start.mask()])
             end = start and start.fork()
@@ -145,7 +146,7 @@ def test_drafts_of_trees_as_guides_do(seed: int) -> None:
             assert allowed_tokens(mask, VOCABULARY.size) == (set(VOCABULARY.eos_ids) if end is None else end.mask())
         check(batch, oracle)  # no row has moved
 
-        chains = [[chance.choice([*each.mask()]), chance.randint(-1, VOCABULARY.size)] for each in oracle]
+        chains = [[chance.choice([*each.mask()]), chance.randrange(VOCABULARY.size)] for each in oracle]
         counts = [chance.randint(0, 2) for _ in oracle]
         wanted = []
         for each, chain, count in zip(oracle, chains, counts, strict=True):
@@ -169,7 +170,7 @@ def test_what_is_wrong_is_named() -> None:
         batch.advance([1, 1], [0, 0])
     with pytest.raises(sg.errors.BatchError, match=r"int\[2\]"):
         batch.advance([1])
-    with pytest.raises(sg.errors.BatchError, match="float"):
+    with pytest.raises(sg.errors.TokenIdError, match="float"):
         batch.advance(np.zeros(2))
     with pytest.raises(sg.errors.RollbackError, match=r"row 0"):
         batch.rollback([1, 0])
@@ -303,3 +304,38 @@ def test_torch_tensors() -> None:
         batch.fill_bitmask(masks.to("meta"))
     with pytest.raises(sg.errors.BatchError, match="meta"):
         batch.advance(torch.tensor([1, 2], device="meta"))
+
+
+class TestGenerations:
+    """What is kept from before the batch forgot is refused: it would stand for something else."""
+
+    def test_row_ids(self) -> None:
+        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2], None, INDEXES[1]])
+        kept = [batch.row_ids()]
+        for _ in range(4):
+            batch.rows._most = 1
+            assert batch.advance([97, 91, 97, 97], range(4)).any()
+            kept.append(batch.row_ids())
+            batch.reset()
+        always = [ids for ids in kept[-1].tolist() if ids < 3]
+        assert always == [row_store.ALL_IDS]  # of the row without an index
+        assert len(set(np.concatenate(kept).tolist())) == sum(len(ids) - 1 for ids in kept) + 1
+        assert len(batch.rows.numbers_of(kept[-1])) == 4
+        for ids in kept[:-1]:
+            with pytest.raises(sg.errors.BatchError, match="not kept"):
+                batch.rows.numbers_of(ids)
+            assert batch.rows.numbers_of(ids[2:3]) == [row_store.ALL_IDS]
+
+    def test_drafts(self) -> None:
+        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2]])
+        drafts = batch.draft([97, 91], [-1, -1], [0, 1])
+        batch.advance([97, 91])
+        masks = allocate(2, VOCABULARY.size)
+        drafts.fill_bitmask(masks)  # the batch moved, and remembers all
+        assert (masks == batch.bitmask()).all()
+        batch.automaton._most = 1
+        batch.advance([98, 49])
+        for ask in (drafts.row_ids, lambda: drafts.fill_bitmask(masks)):
+            with pytest.raises(sg.errors.BatchError, match="moved on"):
+                ask()
+        assert drafts.accepted.all()

@@ -10,6 +10,7 @@ import sqlite3
 import tarfile
 import threading
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -816,7 +817,7 @@ def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
     assert other.verify() == []
     with tarfile.open(tmp_path / "a.tar") as archive:
         names = [f"values/00000{number}.sgx" for number in range(3)]
-        assert archive.getnames() == ["manifest.json", *names]
+        assert archive.getnames() == ["manifest.jsonl", *names]
 
 
 def test_export_of_some(cache: Cache, tmp_path: Path) -> None:
@@ -842,29 +843,49 @@ def member(name: str, data: bytes = b"", **fields: Any) -> tuple[tarfile.TarInfo
     return info, data
 
 
-def manifest(*entries: dict[str, Any], **fields: Any) -> tuple[tarfile.TarInfo, bytes]:
-    document = {"format": "structgen cache", "version": 1, "entries": list(entries), **fields}
-    return member("manifest.json", json.dumps(document).encode())
+def manifest(*lines: object, **header: Any) -> tuple[tarfile.TarInfo, bytes]:
+    first = {"format": "structgen cache", "version": 2, **header}
+    return member("manifest.jsonl", "".join(json.dumps(each) + "\n" for each in (first, *lines)).encode())
 
 
 def line(**fields: Any) -> dict[str, Any]:
-    return {"key": "key", "kind": "", "label": "", "nbytes": len(container(1)), **fields}
+    return {"key": "key", "kind": "", "label": "", "nbytes": len(container(1)), "rank": 0, **fields}
 
 
 FIRST = "values/000000.sgx"
 HOSTILE = {
     "no manifest": [member(FIRST, container(1))],
-    "not JSON": [member("manifest.json", b"{")],
-    "deep JSON": [member("manifest.json", b"[" * 100_000)],
-    "not an object": [member("manifest.json", b"[]")],
-    "huge number": [member("manifest.json", b"9" * 10_000)],
-    "another version": [manifest(version=2)],
-    "entries are no list": [manifest(entries=7)],
-    "an entry is no object": [manifest("entry")],  # type: ignore[arg-type]
+    "not JSON": [member("manifest.jsonl", b"{\n")],
+    "deep JSON": [member("manifest.jsonl", b"[" * 100_000)],
+    "deep JSON on a line": [member("manifest.jsonl", b"[" * 8000 + b"\n")],
+    "not an object": [member("manifest.jsonl", b"[]\n")],
+    "nothing": [member("manifest.jsonl", b"")],
+    "huge number": [member("manifest.jsonl", b"9" * 7_000 + b"\n")],
+    "one line": [member("manifest.jsonl", b'{"entries": [' + b"[]," * 100_000 + b"[]]}\n")],
+    "one document": [member("manifest.json", b'{"format": "structgen cache", "version": 1, "entries": []}')],
+    "another version": [manifest(version=3)],
+    "more in the first line": [manifest(entries=[])],
+    "a line is no object": [manifest("entry")],
+    "a line is empty": [member("manifest.jsonl", manifest()[1] + b"\n" + json.dumps(line()).encode() + b"\n")],
+    "a line is cut": [member("manifest.jsonl", manifest(line())[1][:-1]), member(FIRST, container(1))],
     "a field is missing": [manifest({"key": "key"})],
+    "a field too many": [manifest(line(path="x")), member(FIRST, container(1))],
     "a key is a path": [manifest(line(key="../x")), member(FIRST, container(1))],
+    "a key is a number": [manifest(line(key=7)), member(FIRST, container(1))],
+    "a label is a list": [manifest(line(label=[])), member(FIRST, container(1))],
+    "a label is long": [manifest(line(label="x" * 201)), member(FIRST, container(1))],
     "a size is a lie": [manifest(line(nbytes=5)), member(FIRST, container(1))],
     "a size is no number": [manifest(line(nbytes="many")), member(FIRST, container(1))],
+    "a size is infinite": [manifest(line(nbytes=float("inf"))), member(FIRST, container(1))],
+    "a size is 1e999": [
+        member("manifest.jsonl", manifest(line(nbytes=0))[1].replace(b": 0, ", b": 1e999, ")),
+        member(FIRST, container(1)),
+    ],
+    "a size is a fraction": [manifest(line(nbytes=5.5)), member(FIRST, container(1))],
+    "a size is true": [manifest(line(nbytes=True)), member(FIRST, container(1))],
+    "a size is negative": [manifest(line(nbytes=-5)), member(FIRST, container(1))],
+    "a size of 400 digits": [manifest(line(nbytes=10**400)), member(FIRST, container(1))],
+    "a rank is infinite": [manifest(line(rank=float("inf"))), member(FIRST, container(1))],
     "no values": [manifest(line())],
     "climbing": [manifest(line()), member("../../values/000000.sgx", container(1))],
     "absolute": [manifest(line()), member("/tmp/x", container(1))],
@@ -893,7 +914,7 @@ def test_a_hostile_archive_is_refused(
 
 
 def test_a_header_that_announces_terabytes(cache: Cache, tmp_path: Path) -> None:
-    info, _ = member("manifest.json")
+    info, _ = member("manifest.jsonl")
     info.size = 8 << 40
     archive = tmp_path / "archive.tar"
     archive.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
@@ -902,7 +923,7 @@ def test_a_header_that_announces_terabytes(cache: Cache, tmp_path: Path) -> None
 
 
 def test_a_header_that_announces_more_than_is_there(cache: Cache, tmp_path: Path) -> None:
-    info, _ = member("manifest.json")
+    info, _ = member("manifest.jsonl")
     info.size = 5000
     archive = tmp_path / "archive.tar"
     archive.write_bytes(info.tobuf() + bytes(1024))
@@ -934,19 +955,94 @@ def test_no_cut_or_flipped_archive_is_taken_for_whole(cache: Cache, tmp_path: Pa
     assert other.verify() == []
 
 
-def test_an_import_obeys_the_size_limit(cache: Cache, tmp_path: Path) -> None:
-    cache.put("key", container(1, 5000))
+def test_an_import_that_the_cache_cannot_hold_is_refused_before_anything_is_stored(
+    cache: Cache, tmp_path: Path
+) -> None:
+    for key in ("a", "b", "c"):
+        cache.put(key, container(1, 2000))
     cache.export(tmp_path / "archive.tar")
-    with pytest.raises(FormatError, match="cannot have"):
-        Cache(tmp_path / "other", size_limit=4000).import_(tmp_path / "archive.tar")
+    other = Cache(tmp_path / "other", size_limit=5000)
+    with pytest.raises(CacheError, match=r"holds \d+ bytes, the cache at most 5000; 0 of"):
+        other.import_(tmp_path / "archive.tar")
+    assert len(other) == 0
 
 
-def test_an_import_into_an_unusable_folder_counts_nothing(cache: Cache, tmp_path: Path) -> None:
+def test_an_import_counts_what_is_there_in_the_end(cache: Cache, tmp_path: Path) -> None:
+    for key in ("a", "b", "c"):
+        cache.put(key, container(1, 2000))
+    nbytes = sum(entry.nbytes for entry in cache.entries())
+    cache.export(tmp_path / "archive.tar")
+    other = Cache(tmp_path / "other", size_limit=nbytes)
+    other.put("old", b"x" * 1000)
+    age(other.directory, "old", 1000)
+    count = other.import_(tmp_path / "archive.tar")  # a full cache is emptied by a tenth
+    assert count == len(other) < 3
+    assert "old" not in other
+
+
+def test_an_import_that_stops_says_where_and_why(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("a", "b", "c"):
+        cache.put(key, container(1))
+    archive = tmp_path / "archive.tar"
+    cache.export(archive)
+    write, left = cache_folder.write, 2
+
+    def full(path: Path, value: bytes) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, value)
+
+    other = Cache(tmp_path / "other")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache_folder, "write", full)
+        with pytest.raises(CacheError, match=r"No space left on device; 2 of the archive's entries were stored"):
+            other.import_(archive)
+    data = archive.read_bytes()
+    archive.write_bytes(data[: data.index(b"values/000001.sgx")])
+    with pytest.raises(FormatError, match=r"no header for values/000001.sgx; 1 of the archive's entries were stored"):
+        other.import_(archive)
+    assert {entry.key for entry in other.entries()} == {"a", "b"}
+
+
+def test_an_import_into_an_unusable_folder_says_so(cache: Cache, tmp_path: Path) -> None:
     cache.put("key", container(1))
     cache.export(tmp_path / "archive.tar")
     file_for_folder(tmp_path / "other")
-    with pytest.warns(CacheWarning):
-        assert Cache(tmp_path / "other").import_(tmp_path / "archive.tar") == 0
+    with pytest.raises(CacheError, match=r"cannot be written.*0 of the archive's entries"):
+        Cache(tmp_path / "other").import_(tmp_path / "archive.tar")
+
+
+def test_a_large_manifest_of_nothing_is_refused_at_its_first_line(cache: Cache, tmp_path: Path) -> None:
+    """However much there is, no more than a line is parsed."""
+    archive = tmp_path / "archive.tar"
+    for data in (manifest()[1] + b"[]," * (5 << 20), manifest()[1] + b"[]\n" * (5 << 20), b"[]," * (20 << 20)):
+        with tarfile.open(archive, "w") as tar:
+            tar.addfile(member("manifest.jsonl", data)[0], io.BytesIO(data))
+        tracemalloc.start()
+        with pytest.raises(FormatError, match="a line of the manifest is no object|cannot have"):
+            cache.import_(archive)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 3 * len(data)
+
+
+def test_what_is_written_is_for_this_user_only(cache: Cache, tmp_path: Path) -> None:
+    """Whatever the umask says."""
+    before = os.umask(0)
+    try:
+        cache.put("key", container(1))
+        cache.get("key")
+        cache.export(tmp_path / "archive.tar")
+    finally:
+        os.umask(before)
+    assert cache.directory.stat().st_mode & 0o777 == 0o700
+    files = [*cache.directory.iterdir(), tmp_path / "archive.tar"]
+    assert len(files) >= 4
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
 def test_entries_are_values() -> None:

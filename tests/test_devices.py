@@ -95,7 +95,7 @@ def test_old_masks_make_way_and_a_new_generation_begins_anew() -> None:
     batch = sg.GuideBatch(VOCABULARY, [SCHEMA, *INDEXES])
     batch.rows._most = 8
     rows = DeviceRows(batch.rows, DEVICE, slots=6)
-    generations = set()
+    generations, kept = set(), np.zeros(0, np.int32)
     for step in range(60):
         logits, plain = logits_of(6, VOCABULARY.size, seed=step), allocate(6, VOCABULARY.size)
         batch.fill_bitmask(plain)
@@ -107,7 +107,10 @@ def test_old_masks_make_way_and_a_new_generation_begins_anew() -> None:
         if batch.is_finished().all() or step % 9 == 8:
             batch.reset()
         generations.add(batch.rows.generation)
+        kept = kept if step else batch.row_ids()
     assert len(generations) > 2
+    with pytest.raises(sg.errors.BatchError, match="not kept"):
+        rows.slots(kept)
     with pytest.raises(sg.errors.BitmaskError, match="room"):
         DeviceRows(batch.rows, DEVICE, slots=1).slots(np.array([0, 1], np.int32))
 
@@ -175,7 +178,9 @@ def test_automata_on_a_device_as_guides_do(seed: int) -> None:
             else chance.randrange(-1, VOCABULARY.size + 1)
             for row in wanted.cpu()
         ]  # fmt: skip
-        accepted = batch.advance(tokens)
+        known = [row for row, token in enumerate(tokens) if 0 <= token < VOCABULARY.size]
+        accepted = np.zeros(8, np.bool_)  # on a device nobody can say that an id is none: it is refused
+        accepted[known] = batch.advance([tokens[row] for row in known], known)
         tensor = torch.tensor(tokens, device=DEVICE)
         assert automata.advance_by_torch(states, counts, tensor).tolist() == accepted.tolist()
         assert triton_masks.advance_states(automata, *by_triton, tensor).tolist() == accepted.tolist()

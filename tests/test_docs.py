@@ -4,51 +4,127 @@ from __future__ import annotations
 
 import doctest
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from tiny_models import byte_tokenizer, tiny_llama
 
 import structgen
+import structgen.runtime
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples/README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 
-#: Fenced Python. In a README it runs, unless its fence says ``python no-run`` (it needs a network or a
-#: model). In docs/, where snippets lean on what their page set up in prose, it is only parsed. Fenced
-#: ``pycon`` is a session, and runs as a doctest on every page.
+#: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
+#: its prose speaks of. Those whose fence says ``python no-run`` are only parsed: they need a network, an engine that
+#: may not be there, or minutes. Fenced ``pycon`` is a session, and runs as a doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
-def blocks() -> list[tuple[str, bool, str]]:
-    """Each fenced Python block: ``page:line``, whether it runs, and its text."""
-    found = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for fence in FENCE.finditer(text):
-            line = text.count("\n", 0, fence.start()) + 1
-            found.append((f"{page.relative_to(ROOT)}:{line}", page.name == "README.md" and not fence[1], fence[2]))
-    return found
+def blocks(page: Path) -> list[tuple[str, bool, str]]:
+    """The fenced Python blocks of a page: ``page:line``, whether it runs, and its text."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, fence.start()) + 1}", not fence[1], fence[2])
+        for fence in FENCE.finditer(text)
+    ]
 
 
-BLOCKS = blocks()
+def on_batches(_: pytest.MonkeyPatch) -> dict[str, Any]:
+    torch = pytest.importorskip("torch")
+    vocabulary = bytewise_vocabulary()
+    date, person = (
+        structgen.compile(each, vocabulary)
+        for each in (structgen.Regex(r"\d{4}-\d{2}-\d{2}"), structgen.JsonSchema({"properties": {"name": {}}}))
+    )
+    masks, letters = np.zeros((4, vocabulary.words), np.int32), np.arange(4) + ord("a")
+
+    def sample(_: Any, masks: Any) -> list[int]:
+        return [int(structgen.runtime.ids_of(mask)[0]) for mask in masks]
+
+    return {
+        "vocabulary": vocabulary, "date": date, "person": person, "masks": masks, "max_new_tokens": 3,
+        "model": lambda _: None, "sample": sample, "guide": structgen.Guide(date),
+        "logits": torch.zeros(2, vocabulary.size), "tokens": letters, "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
+        "version": structgen.compile(structgen.Regex(r"\d+\.\d+"), vocabulary),
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "runs", "source"), BLOCKS, ids=[place for place, _, _ in BLOCKS])
-def test_python_blocks_run(place: str, runs: bool, source: str) -> None:
-    code = compile(source, place, "exec", dont_inherit=True)  # a reader has no annotations of the future
-    if runs:
-        exec(code, {"__name__": "example"})
+def on_streaming(_: pytest.MonkeyPatch) -> dict[str, Any]:
+    step = {"properties": {"do": {"enum": ["wait", "go"]}}, "additionalProperties": False}
+    schema = {
+        "type": "object", "required": ["steps"], "additionalProperties": False,
+        "properties": {"steps": {"type": "array", "items": step, "minItems": 1, "maxItems": 2}},
+    }  # fmt: skip
+    index = structgen.compile(structgen.JsonSchema(schema, whitespace="compact"), bytewise_vocabulary())
+    return {
+        "sg": structgen, "index": index, "start": print,
+        "sample": lambda mask: int(structgen.runtime.ids_of(mask)[-1]),
+    }  # fmt: skip
+
+
+def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What is read from the hub is a small model."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors", reason="< 5.10")
+    tokenizer = byte_tokenizer()
+    vocabulary = structgen.Vocabulary.from_transformers(tokenizer)
+    width, eos, pad = vocabulary.size, tokenizer.eos_token_id, tokenizer.pad_token_id
+    patch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer)
+    patch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: tiny_llama(width, eos, pad))
+    index = structgen.compile(structgen.Regex(r"\d{4}-\d{2}-\d{2}"), vocabulary)
+    config = transformers.GenerationConfig(eos_token_id=eos, pad_token_id=pad, max_new_tokens=4)
+    return {
+        **dict.fromkeys(("date_index", "number_index", "person_index"), index),
+        "config": config, "batch": 2, "model_step": lambda: torch.zeros(2, width),
+    }  # fmt: skip
+
+
+def bytewise_vocabulary() -> Any:
+    """That of a tokenizer, so that it knows how texts are split."""
+    pytest.importorskip("transformers")
+    return structgen.Vocabulary.from_transformers(byte_tokenizer())
+
+
+#: By page: what its prose speaks of, and its blocks do not make.
+SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
+    "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::structgen.errors.GrammarWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", [page.name])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    found = [
+        (runs, compile(source, place, "exec", dont_inherit=True))  # a reader has no annotations of the future
+        for place, runs, source in blocks(page)
+    ]
+    if not any(runs for runs, _ in found):
+        return
+    names: dict[str, Any] = {"__name__": "example", **SETUPS.get(page.name, lambda _: {})(monkeypatch)}  # type: ignore[no-untyped-call]
+    for runs, code in found:
+        if runs:
+            exec(code, names)
 
 
 def test_the_readme_has_blocks_that_run() -> None:
-    assert sum(runs for place, runs, _ in BLOCKS if place.startswith("README")) >= 2
+    assert sum(runs for _, runs, _ in blocks(ROOT / "README.md")) >= 2
     assert len(SESSION.findall((ROOT / "README.md").read_text(encoding="utf-8"))) >= 2
 
 

@@ -20,7 +20,7 @@ import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.loading import load
-from structgen.runtime import lexer_places, stack_masks
+from structgen.runtime import obligations, stack_masks
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.parser_stack import Parser, Stack
 
@@ -134,13 +134,45 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
 
 
 def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Walks byte by byte, for places that watch several lexemes, find what the kernel does where one is watched."""
-    vocabulary = small_vocabulary("undecided", 5)
-    index = compiled("undecided", "basic", vocabulary)
-    expected = [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)]
-    monkeypatch.setattr(lexer_places, "KERNEL_WATCHES", -1)
-    index = compiled("undecided", "basic", vocabulary)
-    assert [(text, allowed(guide)) for guide, text in walk(index, Random(1), 40)] == expected
+    """Masks where sets of states are watched, simplified or not, are what the tokens' bytes lead to."""
+    names = [f"T{i}" for i in range(30)]
+    text = f"start: ({'|'.join(names)})+\n" + "\n".join(f"T{i}: /[a-z]{{{i + 1}}}[0-9]*/" for i in range(30))
+    random = Random(5)
+    tokens = {bytes(random.choices(b"abxyz019", k=random.randint(1, 9))): None for _ in range(400)}
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, *(bytes([b]) for b in b"az09"), None], eos_ids=[len(tokens) + 4])
+    found = []
+    for most in (obligations._MOST_PAIRS, 0):
+        monkeypatch.setattr(obligations, "_MOST_PAIRS", most)
+        index = sg.compile(sg.Grammar(f"{text}\n// {most}"), vocabulary, eager=False)  # tables are kept by content
+        walked = list(walk(index, Random(1), 25))
+        assert all(allowed(g) == [t for t in range(vocabulary.size) if g.allows(t)] for g, _ in walked)
+        found.append([(text, allowed(guide)) for guide, text in walked])
+        assert isinstance(index.machine, GrammarMachine)
+        watched = max(len(w) for *_, w in index.machine.places.settled)
+        assert watched <= 2 if most else watched > 4
+    assert found[0] == found[1]
+
+
+def test_a_mask_costs_what_its_lexemes_differ_in() -> None:
+    """Ten matches can be open behind each letter; tokens are not gone through one by one for that."""
+    names = [f"T{i}" for i in range(100)]
+    text = f"start: ({'|'.join(names)})+\n" + "\n".join(f"T{i}: /[a-z]{{{i + 1}}}[0-9]*/" for i in range(100))
+    random = Random(5)
+    tokens = {bytes(random.choices(b"abcdefgh01", k=random.randint(1, 9))): None for _ in range(5000)}
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    guide = sg.Guide(sg.compile(sg.Grammar(text), vocabulary, eager=False))
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        guide.bitmask()
+    finally:
+        sys.setprofile(None)
+    assert calls < 60_000
 
 
 def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch) -> None:

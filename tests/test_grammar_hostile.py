@@ -331,8 +331,11 @@ def test_files_that_vanish(tmp_path: Path) -> None:
     outer.unlink()
     assert sg.compile(definition, BYTES, eager=False).match(b"a").accepted, "it was read before"
     inner.unlink()
+    assert sg.compile(definition, BYTES, eager=False).match(b"a").accepted, "so was what it imports"
+    outer.write_text("%import .inner.x\nstart: x")
+    definition = sg.Grammar(outer)
     assert definition.canonical()
-    with pytest.raises(DefinitionError, match=r"there is no grammar .*inner\.lark to import. Name its folder"):
+    with pytest.raises(DefinitionError, match=r"there is no grammar inner\.lark to import. Name its folder"):
         sg.compile(definition, BYTES)
 
 
@@ -364,7 +367,7 @@ def test_folders_and_names_that_are_no_files(tmp_path: Path) -> None:
 def test_folders_whose_names_no_file_can_have() -> None:
     definition = sg.Grammar("%import a.z\nstart: z", import_paths=("no\0where",))
     assert definition.canonical()
-    with pytest.raises(DefinitionError, match="embedded null byte"):
+    with pytest.raises(DefinitionError, match=r"there is no grammar a\.lark to import"):
         sg.compile(definition, BYTES)
 
 

@@ -99,7 +99,7 @@ def test_an_index_from_the_cache_says_nothing(tmp_path: Path) -> None:
 
 
 def test_what_would_take_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preferences, "_BUDGET", Budget(states=3))
+    monkeypatch.setattr(preferences, "_MOST_STATES", 3)
     monkeypatch.setattr(preferences, "_MOST_PLACES", 0)
     assert warned("start: T\nT: /a|ab[xy]{9}/") == []
     assert warned('start: A | B\nA.2: "ab"\nB: /abc/') == []
@@ -139,7 +139,7 @@ def test_regexes_are_judged_by_re(seed: int) -> None:
         if re.fullmatch(pattern, ""):
             continue
         matcher = preferred(parse(pattern), Meter(Budget()))
-        found = list(preferences.in_regexes((Terminal("T", pattern),), [matcher]))
+        found = list(preferences.in_regexes((Terminal("T", pattern),), [matcher], Meter(Budget())))
         shortest = next((t for t in all_texts(7) if re.fullmatch(pattern, t) and preferred_of(pattern, t) != t), None)
         quoted = re.findall(r"'(\w+)'", found[0]) if found else []
         if shortest is not None:
@@ -165,12 +165,12 @@ def test_lexers_are_judged_by_lark(seed: int) -> None:
             matchers = scanner.matchers(grammar.terminals, 0, meter)
         except sg.errors.DefinitionError:
             continue
-        if list(preferences.in_regexes(grammar.terminals, matchers)):
+        if list(preferences.in_regexes(grammar.terminals, matchers, meter)):
             continue
         places = Positions(matchers, meter)
         context = (1 << len(grammar.terminals)) - 1
-        lexer = scanner.lexer([context], places, scanner.embedded(grammar.terminals, matchers), 9, meter)
-        found = list(preferences.among_terminals(grammar.terminals, lexer, places))
+        lexer = scanner.lexer([context], places, scanner.embedded(grammar.terminals, matchers, meter), 9, meter)
+        found = list(preferences.among_terminals(grammar.terminals, lexer, places, meter))
         judge = Lark(text, parser="lalr", lexer="basic")
         patterns = {t.name: t.pattern.to_regexp() for t in judge.terminals}
         shortest = None

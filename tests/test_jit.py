@@ -19,11 +19,11 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.ca
 """
 
 
-def run(folder: Path, **environment: str) -> tuple[int, int, Path]:
-    """Use one small kernel in a new process: cache hits, cache misses, the folder."""
+def run(folder: Path) -> tuple[int, int, Path]:
+    """Use one small kernel in a new process: cache hits, cache misses, the folder or ``None``."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment,
+        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,
     )
@@ -48,18 +48,40 @@ def test_damaged_files_mean_compiling_again(tmp_path: Path) -> None:
     assert run(tmp_path)[1] == 1
 
 
-def test_an_unusable_folder_means_another_one(tmp_path: Path) -> None:
+def test_an_unusable_folder_means_compiling_for_this_process_alone(tmp_path: Path) -> None:
     (tmp_path / "kernels").write_text("a file where the folder should be")
-    _, misses, path = run(tmp_path, TMPDIR=str(tmp_path))
-    assert misses == 1
-    assert path.is_dir()
+    assert run(tmp_path)[2] == Path("None")
+    assert [path.name for path in tmp_path.iterdir()] == ["kernels"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other users' folders are a matter of POSIX permissions")
-def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("above", [0, 1, 2], ids=["the folder", "the one above", "the one above that"])
+def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path, above: int) -> None:
     path = run(tmp_path)[2]
-    path.chmod(0o777)
-    assert run(tmp_path, TMPDIR=str(tmp_path))[2] != path
+    assert run(tmp_path)[:2] == (1, 0)
+    (path, *path.parents)[above].chmod(0o777)
+    assert run(tmp_path)[2] == Path("None")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other users' files are a matter of POSIX permissions")
+def test_files_that_others_can_write_are_not_trusted(tmp_path: Path) -> None:
+    path = run(tmp_path)[2]
+    for file in path.iterdir():
+        file.chmod(0o666)
+    assert run(tmp_path)[:2] == (1, 0)  # nobody else comes to them
+    path.chmod(0o755)
+    assert run(tmp_path)[2] == Path("None")
+
+
+def test_a_relative_folder_stays_where_it_was(tmp_path: Path) -> None:
+    program = f"import os; import structgen.kernels; os.chdir('/')\n{PROGRAM}"
+    environment = os.environ | {"STRUCTGEN_CACHE_DIR": "folder", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.split()[2]).is_relative_to(tmp_path / "folder" / "kernels")
+    assert run(tmp_path / "folder")[:2] == (1, 0)
 
 
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
@@ -69,3 +91,49 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     ]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert run(tmp_path)[:2] == (1, 0)
+
+
+WALKS = """
+import structgen as sg
+from structgen import kernels
+from structgen.api import compile_kernels
+from structgen.errors import UnsupportedError
+
+def compiled():
+    return {name: len(each.signatures) for name, each in vars(kernels).items() if hasattr(each, "signatures")}
+
+compile_kernels()
+before = compiled()
+tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b'{"', b"if ", None]
+vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[259])
+definitions = [
+    sg.Regex("[a-z]{3,9}x|(?!ab)[a-c]+"), sg.JsonSchema({"items": {"maxLength": 50}}),
+    sg.Gbnf('root ::= "a" root | "b"'),
+    *(sg.Grammar(text, ambiguity=ambiguity) for ambiguity in ("resolve", "all") for text in (
+        'start: "ab"+ /[^a]+/\\n%ignore " "',
+        'start: "[" [start ("," start)*] "]" | /[0-9]+/',
+        'start: s+\\ns: "if" e "{" s* "}" | N "=" e ";"\\ne: N | "(" e ")" | e "+" N\\nN: /[a-z]+/\\n%ignore " "',
+    )),
+]
+for definition in definitions:
+    index = sg.compile(definition, vocabulary, eager=False)
+    for limited in (False, True):
+        try:
+            guide = sg.Guide(index, max_tokens=index.shortest() + 3 if limited else None)
+        except UnsupportedError:
+            continue
+        for _ in range(20):
+            allowed = [token for token in range(260) if guide.allows(token)]
+            row = guide.bitmask()
+            assert allowed == [token for token in range(260) if row[token // 32] >> (token % 32) & 1]
+            if not allowed or not guide.advance(allowed[len(allowed) // 2]):
+                break
+print({name: count for name, count in compiled().items() if count != before[name]})
+"""
+
+
+def test_compile_kernels_leaves_nothing_for_later() -> None:
+    """No kernel is compiled, or loaded, by what comes after it: masks and steps, with ``max_tokens`` and without."""
+    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "{}"

@@ -22,7 +22,7 @@ from structgen.compiler.json_schema.reader import read
 from structgen.compiler.json_schema.shapes import ArrayShape, KeyClass, ObjectShape, Option, Property, Value, Values
 from structgen.compiler.json_schema.strings import StringSet
 from structgen.compiler.pushdown import Program
-from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
+from structgen.errors import BudgetExceededError, DefinitionError, InternalError, UnsupportedError
 
 
 def meter(**budget: Any) -> Meter:
@@ -474,16 +474,34 @@ def test_many_properties_in_any_order(extra: dict[str, Any]) -> None:
 
 def test_more_properties_in_any_order_than_a_register_holds() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"const": i} for i in range(70)}}
-    program = program_of(schema | {"required": ["p69"]}, property_order="any")
+    refused(lambda: program_of(schema, property_order="any"), "#")  # a declared name comes at most once
+    refused(lambda: program_of({"type": "array", "items": schema}, property_order="any"), "/items")
+    relaxed: list[str] = []
+    program = program_of(schema | {"required": ["p69"]}, property_order="any", lenient=relaxed)
+    assert len(relaxed) == 1
     assert not accepts(program, b'{"p1": 1, "p64": 64, "p2": 2}')
     assert accepts(program, b'{"p1": 1, "p69": 69, "p64": 64, "p2": 2}')
     assert not accepts(program, b'{"p1": 1, "p69": 69, "p64": 64, "p1": 1}')
     assert not accepts(program, b'{"p69": 69, "p64": 65}')
     schema["required"] = list(schema["properties"])
     refused(lambda: program_of(schema, property_order="any"), "#")
-    relaxed: list[str] = []
+    relaxed = []
     program = program_of(schema, property_order="any", lenient=relaxed)
     text = ", ".join(f'"p{i}": {i}' for i in range(62))
     assert accepts(program, b"{%s}" % text.encode())
     assert not accepts(program, b"{%s}" % text[9:].encode())
     assert len(relaxed) == 1
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("many", [1, 6])
+def test_a_shape_that_should_not_be_there_is_our_own_mistake(order: str, many: int) -> None:
+    """Shapes without members are left out before the lowering, so that no schema leads to this."""
+    properties = tuple(Property(f"x{i}", (Option(1),), required=True) for i in range(many))
+    for shape in (
+        Value(objects=(ObjectShape(properties, max_properties=0),)),
+        Value(arrays=(ArrayShape((), (), 1, 1, contains=()),)),
+    ):
+        with pytest.raises(InternalError, match="report") as error:
+            lowered(shape, Value(null=True), property_order=order)
+        assert not isinstance(error.value, DefinitionError)

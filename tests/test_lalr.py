@@ -103,16 +103,16 @@ def test_random_grammars(seed: int) -> None:
         except GrammarError:
             assert any(conflict.winner is None for conflict in ours.conflicts), text
             with pytest.raises(DefinitionError, match="not LALR"):
-                conflicts.check(ours, strict=False)
+                conflicts.check(ours, Meter(Budget()), strict=False)
         else:
-            conflicts.check(ours, strict=False)
+            conflicts.check(ours, Meter(Budget()), strict=False)
             compared += 1
     assert compared
 
 
 def test_conflicts_are_told_with_a_shortest_text() -> None:
     table = built('start: e\ne: e "+" e | e "*" e | "n"')
-    told = [conflicts.described(table, conflict) for conflict in table.conflicts]
+    told = list(map(conflicts.Descriptions(table, Meter(Budget())), table.conflicts))
     assert "after N PLUS N, before PLUS: reduce 'e: e PLUS e' or shift in 'e: e . PLUS e' (shifted)" in told
 
 

@@ -30,9 +30,9 @@ def lexer_of(text: str, contexts: list[int] | None = None, newline: str = "") ->
     for t, terminal in enumerate(grammar.terminals):
         matcher = matchers[t]
         if terminal.name == newline and matcher is not None:
-            matchers[t] = by_column(matcher, 8, 20)
+            matchers[t] = by_column(matcher, 8, 20, meter)
     everything = (1 << len(grammar.terminals)) - 1
-    words = scanner.embedded(grammar.terminals, matchers)
+    words = scanner.embedded(grammar.terminals, matchers, meter)
     chosen = [everything & context for context in contexts or [everything]]
     return scanner.lexer(chosen, Positions(matchers, meter), words, len(matchers) + 1, meter)
 
@@ -45,7 +45,7 @@ class Reader:
         self.rows = lexer.table[:, lexer.class_of].tolist()
         stands = [self._may_stand(state) for state in range(len(self.rows))]
         self.ends = [[(t, w) for t, w in there if w < 0 or stands[w]] for there in lexer.ends]
-        self.future = futures(replace(lexer, ends=self.ends))
+        self.future = futures(replace(lexer, ends=self.ends), Meter(Budget()))
 
     def _may_stand(self, watch: int) -> bool:
         """Whether the text may end, or a byte come, so that the match is not undone."""

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from structgen.budget import Budget, Meter
 from structgen.compiler.regex.parser import _Parser, parse
 from structgen.compiler.regex.syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
@@ -744,20 +745,21 @@ def test_depth_is_bounded(opening: str) -> None:
     for pattern in (nested(1001), nested(100_000)):
         with pytest.raises(BudgetExceededError, match=r"depth=1,000.*Budget\(depth="):
             parse(pattern)
-    assert parse(nested(3), depth=3)
+    meter = Meter(Budget(depth=3))
+    assert parse(nested(3), meter=meter)
     with pytest.raises(BudgetExceededError, match="depth=3"):
-        parse(nested(4), depth=3)
+        parse(nested(4), meter=meter)
 
 
 def test_depth_counts_open_groups_only() -> None:
-    tree = parse("(?:a)" * 50, depth=1)
+    tree = parse("(?:a)" * 50, meter=Meter(Budget(depth=1)))
     assert isinstance(tree, Concat)
     assert len(tree.parts) == 50
 
 
 def test_failed_attempts_leave_no_trace() -> None:
     """Each class, quantifier and group tries what is not there; interegular's bookkeeping keeps all."""
-    parser = _Parser("[ab]{2}(c)?" * 1000, 0, 1000)
+    parser = _Parser("[ab]{2}(c)?" * 1000, 0, Meter(Budget()))
     parser.parse()
     assert len(parser._expected) <= 1
     assert sum(map(len, parser._expected.values())) < 20

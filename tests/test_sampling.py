@@ -98,6 +98,10 @@ def test_what_cannot_be_sampled_is_refused() -> None:
     for sampler in (Sampler(0.0), Sampler(), Sampler(top_k=3), Sampler(top_p=0.5)):
         with pytest.raises(sg.errors.BitmaskError, match="finite"):
             sampler.distribution(logits, guide)
-    for arguments in ((-1.0,), (1.0, 0), (1.0, None, 0.0), (1.0, None, 1.5)):
-        with pytest.raises(ValueError, match="temperature"):
+    wrong_arguments: list[tuple[Any, ...]] = [
+        (-1.0,), (1.0, 0), (1.0, None, 0.0), (1.0, None, 1.5), (float("nan"),), (float("inf"),), ("1",), (True,),
+        (1.0, 2.0), (1.0, True), (1.0, None, float("nan")), (1.0, None, "0.5"), (None,),
+    ]  # fmt: skip
+    for arguments in wrong_arguments:
+        with pytest.raises(sg.errors.ArgumentError):
             Sampler(*arguments)

@@ -275,3 +275,15 @@ def test_a_cache_that_is_too_small(model: Any, monkeypatch: pytest.MonkeyPatch) 
         assert result.error is None
         check("object", result.generated_tokens)
     assert count
+
+
+def test_an_id_outside_the_vocabulary_ends_its_request_alone() -> None:
+    processor = attached(a="(ab)*", b="(ba)*")
+    lost, other = State("1", definition="a"), State("2", definition="b")
+    allowed(processor, lost, other)
+    lost.generated_tokens.append(VOCABULARY.size)
+    append(other, "b")
+    assert allowed(processor, lost, other) == [[None], ["a", "ab"]]
+    assert lost.error is not None
+    assert "outside the vocabulary" in lost.error
+    assert other.error is None

@@ -1,10 +1,10 @@
 """`Cache`: compiled indexes and vocabularies, kept on disk for every process of this user.
 
 The cache is there to save time, so it never costs a result: a folder that is missing, read-only, full, busy
-or damaged means one `CacheWarning` and working without it. Everything in the folder is taken for hostile;
-what a row says is believed only after `structgen.cache.entry` and `structgen.cache.folder` checked it, and a
-value's content is for the caller to check (`structgen.runtime.container.unpack`), who discards what is
-damaged.
+or damaged, or that other users can write, means one `CacheWarning` and working without it. Everything in the
+folder is taken for hostile; the database is used only as `structgen.cache.database` allows, what a row says is
+believed only after `structgen.cache.entry` and `structgen.cache.folder` checked it, and a value's content is for
+the caller to check (`structgen.runtime.container.unpack`), who discards what is damaged.
 
 diskcache does the writing, with a disk of our own; look-ups have a shorter way (`structgen.cache.reader`).
 docs/cache.md tells the rest.
@@ -14,22 +14,25 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import CacheError, CacheWarning, FormatError
-from . import folder, fork
-from .audit import Problem, check_value, findings
-from .entry import Entry, check_key, check_place, check_row, encode_tag
+from . import database, folder, fork
+from .audit import Problem, Repair, check_value, findings
+from .entry import Entry, Tag, check_key, check_place, check_row, evictable
 from .reader import Reader
 
 if TYPE_CHECKING:
     from .store import Store
 
 __all__ = ["Cache", "Entry", "Problem"]
+
+T = TypeVar("T")
 
 PathLike = str | os.PathLike[str]
 
@@ -83,28 +86,43 @@ class Cache:
                 break
         return None
 
-    def put(self, key: str, value: bytes, *, label: str = "", kind: str = "") -> bool:
-        """Store a value, replacing the key's earlier one. Returns whether it is in the cache now.
+    def read(self, key: str, parse: Callable[[memoryview], T]) -> T | None:
+        """What ``parse`` makes of the value of a key, or None on a miss.
 
-        Readers see the earlier value or this one, never a part. ``label`` and ``kind`` come back in
+        A value with which it fails, in whatever way, is a miss and is discarded: it saves nobody any time, and would
+        be in the way for ever.
+        """
+        buffer = self.get(key)
+        if buffer is None:
+            return None
+        try:
+            return parse(buffer)
+        except Exception:
+            self.discard(key)
+            return None
+
+    def put(self, key: str, value: bytes, *, label: str = "", kind: str = "", rank: int = 0) -> bool:
+        """Store a value, replacing the key's earlier one. Returns whether the key has this or a better value now.
+
+        Readers see the earlier value or this one, never a part. ``label``, ``kind`` and ``rank`` come back in
         `entries`. Raises `CacheError` for a malformed key and for values other than bytes, and for nothing
         else.
+
+        Parameters
+        ----------
+        rank:
+            For values that get better: one of a rank other than 0 does not replace one of the same rank or a higher
+            one, whichever process stored that.
         """
         check_key(key)
         if not isinstance(value, bytes):
             raise CacheError(f"a value of type {type(value).__name__}, the cache keeps bytes only")
-        stored = False
         try:
-            if len(value) > self.size_limit:
-                raise CacheError(f"a value of {len(value)} bytes exceeds the limit of {self.size_limit}")
-            with self._writing() as store:
-                stored = bool(store.set(key, value, tag=encode_tag(label, kind)))
-                if store.total() > self.size_limit:
-                    store.evict(self.size_limit * 9 // 10, keep=key)
-                    store.sweep()
+            self._put(key, value, Tag(label, kind, rank))
         except CacheError as error:
             self._warn(error)
-        return stored
+            return False
+        return True
 
     def discard(self, key: str) -> None:
         """Remove an entry, if it is there. Raises `CacheError` for a malformed key, and for nothing else."""
@@ -112,7 +130,7 @@ class Cache:
         try:
             if self._has_database():
                 with self._writing() as store:
-                    store.delete(key)
+                    store.remove(key)
         except _FAILURES as error:
             self._warn(error)
 
@@ -166,22 +184,34 @@ class Cache:
                 self._wipe()
             return [Problem("database", str(self.directory), damage)]
         if found and repair:
-            with self._writing() as store:
-                for _, mend in found:
-                    mend(store)
+            self._mend([mend for _, mend in found])
         return [problem for problem, _ in found]
 
     def prune(self, max_bytes: int) -> list[Entry]:
         """Evict the least recently used entries until at most ``max_bytes`` are left, and return them.
 
-        Also removes files without a row that are older than an hour. Raises `CacheError` if that fails.
+        Also removes rows and files that serve nobody: rows without a file at once, files without a row when they are
+        older than an hour. Works on a full disk, too. Raises `CacheError` if it fails.
         """
         if not self._has_database():
             return []
-        with self._writing() as store:
-            evicted = store.evict(max_bytes)
-            store.sweep()
-        return evicted
+        try:
+            return self._evict(max_bytes)
+        except CacheError as error:
+            if not folder.is_full(error.__cause__):
+                raise
+            try:
+                rows = self._reader.rows()
+            except _FAILURES:
+                raise error from error.__cause__
+        # SQLite has no room to write down what it deletes. So the files go first, which makes room and their rows
+        # misses; then the rows, now or when somebody evicts next.
+        victims = evictable(self.directory, rows, max_bytes).victims
+        for row, _ in victims:
+            folder.remove(folder.value_path(self.directory, row.filename))
+        with suppress(CacheError):
+            self._evict(max_bytes)
+        return [entry for _, entry in victims]
 
     def clear(self) -> int:
         """Remove everything and return the number of entries; a damaged database is made anew.
@@ -196,7 +226,7 @@ class Cache:
                 store.sweep()
                 return count
         except CacheError as error:
-            if not _is_damaged(error.__cause__):
+            if not _is_damaged(error.__cause__) and not folder.is_full(error.__cause__):
                 raise
             return self._wipe()
 
@@ -235,7 +265,7 @@ class Cache:
         return len(chosen)
 
     def import_(self, path: PathLike) -> int:
-        """Put the entries of an `export` into this cache, and return how many were stored.
+        """Put the entries of an `export` into this cache, and return how many.
 
         The archive may come from anywhere: nothing in it names a path, sizes are checked before they are
         believed, and each value is put only after its checksum and layout were checked.
@@ -243,19 +273,26 @@ class Cache:
         Raises
         ------
         FormatError
-            If anything in it is not as `export` writes it. The entries before that place were stored.
+            If anything in it is not as `export` writes it. Says how many entries before that place were stored.
+        CacheError
+            If the archive holds more than ``size_limit``, and then nothing is stored; or if the folder cannot be
+            written, with how many entries were stored by then.
         OSError
             If it cannot be read.
         """
         from . import archive
 
-        count = 0
-        for item, value in archive.read(Path(path), self.size_limit):
-            check_value(memoryview(value), f"{item.key} in {os.fspath(path)}")
-            if not self.put(item.key, value, label=item.label, kind=item.kind):
-                break
-            count += 1
-        return count
+        stored: set[str] = set()
+        try:
+            for item, value in archive.read(Path(path), self.size_limit):
+                check_value(memoryview(value), f"{item.key} in {os.fspath(path)}")
+                evicted = self._put(item.key, value, Tag(item.label, item.kind, item.rank))
+                stored.add(item.key)
+                stored.difference_update(entry.key for entry in evicted)
+        except (FormatError, CacheError) as error:
+            what = f"{error.what}; {len(stored)} of the archive's entries were stored before"
+            raise type(error)(what, where=error.where or os.fspath(path), remedy=error.remedy) from error
+        return len(stored)
 
     def close(self) -> None:
         """Close the database; the next use opens it again. Buffers from `get` stay valid."""
@@ -292,20 +329,41 @@ class Cache:
         return None if place is None else folder.read(*place, mark=False)
 
     def _has_database(self) -> bool:
-        return os.path.exists(self.directory / folder.DATABASE)
+        return os.path.lexists(self.directory / folder.DATABASE)
+
+    def _put(self, key: str, value: bytes, tag: Tag) -> list[Entry]:
+        """Store a value, and return what was evicted for it. Raises `CacheError`."""
+        if len(value) > self.size_limit:
+            raise CacheError(f"a value of {len(value)} bytes exceeds the limit of {self.size_limit}")
+        with self._writing() as store:
+            store.put(key, value, tag)
+            if store.total() <= self.size_limit:
+                return []
+            evicted = store.evict(self.size_limit * 9 // 10, keep=key)
+            store.sweep()
+        return evicted
+
+    def _evict(self, max_bytes: int) -> list[Entry]:
+        with self._writing() as store:
+            evicted = store.evict(max_bytes)
+            store.sweep()
+        return evicted
 
     @contextmanager
     def _writing(self) -> Iterator[Store]:
         """diskcache on this folder, made if needed, its connection closed afterwards. Raises `CacheError`."""
+        until = time.monotonic() + self.timeout
         with fork.WRITING:
             # Inside the lock: a child that is forked in the middle of an import waits for its end for ever.
             from .store import Store, failures
 
             with failures(self.directory):
-                folder.create(self.directory)
-                if self._store is None or not self._has_database():
-                    self._store = Store(self.directory, self.timeout)
+                anew = self._store is None or not self._has_database()
+                database.create(self.directory)
+                if self._store is None or anew:
+                    self._store = Store(self.directory, until)
                 store = self._store
+                store.until = until
                 try:
                     yield store
                 except BaseException:
@@ -313,6 +371,17 @@ class Cache:
                     raise
                 finally:
                     store.close()
+
+    def _mend(self, repairs: Iterable[Repair]) -> None:
+        """Remove what is wrong; everything, where SQLite can't even delete it."""
+        try:
+            with self._writing() as store:
+                for mend in repairs:
+                    mend(store)
+        except CacheError as error:
+            if not _is_damaged(error.__cause__):
+                raise
+            self._wipe()
 
     def _wipe(self) -> int:
         with fork.WRITING, fork.READING:

@@ -11,9 +11,10 @@ import json
 import re
 import reprlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ..errors import CacheError
 from . import folder
@@ -33,17 +34,22 @@ class Row(NamedTuple):
     """A row of the table ``Cache`` as it stands there: diskcache's columns, of any type."""
 
     rowid: Any
-    key: Any
-    raw: Any
-    store_time: Any
-    tag: Any
-    size: Any
-    mode: Any
-    filename: Any
+    key: Any = None
+    raw: Any = None
+    store_time: Any = None
+    tag: Any = None
+    size: Any = None
+    mode: Any = None
+    filename: Any = None
+
+
+def bounded(column: str) -> str:
+    """A column, for a SELECT. A blob, which may be of any size and is none of ours, reads as NULL, unloaded."""
+    return f"CASE typeof({column}) WHEN 'blob' THEN NULL ELSE {column} END"
 
 
 #: The columns of a `Row`, for a SELECT.
-COLUMNS = ", ".join(Row._fields)
+COLUMNS = ", ".join(map(bounded, Row._fields))
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Entry:
         When it was put, in seconds since 1970.
     used:
         When it was last put or got, in seconds since 1970, at most a minute behind.
+    rank:
+        As it was put; 0 where it was not given.
     """
 
     key: str
@@ -72,6 +80,7 @@ class Entry:
     nbytes: int
     stored: float
     used: float
+    rank: int = 0
 
 
 def check_key(key: object) -> str:
@@ -84,22 +93,35 @@ def check_key(key: object) -> str:
     return key
 
 
-def encode_tag(label: str, kind: str) -> str:
-    """Label and kind as the JSON that goes into diskcache's tag column."""
-    return json.dumps({"kind": clean(kind), "label": clean(label)})
+class Tag(NamedTuple):
+    """What diskcache's tag column holds, as JSON; see `Entry`."""
+
+    label: str = ""
+    kind: str = ""
+    rank: int = 0
+
+    def encode(self) -> str:
+        """The JSON, with texts as `clean` leaves them."""
+        return json.dumps({"kind": clean(self.kind), "label": clean(self.label), "rank": self.rank})
+
+    @classmethod
+    def decode(cls, tag: object) -> Tag:
+        """The fields of a column; empty where it is not one that `encode` wrote."""
+        if not isinstance(tag, str) or len(tag) > _LONGEST_TAG:
+            return cls()
+        try:
+            fields = json.loads(tag)
+        except (ValueError, RecursionError):
+            return cls()
+        if not isinstance(fields, dict):
+            return cls()
+        rank = fields.get("rank")
+        return cls(clean(fields.get("label")), clean(fields.get("kind")), rank if is_size(rank) else 0)
 
 
-def decode_tag(tag: object) -> tuple[str, str]:
-    """Label and kind of a tag; empty where it is not one that `encode_tag` wrote."""
-    if not isinstance(tag, str) or len(tag) > _LONGEST_TAG:
-        return "", ""
-    try:
-        fields = json.loads(tag)
-    except (ValueError, RecursionError):
-        return "", ""
-    if not isinstance(fields, dict):
-        return "", ""
-    return clean(fields.get("label")), clean(fields.get("kind"))
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether this is a number of bytes, or of anything else that fits in 62 bits."""
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def clean(text: object) -> str:
@@ -113,7 +135,7 @@ def check_place(directory: Path, mode: object, name: object, size: object) -> tu
     """Path and size in bytes of the value file that a row names. Raises `CacheError` for a foreign row."""
     if mode != MODE_BINARY:
         raise CacheError(f"a row has mode {reprlib.repr(mode)}, structgen stores mode 2 only", where=str(directory))
-    if not isinstance(size, int) or size < 0:
+    if not is_size(size):
         raise CacheError(f"a row has size {reprlib.repr(size)}", where=str(directory))
     return folder.value_path(directory, name), size
 
@@ -132,7 +154,50 @@ def check_row(directory: Path, row: Row) -> tuple[Entry, Path]:
     if row.raw != 1 or not isinstance(stored, float) or not 0 <= stored <= _LATEST:
         raise CacheError(f"the row of {key!r} is not one of structgen's", where=str(directory))
     path, nbytes = check_place(directory, row.mode, row.filename, row.size)
-    label, kind = decode_tag(row.tag)
+    label, kind, rank = Tag.decode(row.tag)
     # Image builds set files back to 1970; storing counts as a use. And nothing is used in the future.
     used = max(stored, min(folder.status(path).st_mtime, time.time()))
-    return Entry(key, label, kind, nbytes, stored, used), path
+    return Entry(key, label, kind, nbytes, stored, used, rank), path
+
+
+def check_stored(directory: Path, row: Row) -> Entry:
+    """The entry of a row whose file has the size that the row says. Raises as `check_row`."""
+    entry, path = check_row(directory, row)
+    if folder.status(path).st_size != entry.nbytes:
+        raise CacheError(f"the file of {entry.key!r} does not have {entry.nbytes} bytes", where=str(directory))
+    return entry
+
+
+class Evictable(NamedTuple):
+    """What goes from a cache that is to be smaller.
+
+    Parameters
+    ----------
+    useless:
+        Rows without a file of the size that they say, and what is not structgen's: they count as bytes and serve
+        nobody.
+    victims:
+        Rows of the entries used longest ago, that one first, with the entries.
+    """
+
+    useless: list[Row]
+    victims: list[tuple[Row, Entry]]
+
+
+def evictable(directory: Path, rows: Sequence[Row], max_bytes: int, keep: str = "") -> Evictable:
+    """What goes so that the entries that stay, ``keep`` among them, have at most ``max_bytes``."""
+    useless, usable = [], []
+    for row in rows:
+        try:
+            usable.append((row, check_stored(directory, row)))
+        except (CacheError, OSError):
+            useless.append(row)
+    left = sum(entry.nbytes for _, entry in usable)
+    victims = []
+    for row, entry in sorted(usable, key=lambda item: (item[1].used, item[1].stored)):
+        if left <= max_bytes:
+            break
+        if entry.key != keep:
+            victims.append((row, entry))
+            left -= entry.nbytes
+    return Evictable(useless, victims)

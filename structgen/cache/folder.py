@@ -5,28 +5,35 @@
     cache.db, cache.db-wal, cache.db-shm     SQLite, with the tables of diskcache
     0123456789abcdef0123456789abcdef.val     one file for each value, all in the one folder
 
-A row of the database names a value file, and whoever can write the folder can write rows. So a name is
-believed only if it has the shape that `new_name` gives, which cannot leave the folder, and a file is read
-only if it is a regular file of the size that its row says: no symbolic links, no pipes.
+The folder is used only if nobody else can change what its path means or what is in it
+(`structgen.private_folder`). What is in it may come from somewhere else all the same, and a row of the database
+names a value file. So a name is believed only if it has the shape that `new_name` gives, which cannot leave the
+folder, and a file is read only if it is a regular file of the size that its row says: no symbolic links, no pipes.
 """
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import re
 import reprlib
 import secrets
+import sqlite3
 import stat
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from .. import private_folder
 from ..errors import CacheError
 from ..folders import cache_root
 
 DATABASE = "cache.db"
+
+#: What SQLite adds to the name of a database: nothing, and for its log, the log's index and a journal.
+DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 #: Seconds for which a file without a row may be the work of a writer that has not come to its row yet.
 STRAY_AGE = 3600.0
@@ -38,6 +45,7 @@ USED_RESOLUTION = 60.0
 #: file descriptor for as long as it lives.
 MAPPED_FROM = 1 << 18
 
+_FULL = {getattr(errno, name) for name in ("ENOSPC", "EFBIG", "EDQUOT") if hasattr(errno, name)}
 _NAME = re.compile(r"[0-9a-f]{32}\.val")
 _OPEN_FLAGS = (
     os.O_RDONLY
@@ -51,11 +59,6 @@ def locate(directory: str | os.PathLike[str] | None) -> Path:
     """The absolute path of the folder that was asked for, or of the user's own."""
     chosen = cache_root() if directory is None else directory
     return Path(os.path.abspath(os.path.expanduser(chosen)))
-
-
-def create(directory: Path) -> None:
-    """Make the folder, for this user only; one that exists keeps its mode. Raises `OSError`."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def new_name() -> str:
@@ -100,8 +103,8 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
         if status.st_size != nbytes:
             return None
         if mark and time.time() - status.st_mtime > USED_RESOLUTION:
-            with suppress(OSError):  # somebody else's file, or a read-only one
-                os.utime(path)
+            with suppress(OSError):  # root's file, or a read-only one
+                os.utime(descriptor if os.utime in os.supports_fd else path)
         if nbytes >= MAPPED_FROM:
             return memoryview(_map(descriptor, nbytes))
         value = os.read(descriptor, nbytes)
@@ -111,11 +114,17 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
 
 
 def open_value(path: Path) -> int:
-    """A descriptor of a regular file, opened for reading. Raises `OSError`, also for anything else."""
+    """A descriptor of a regular file, opened for reading.
+
+    Raises `OSError`, also for anything else, and `CacheError` for a file of another user, who may cut it short while
+    it is mapped.
+    """
     descriptor = os.open(path, _OPEN_FLAGS)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        private_folder.check_file(os.fstat(descriptor), path)
+    except BaseException:
         os.close(descriptor)
-        raise OSError(f"not a regular file: {path}")
+        raise
     return descriptor
 
 
@@ -131,6 +140,13 @@ def status(path: Path) -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(f"not a regular file: {path}")
     return found
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether a file could not grow: the disk, a quota or a limit on sizes. SQLite does not always tell which."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "full" in str(error) or "disk I/O error" in str(error)
+    return isinstance(error, OSError) and error.errno in _FULL
 
 
 def strays(directory: Path, known: set[str]) -> list[Path]:
@@ -150,6 +166,6 @@ def strays(directory: Path, known: set[str]) -> list[Path]:
 def wipe(directory: Path) -> int:
     """Delete the database and all value files, whoever uses them. Returns how many values there were."""
     values = [path for path in directory.iterdir() if _NAME.fullmatch(path.name)]
-    for path in [*values, *(directory / (DATABASE + suffix) for suffix in ("", "-wal", "-shm"))]:
+    for path in [*values, *(directory / (DATABASE + suffix) for suffix in DATABASE_SUFFIXES)]:
         remove(path)
     return len(values)

@@ -8,16 +8,16 @@ when needed.
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import Protocol
 from weakref import WeakSet
 
+from ..locks import Lock, Rank, at_fork
+
 #: Held while a reader's connection is in use; microseconds.
-READING = threading.RLock()
+READING = Lock(Rank.CACHE_READING)
 
 #: Held while a value is written; may wait for other processes.
-WRITING = threading.RLock()
+WRITING = Lock(Rank.CACHE_WRITING)
 
 
 class Closable(Protocol):
@@ -35,17 +35,9 @@ def watch(reader: Closable) -> None:
     _open.add(reader)
 
 
-def _before() -> None:
-    WRITING.acquire()
-    READING.acquire()
+def _close_readers() -> None:
     for reader in list(_open):
         reader.close()
 
 
-def _after() -> None:
-    READING.release()
-    WRITING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
+at_fork(before=_close_readers)

@@ -8,45 +8,85 @@ rows that `structgen.cache.entry` accepts.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import folder, fork
-from .entry import COLUMNS, Row
+from . import database, folder, fork
+from .entry import Row, bounded
 
 #: Seconds to wait for the rare locks that stop readers of a write-ahead log (recovery after a crash).
 _PATIENCE = 1.0
+
+#: Seconds to look up one row.
+_LOOK_UP_SECONDS = 1.0
+
+#: Seconds to read a whole database through.
+_INTEGRITY_SECONDS = 60.0
+
+_FIND = (
+    f"SELECT key, {bounded('mode')}, {bounded('filename')}, {bounded('size')} FROM Cache WHERE key = ? AND raw = 1"
+)
 
 _Identity = tuple[int, int, int]
 _NO_FILE: _Identity = (0, 0, 0)
 
 
+class _Orphans:
+    """Connections of readers that are gone. They go in the middle of anything, so the next reader closes them."""
+
+    def __init__(self) -> None:
+        self._connections: deque[sqlite3.Connection] = deque()
+        fork.watch(self)
+
+    def add(self, connection: sqlite3.Connection) -> None:
+        self._connections.append(connection)
+
+    def close(self) -> None:
+        with fork.READING:
+            while self._connections:
+                self._connections.popleft().close()
+
+
+_orphans = _Orphans()
+atexit.register(_orphans.close)
+
+
 class Reader:
-    """Reads the database of one folder, from any thread. Methods raise `sqlite3.Error` and `OSError`."""
+    """Reads the database of one folder, from any thread.
+
+    Methods raise `sqlite3.Error`, `OSError`, and `CacheError` for what belongs to others.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._path = directory / folder.DATABASE
         self._connection: sqlite3.Connection | None = None
+        self._deadline = database.Deadline()
         self._immutable = False
         self._identity = _NO_FILE
         fork.watch(self)
 
     def find(self, key: str) -> tuple[Any, ...] | None:
         """Key, mode, file name and size of a key's row; None where there is none."""
-        rows = self._select("SELECT key, mode, filename, size FROM Cache WHERE key = ? AND raw = 1", (key,))
+        rows = self._select(_FIND, (key,), _LOOK_UP_SECONDS)
         return rows[0] if rows else None
 
     def rows(self) -> list[Row]:
         """All rows, as they stand there."""
-        return [Row(*row) for row in self._select(f"SELECT {COLUMNS} FROM Cache ORDER BY rowid")]
+        with fork.READING:
+            connection = self._ready(database.STATEMENT_SECONDS)
+            return [] if connection is None else database.rows(connection.execute)
 
     def holds(self, row: Row) -> bool:
         """Whether a row still is as it was."""
-        return self._select(f"SELECT {COLUMNS} FROM Cache WHERE rowid = ?", (row.rowid,)) == [row]
+        with fork.READING:
+            connection = self._ready(database.STATEMENT_SECONDS)
+            return connection is not None and database.row(connection.execute, row.rowid) == row
 
     def settings(self) -> list[Any]:
         """The names in diskcache's table of settings."""
@@ -54,7 +94,8 @@ class Reader:
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
-        return [text for (text,) in self._select("PRAGMA integrity_check") if text != "ok"]
+        found = self._select("PRAGMA integrity_check", seconds=_INTEGRITY_SECONDS)
+        return [text for (text,) in found if text != "ok"]
 
     def close(self) -> None:
         """Give the connection back; the next look-up opens another."""
@@ -64,24 +105,31 @@ class Reader:
                 connection.close()
 
     def __del__(self) -> None:
-        # A cache need not be closed, and Python 3.13 warns of connections that were not.
+        # The collector comes in the middle of anything, a fork or SQLite's own work: closing is for later.
         if self._connection is not None:
-            self._connection.close()
+            _orphans.add(self._connection)
 
-    def _select(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def _select(
+        self, query: str, values: Sequence[object] = (), seconds: float = database.STATEMENT_SECONDS
+    ) -> list[tuple[Any, ...]]:
         with fork.READING:
-            if self._connection is not None and self._identity != self._identify():
-                self.close()
-            if self._connection is None:
-                self._open()
-            if self._connection is None:
-                return []
-            return self._connection.execute(query, values).fetchall()
+            connection = self._ready(seconds)
+            return [] if connection is None else connection.execute(query, values).fetchall()
+
+    def _ready(self, seconds: float) -> sqlite3.Connection | None:
+        """The connection for a statement of so many seconds; None where there is no database, or no table, yet."""
+        if self._connection is not None and self._identity != self._identify():
+            self.close()
+        if self._connection is None:
+            _orphans.close()
+            self._open()
+        self._deadline.restart(seconds)
+        return self._connection
 
     def _identify(self) -> _Identity:
         """Which file the path leads to: it may be deleted and made anew while a connection is open."""
         try:
-            found = os.stat(self._path)
+            found = os.stat(self._path, follow_symlinks=False)
         except FileNotFoundError:
             return _NO_FILE
         return (found.st_dev, found.st_ino, found.st_mtime_ns if self._immutable else 0)
@@ -91,33 +139,27 @@ class Reader:
         self._immutable = False
         if self._identify() == _NO_FILE:
             return
+        database.check_files(self._directory)
         address = f"{self._path.as_uri()}?mode=ro"
         try:
-            self._connection = _connect(address)
+            self._connection = self._connect(address)
         except sqlite3.OperationalError as error:
             # A log that was folded into the database has to be made anew even to read, which a folder that
-            # cannot be written does not allow. Nobody there writes either, so go without a log.
-            if "no such table" in str(error):
-                return
-            if os.access(self._directory, os.W_OK):
+            # cannot be written does not allow, nor a full disk. Nobody there writes either, so go without a log.
+            if os.access(self._directory, os.W_OK) and not folder.is_full(error):
                 raise
             self._immutable = True
-            self._connection = _connect(f"{address}&immutable=1")
+            self._connection = self._connect(f"{address}&immutable=1")
         self._identity = self._identify()
 
-
-def _connect(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-    connection.text_factory = _decode
-    try:
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("SELECT key FROM Cache LIMIT 1").fetchall()
-    except BaseException:
+    def _connect(self, address: str) -> sqlite3.Connection | None:
+        """A connection to a database with tables; None where it has none yet."""
+        connection = database.connect(address, self._deadline, patience=_PATIENCE)
+        try:
+            if database.has_tables(connection):
+                return connection
+        except BaseException:
+            connection.close()
+            raise
         connection.close()
-        raise
-    return connection
-
-
-def _decode(text: bytes) -> str:
-    """Text that is not UTF-8 makes its row a foreign one, and is no reason to fail here."""
-    return text.decode(errors="replace")
+        return None

@@ -12,15 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import diskcache
 from diskcache.core import ENOVAL, METADATA
 
 from ..errors import CacheError
-from . import folder
+from . import database, folder
+from .database import Execute
 from .disk import BytesDisk
-from .entry import COLUMNS, Entry, Row, check_row
+from .entry import Entry, Row, Tag, check_stored, evictable
 
 #: diskcache's settings. Eviction is ours (`Store.evict`): diskcache's own would write on every look-up, or
 #: evict what was stored first. No memory map of the database: a file cut short under it would end the
@@ -46,7 +47,12 @@ KNOWN_SETTINGS = frozenset(SETTINGS) | frozenset(METADATA)
 #: What `failures` turns into `CacheError`; `TypeError` and its like come from rows that no cache wrote.
 _FAILURES = (OSError, sqlite3.Error, diskcache.Timeout, TypeError, ValueError, AttributeError, AssertionError)
 
-Execute = Callable[..., sqlite3.Cursor]
+_PRAGMAS = {name.removeprefix("sqlite_"): value for name, value in SETTINGS.items() if name.startswith("sqlite_")}
+
+#: Seconds between tries where another process has the database locked.
+_PAUSE = 0.002
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -63,39 +69,60 @@ def failures(directory: Path) -> Iterator[None]:
 class Store(diskcache.Cache):  # type: ignore[misc]
     """The writing half of a cache folder. Methods raise `CacheError` inside `failures`."""
 
-    def __init__(self, directory: Path, timeout: float) -> None:
+    def __init__(self, directory: Path, until: float) -> None:
         path = os.fspath(directory)
         if os.path.expandvars(path) != path:
             raise CacheError("diskcache would expand the variable in this folder's name", where=path)
-        self._deadline = timeout
+        #: When to give up waiting for other processes, in seconds of the monotonic clock.
+        self.until = until
+        self._statement = database.Deadline()
         try:
-            super().__init__(path, timeout=timeout, disk=BytesDisk, **SETTINGS)
+            super().__init__(path, disk=BytesDisk, **SETTINGS)
         except BaseException:
             self.close()
             raise
 
     def reset(self, key: str, value: Any = ENOVAL, update: bool = True) -> Any:
-        """A setting of ours, whatever the database says, or one of diskcache's counters."""
-        if key in SETTINGS:
-            return super().reset(key, SETTINGS[key], update=False)
-        return super().reset(key) if key in METADATA else None
+        """A setting of ours, whatever the database says; of diskcache's counters none is believed."""
+        value = SETTINGS.get(key, 0)
+        if key in SETTINGS or key in METADATA:
+            setattr(self, key, value)
+        return value
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        """This thread's connection, to a database that was checked and holds what diskcache makes or nothing yet."""
+        connection: sqlite3.Connection | None = getattr(self._local, "con", None)
+        if connection is None:
+            path = Path(self._directory, folder.DATABASE)
+            connection = self._local.con = database.connect(f"{path.as_uri()}?mode=rw", self._statement)
+            self._retried(database.has_tables, connection)
+            for name, value in _PRAGMAS.items():
+                if self._execute(f"PRAGMA {name}").fetchone() != (value,):
+                    self._execute(f"PRAGMA {name} = {value}").fetchall()
+        return connection
+
+    @property
+    def _sql(self) -> Execute:
+        return self._execute
 
     @property
     def _sql_retry(self) -> Execute:
-        """As diskcache's, for statements outside transactions, but within our timeout and not a minute."""
-        execute = self._sql
+        return self._execute
 
-        def retry(statement: str, *values: Any) -> sqlite3.Cursor:
-            end = time.monotonic() + self._deadline
-            while True:
-                try:
-                    return execute(statement, *values)  # type: ignore[no-any-return]
-                except sqlite3.OperationalError as error:
-                    if "locked" not in str(error) or time.monotonic() > end:
-                        raise
-                    time.sleep(0.001)
+    def _execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Execute a statement as soon as other processes let us, within our timeout and not diskcache's minute."""
+        return self._retried(self._con.execute, statement, *values)
 
-        return retry
+    def _retried(self, call: Callable[..., T], *values: Any) -> T:
+        while True:
+            self._statement.restart()
+            try:
+                return call(*values)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > self.until:
+                    raise
+                time.sleep(_PAUSE)
 
     @contextmanager
     def _transact(self, retry: bool = False, filename: str | None = None) -> Iterator[tuple[Execute, Any]]:
@@ -103,49 +130,76 @@ class Store(diskcache.Cache):  # type: ignore[misc]
         try:
             with super()._transact(retry, filename) as handles:
                 yield handles
-        except BaseException:
+        except BaseException as error:
             if filename is not None:
                 self._disk.remove(filename)
+            cause = error.__context__
+            if isinstance(error, diskcache.Timeout) and cause is not None and "locked" not in str(cause):
+                raise cause from None  # diskcache takes whatever prevents a transaction for a lock
             raise
+
+    def put(self, key: str, value: bytes, tag: Tag) -> None:
+        """Store a value, unless the one that is there has a rank of at least this one's, which is not 0."""
+        size, mode, name, _ = self._disk.store(value, False)
+        columns = (None, tag.encode(), size, mode, name, None)
+        with self._transact(filename=name) as (_, cleanup):
+            found = self._row_of(key)
+            if found is None:
+                self._row_insert(key, True, time.time(), columns)
+            elif 0 < tag.rank <= self._rank(found):
+                cleanup(name)
+            else:
+                cleanup(found.filename)
+                self._row_update(found.rowid, time.time(), columns)
+
+    def _row_of(self, key: str) -> Row | None:
+        number = self._execute("SELECT rowid FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
+        return None if number is None else database.row(self._execute, *number)
+
+    def _rank(self, row: Row) -> int:
+        """The rank of an entry that can be used; 0 of one that can't."""
+        try:
+            return check_stored(Path(self.directory), row).rank
+        except (CacheError, OSError):
+            return 0
+
+    def remove(self, key: str) -> None:
+        """Delete an entry and its file, if it is there."""
+        with self._transact() as (sql, cleanup):
+            found = self._row_of(key)
+            if found is not None:
+                sql("DELETE FROM Cache WHERE rowid = ?", (found.rowid,))
+                cleanup(found.filename)
 
     def total(self) -> float:
         """Bytes of all values, by their rows."""
-        return float(self._sql("SELECT TOTAL(size) FROM Cache").fetchone()[0])
+        sizes = "CASE WHEN typeof(size) = 'integer' AND size > 0 THEN size END"
+        return float(self._execute(f"SELECT TOTAL({sizes}) FROM Cache").fetchone()[0])
 
     def evict(self, max_bytes: int, keep: str = "") -> list[Entry]:
-        """Remove the least recently used entries, never ``keep``, until at most ``max_bytes`` are left."""
-        evicted = []
-        directory = Path(self.directory)
+        """Remove the least recently used entries, never ``keep``, until at most ``max_bytes`` are left.
+
+        Rows that serve nobody go first. They would count in `total` for ever.
+        """
         with self._transact() as (sql, cleanup):
-            usable = []
-            for row in sql(f"SELECT {COLUMNS} FROM Cache").fetchall():
-                try:
-                    usable.append(check_row(directory, Row(*row)))
-                except (CacheError, OSError):
-                    continue  # `Cache.verify` speaks of these
-            left = sum(found.nbytes for found, _ in usable)
-            for found, path in sorted(usable, key=lambda item: (item[0].used, item[0].stored)):
-                if left <= max_bytes:
-                    break
-                if found.key != keep:
-                    sql("DELETE FROM Cache WHERE key = ? AND raw = 1", (found.key,))
-                    cleanup(path.name)
-                    evicted.append(found)
-                    left -= found.nbytes
-        return evicted
+            useless, victims = evictable(Path(self.directory), database.rows(sql), max_bytes, keep)
+            for row in (*useless, *(row for row, _ in victims)):
+                sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
+                cleanup(row.filename)
+        return [entry for _, entry in victims]
 
     def sweep(self) -> None:
         """Delete the value files that no row names and no writer can still be at work on."""
         with self._transact() as (sql, cleanup):
-            known = {name for (name,) in sql("SELECT filename FROM Cache")}
+            known = {row.filename for row in database.rows(sql)}
             for path in folder.strays(Path(self.directory), known):
                 cleanup(path.name)
 
     def remove_row(self, row: Row) -> None:
-        """Delete a row and its file, unless it was replaced since it was read: `set` changes the time."""
-        where = "rowid = ? AND store_time IS ?"
+        """Delete a row and its file, unless it was replaced since it was read: `put` changes the time."""
         with self._transact() as (sql, cleanup):
-            if sql(f"DELETE FROM Cache WHERE {where}", (row.rowid, row.store_time)).rowcount:
+            if database.row(sql, row.rowid) == row:
+                sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
                 cleanup(row.filename)
 
     def remove_settings(self) -> None:
@@ -157,8 +211,8 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def remove_all(self) -> int:
         """Delete every row, foreign ones too, and their files. Returns how many."""
         with self._transact() as (sql, cleanup):
-            names = sql("SELECT filename FROM Cache").fetchall()
+            rows = database.rows(sql)
             sql("DELETE FROM Cache")
-            for (name,) in names:
-                cleanup(name)
-        return len(names)
+            for row in rows:
+                cleanup(row.filename)
+        return len(rows)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
+from ..budget import Budget, Meter
 from ..runtime.container import smallest
 from ..runtime.pushdown_tables import PushdownTables
 from ..runtime.tables import DEAD, MARK
@@ -19,12 +21,20 @@ _Move: TypeAlias = tuple[int, tuple[int, ...]]
 _Flat: TypeAlias = tuple[int, int, int]
 
 
-def to_tables(program: Program) -> PushdownTables:
+_DOING = "putting the program into tables"
+
+#: What a move of a group takes, and a range of bytes with its target.
+_BYTES_OF_MOVE, _BYTES_OF_RANGE = 40, 24
+
+
+def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     """Make ranges disjoint, number records and groups of moves, and flatten.
 
     States that cannot be reached from the start are left out; the others are numbered breadth first.
+
+    Raises `BudgetExceededError`.
     """
-    flat = _Flattener(program)
+    flat = _Flattener(program, meter or Meter(Budget()))
     flat.run()
     states = np.array(flat.states)
     target = np.array(flat.target, np.int64)
@@ -36,9 +46,9 @@ def to_tables(program: Program) -> PushdownTables:
         edge_target=smallest(np.where(target >= 0, target, len(states) - target)),
         like=smallest(np.where(like < 0, 0, 1 + np.array(flat.number)[like])),
         group_start=smallest(np.array(flat.group_start)),
-        move_record=smallest(np.array([m[0] for m in flat.moves], np.int64)),
-        move_start=smallest(np.cumsum([0] + [len(m[1]) for m in flat.moves])),
-        sequence=smallest(np.array([s for m in flat.moves for s in m[1]], np.int64)),
+        move_record=smallest(np.array(flat.move_record, np.int64)),
+        move_start=smallest(np.array(flat.move_start, np.int64)),
+        sequence=smallest(np.array(flat.sequence, np.int64)),
         returns=np.array(program.returns, np.uint8)[states],
         records=np.array(list(flat.records), np.int32).reshape(-1, 5),
         loops=np.array(program.loops, np.int32).reshape(-1, 2),
@@ -68,8 +78,9 @@ class _Flattener:
     ``states`` are the program's, in the order of their numbers; ``number`` is the inverse, -1 where a state has none.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, meter: Meter) -> None:
         self._program = program
+        self._meter = meter
         self.states = [program.start]
         self.number = [-1] * len(program.edges)
         self.number[program.start] = 0
@@ -78,16 +89,21 @@ class _Flattener:
         self.high: list[int] = []
         self.target: list[int] = []
         self.group_start = [0]
-        self.moves: list[_Move] = []
+        self.move_record = array("q")
+        self.move_start = array("q", [0])
+        self.sequence = array("q")
         self.records: dict[tuple[int, ...], int] = {}
         self.tests: dict[Condition, int] = {}
-        self._groups: dict[tuple[_Move, ...], int] = {}
+        self._moves: dict[_Move, int] = {}  # those that are made together with others, each with a number
+        self._groups: dict[tuple[int, ...] | _Move, int] = {}  # by these numbers; by the move, if it is one
         self._targets: dict[int, int] = {}  # by id of the edge
 
     def run(self) -> None:
         """Flatten all states that the start leads to."""
         program, edge_start, low = self._program, self.edge_start, self.low
-        for state in self.states:  # grows while it is read
+        for number, state in enumerate(self.states):  # grows while it is read
+            if not number % 64:
+                self._check()
             like = program.like[state]
             if like >= 0:
                 self._numbered(like)
@@ -95,6 +111,11 @@ class _Flattener:
             if not self._add(own):
                 self._put_in_order(edge_start[-1], own, like >= 0)
             edge_start.append(len(low))
+
+    def _check(self) -> None:
+        self._meter.check_time(_DOING)
+        held = _BYTES_OF_MOVE * len(self.sequence) + _BYTES_OF_RANGE * len(self.low)
+        self._meter.check_memory(held, _DOING)
 
     def _add(self, edges: list[Edge]) -> bool:
         """Append a state's edges; False if they are not in order, or overlap, or if one is refused."""
@@ -143,6 +164,7 @@ class _Flattener:
         cuts = sorted({low for low, _, _ in moves} | {high + 1 for _, high, _ in moves})
         found: list[_Flat] = []
         for low, after in pairwise(cuts):
+            self._check()
             here = tuple(dict.fromkeys(m for a, b, m in moves if a <= low <= b))
             if not here:
                 continue
@@ -175,11 +197,17 @@ class _Flattener:
         return self.records.setdefault(key, len(self.records))
 
     def _target_of(self, moves: tuple[_Move, ...]) -> int:
-        if len(moves) == 1 and moves[0][0] == 0 and len(moves[0][1]) == 1:
+        key: tuple[int, ...] | _Move = moves[0]
+        if len(moves) > 1:
+            key = tuple([self._moves.setdefault(move, len(self._moves)) for move in moves])
+        elif moves[0][0] == 0 and len(moves[0][1]) == 1:
             return 1 + moves[0][1][0]  # a state; or, of `REFUSED`, nothing
-        group = self._groups.get(moves)
+        group = self._groups.get(key)
         if group is None:
-            group = self._groups[moves] = len(self._groups)
-            self.moves += moves
-            self.group_start.append(len(self.moves))
+            group = self._groups[key] = len(self._groups)
+            for record, sequence in moves:
+                self.move_record.append(record)
+                self.sequence.extend(sequence)
+                self.move_start.append(len(self.sequence))
+            self.group_start.append(len(self.move_record))
         return -1 - group

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..budget import Meter
 from ..errors import VocabularyError
 from ..runtime.automaton import AutomatonMachine
-from ..runtime.closure import solve
+from ..runtime.closure import set_of, solve
 from ..runtime.grammar import GrammarMachine
 from ..runtime.pushdown import PushdownMachine
 from ..runtime.pushdown_tables import PushdownTables
+from .grammar.merging import reached, successors
 
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
@@ -169,18 +170,19 @@ def _check_configurations(machine: PushdownMachine, meter: Meter) -> None:
         )
 
 
-def check_lexer_never_stuck(machine: GrammarMachine) -> None:
+def check_lexer_never_stuck(machine: GrammarMachine, meter: Meter) -> None:
     """Raise `VocabularyError` where a lexeme needs a byte that no token is by itself to become what it could be.
 
-    What the vocabulary can then begin it can finish, byte by byte.
+    What the vocabulary can then begin it can finish, byte by byte. Raises `BudgetExceededError`.
     """
+    doing = "checking that the vocabulary can finish every text"
     tables = machine.tables
     spelled = np.zeros(tables.table.shape[1], np.bool_)
     spelled[tables.class_of[machine.vocabulary.single_bytes]] = True
     if spelled.all():
         return
-    future = [sum({1 << terminal for terminal, _ in tables.ends_of[state]}) for state in range(len(tables.table))]
-    solve(future, [[t for t in row if t >= 0] for row in tables.table[:, spelled].tolist()])
+    future = [set_of({terminal for terminal, _ in tables.ends_of[state]}) for state in range(len(tables.table))]
+    solve(future, successors(tables.table[:, spelled], meter), lambda: meter.check_time(doing))
     for state in _states_met(machine):
         possible, left = tables.futures[state], future[state]
         if possible != left:
@@ -203,12 +205,7 @@ def _states_met(machine: GrammarMachine) -> list[int]:
     tables = machine.tables
     met = np.zeros(tables.table.shape[1], np.bool_)
     met[tables.class_of[np.unique(machine.vocabulary.blob)]] = True
-    rows = tables.table[:, met].tolist()
-    todo = tables.starts.tolist()
-    seen = set(todo)
-    while todo:
-        for target in rows[todo.pop()]:
-            if target >= 0 and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return sorted(seen)
+    goals = np.zeros(len(tables.table), np.bool_)
+    goals[tables.starts] = True
+    found: list[int] = np.flatnonzero(reached(goals, tables.table[:, met])).tolist()
+    return found

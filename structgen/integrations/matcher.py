@@ -8,13 +8,13 @@ of padded logits, are any numbers at all: a token that is not in the vocabulary 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..runtime.arguments import integer
 from ..runtime.forced import forced_bytes, whole_characters
 from ..runtime.guide import Guide
 
@@ -51,9 +51,10 @@ class Matcher:
 
     def accept(self, token_id: int) -> bool:
         """Append a token. False, and nothing changes, where it is not allowed, or the text has ended."""
+        token_id = integer(token_id, "a token id", TokenIdError)
         if self.is_terminated() or not 0 <= token_id < self.index.vocabulary.size:
             return False
-        if self._guide.advance(as_int(token_id)):
+        if self._guide.advance(token_id):
             return True
         self._stopped = token_id in self._stop_ids and self._guide.is_accepting()
         return self._stopped
@@ -76,7 +77,7 @@ class Matcher:
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens that were accepted. Raises `RollbackError` where there are not so many."""
-        if n > 0 and self._stopped:
+        if integer(n, "a number of tokens", RollbackError) > 0 and self._stopped:
             self._guide.rollback(n - 1)
             self._stopped = False
         else:
@@ -178,5 +179,5 @@ class Matcher:
 
 def _silent_ids(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[int, ...]:
     """Of some ids those in the vocabulary that have no bytes and are no EOS ids already."""
-    others = {as_int(i) for i in ids}.difference(vocabulary.eos_ids)
+    others = {integer(i, "a stop id", TokenIdError) for i in ids}.difference(vocabulary.eos_ids)
     return tuple(sorted(i for i in others if 0 <= i < vocabulary.size and not vocabulary.token(i)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
@@ -23,14 +22,12 @@ from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
 from ..errors import CacheError, DefinitionError, FormatError, StructgenError, VocabularyMismatchError
 from ..grammar_marks import read_marks
 from ..index_store import cache_key
+from ..locks import Lock, Rank
 from ..runtime.index import Index
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
-
-#: What a request's definition may cost, unless the operator says otherwise.
-REQUEST_BUDGET = Budget(states=100_000, memory=256 << 20, seconds=5.0, depth=500)
 
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
@@ -110,7 +107,7 @@ def _words(words: Any) -> list[str]:
     return list(words)
 
 
-def check_definition(definition: Definition, budget: Budget = REQUEST_BUDGET) -> None:
+def check_definition(definition: Definition, budget: Budget = Budget.request) -> None:
     """Raise what compiling a definition raises, whatever the vocabulary; what was right lately is remembered.
 
     For the process that admits requests and has no tokenizer. What it leaves open is whether the model's vocabulary
@@ -162,7 +159,7 @@ def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Indexes
     return Indexes(
         vocabulary,
         cache=Cache(None if where is True else where) if where else None,
-        budget=replace(REQUEST_BUDGET, seconds=settings.get("seconds", REQUEST_BUDGET.seconds)),
+        budget=replace(Budget.request, seconds=settings.get("seconds", Budget.request.seconds)),
         folder=settings.get("indexes"),
         on_miss=settings.get("on_miss", "compile"),
     )
@@ -190,7 +187,7 @@ class Indexes:
         vocabulary: Vocabulary,
         *,
         cache: Cache | None = None,
-        budget: Budget = REQUEST_BUDGET,
+        budget: Budget = Budget.request,
         folder: str | os.PathLike[str] | None = None,
         on_miss: str = "compile",
     ) -> None:
@@ -201,8 +198,11 @@ class Indexes:
         self._budget = budget
         self._folder = None if folder is None else Path(folder)
         self._on_miss = on_miss
-        self._known: OrderedDict[str, Future[Index]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Index] = OrderedDict()
+        #: What a thread of this process is at.
+        self._pending: dict[str, Future[Index]] = {}
+        self._process = os.getpid()
+        self._lock = Lock(Rank.REQUESTS)
 
     def of(self, wanted: Definition | Named) -> Index:
         """The index of what a request asks for. Of threads that ask for the same, one compiles.
@@ -218,33 +218,40 @@ class Indexes:
         """
         key = f"index {wanted.name}" if isinstance(wanted, Named) else cache_key(wanted, self.vocabulary)
         with self._lock:
-            found = self._known.get(key)
-            is_first = found is None
-            if found is None:
-                found = self._known[key] = Future()
-            self._known.move_to_end(key)
+            if self._process != os.getpid():
+                self._process, self._pending = os.getpid(), {}  # the threads that were at it stayed in the parent
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                return known
+            is_first = key not in self._pending
+            found = self._pending.setdefault(key, Future())
         if is_first:
             try:
-                found.set_result(self._load(wanted) if isinstance(wanted, Named) else self._find(wanted))
+                index = self._load(wanted) if isinstance(wanted, Named) else self._find(wanted)
             except BaseException as error:
-                with self._lock:
-                    self._known.pop(key, None)
+                self._done(key, found)
                 found.set_exception(error)
-            self._evict()
+            else:
+                self._keep(key, index)
+                self._done(key, found)
+                found.set_result(index)
         try:
             return found.result()
         except StructgenError as error:  # each caller gets one of its own, tracebacks grow
             raise type(error)(error.what, where=error.where, remedy=error.remedy) from None
 
-    def _evict(self) -> None:
+    def _done(self, key: str, found: Future[Index]) -> None:
         with self._lock:
-            done = [(key, each.result()) for key, each in self._known.items() if each.done()]
-            size = sum(index.nbytes for _, index in done)
-            for key, index in done[:-1]:
-                if size <= MEMORY and len(self._known) <= MOST_INDEXES:
-                    break
-                size -= index.nbytes
-                del self._known[key]
+            if self._pending.get(key) is found:
+                del self._pending[key]
+
+    def _keep(self, key: str, index: Index) -> None:
+        with self._lock:
+            self._known[key] = index
+            size = sum(each.nbytes for each in self._known.values())
+            while len(self._known) > 1 and (size > MEMORY or len(self._known) > MOST_INDEXES):
+                size -= self._known.popitem(last=False)[1].nbytes
 
     def _find(self, definition: Definition) -> Index:
         return compile(

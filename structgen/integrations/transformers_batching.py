@@ -18,7 +18,8 @@ from weakref import ref
 import numpy as np
 import torch
 
-from ..errors import BatchError, BitmaskError, DefinitionError, StructgenError
+from ..errors import BatchError, BitmaskError, DefinitionError, StructgenError, TokenIdError
+from ..runtime.arguments import checked_token
 from ..runtime.batch import GuideBatch
 from ..runtime.bitmask import words_for
 from ..runtime.devices import DeviceRows, mask_rows
@@ -217,10 +218,18 @@ class ContinuousBatchingLogitsProcessor:
         """Append what was generated since the last step: a token each, or all of them for a request that is new."""
         moving = [request for request in requests if request.pending and not request.failed]
         while moving:
-            tokens = [request.pending.pop(0) for request in moving]
-            self._batch.advance(tokens, [request.row for request in moving])
+            known = [request for request in moving if self._knows(request)]
+            self._batch.advance([request.pending.pop(0) for request in known], [request.row for request in known])
             self._note_errors()
             moving = [request for request in moving if request.pending and not request.failed]
+
+    def _knows(self, request: _Request) -> bool:
+        """Whether a request's next token is in the vocabulary; the request fails where it isn't."""
+        try:
+            checked_token(request.pending[0], self._batch.vocabulary.size)
+        except TokenIdError as error:
+            request.fail(error)
+        return not request.failed
 
     def _note_errors(self) -> None:
         for row, error in self._batch.errors.items():

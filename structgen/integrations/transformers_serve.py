@@ -12,21 +12,22 @@ answers leaves no room for that: ``--reasoning off``.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
-from ..api import compile
-from ..budget import Budget
 from ..definitions import JsonSchema
 from ..errors import DefinitionError, StructgenError
+from ..locks import Lock, Rank
 from ..runtime.index import Index
 from ..vocabulary.vocabulary import Vocabulary
+from .requests import Indexes, check_settings, indexes_with
 from .transformers import LogitsProcessor
 
-#: What a request may spend on compiling its schema.
-BUDGET = Budget(states=100_000, memory=256 << 20, seconds=5.0, depth=500)
+#: Models whose indexes are kept, least recently used first to go.
+_MOST_MODELS = 4
 
 
 def schema_of(response_format: Any) -> JsonSchema | None:
@@ -51,24 +52,52 @@ def schema_of(response_format: Any) -> JsonSchema | None:
     return JsonSchema(dict(schema))
 
 
-def handler_class() -> Any:
-    """``ChatCompletionHandler`` with ``response_format``; needs ``transformers[serving]``."""
+class Formats:
+    """The indexes that requests ask for, by model. Safe to use from several threads.
+
+    Parameters
+    ----------
+    settings:
+        The operator's; see `structgen.integrations.requests.SETTINGS`. Raises `DefinitionError` for wrong ones.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        check_settings(settings)
+        self._settings = settings
+        self._by_model: OrderedDict[str, Indexes] = OrderedDict()
+        self._lock = Lock(Rank.REQUESTS)
+
+    def index(self, schema: JsonSchema, model_id: str, model: Any, processor: Any) -> Index:
+        """The index of a schema for a model: one of those that are kept, from the cache, or compiled under a budget.
+
+        Raises what `structgen.integrations.requests.Indexes.of` does.
+        """
+        return self._indexes(model_id, model, processor).of(schema)
+
+    def _indexes(self, model_id: str, model: Any, processor: Any) -> Indexes:
+        with self._lock:
+            found = self._by_model.get(model_id)
+            if found is None:
+                ends = model.generation_config.eos_token_id
+                vocabulary = Vocabulary.from_transformers(
+                    getattr(processor, "tokenizer", processor),
+                    eos_ids=None if ends is None else [ends] if isinstance(ends, int) else ends,
+                )
+                found = self._by_model[model_id] = indexes_with(vocabulary, self._settings)
+            self._by_model.move_to_end(model_id)
+            while len(self._by_model) > _MOST_MODELS:
+                self._by_model.popitem(last=False)
+        return found
+
+
+def handler_class(settings: Mapping[str, Any] | None = None) -> Any:
+    """``ChatCompletionHandler`` with ``response_format``; needs ``transformers[serving]``. See `Formats`."""
     from fastapi import HTTPException
     from transformers.cli.serving.chat_completion import ChatCompletionHandler
 
     #: The index for the request that is being answered, in its task.
     current: ContextVar[Index | None] = ContextVar("response_format", default=None)
-    vocabularies: dict[str, Vocabulary] = {}
-
-    def compiled(schema: JsonSchema, model_id: str, model: Any, processor: Any) -> Index:
-        vocabulary = vocabularies.get(model_id)
-        if vocabulary is None:
-            ends = model.generation_config.eos_token_id
-            vocabulary = vocabularies[model_id] = Vocabulary.from_transformers(
-                getattr(processor, "tokenizer", processor),
-                eos_ids=None if ends is None else [ends] if isinstance(ends, int) else ends,
-            )
-        return compile(schema, vocabulary, budget=BUDGET, eager=False)
+    formats = Formats(settings or {})
 
     class Handler(ChatCompletionHandler):  # type: ignore[misc, unused-ignore]
         """The handler of ``/v1/chat/completions``, with ``response_format``."""
@@ -98,7 +127,7 @@ def handler_class() -> Any:
             modality = self.model_manager.get_model_modality(model, processor=processor)
             if self.generation_state.use_continuous_batching(model, modality):
                 raise DefinitionError("it needs a server without continuous batching")
-            return await asyncio.to_thread(compiled, schema, model_id, model, processor)
+            return await asyncio.to_thread(formats.index, schema, model_id, model, processor)
 
         def _streaming(self, request_id: str, model: Any, processor: Any, model_id: str, inputs: Any, *rest: Any,
                        **options: Any) -> Any:  # fmt: skip

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirection
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProcessor
 
 from ..errors import DefinitionError, StructgenError
+from ..properties import cached_property
 from ..runtime.bitmask import words_for
 from ..runtime.embedded import row_of
 from ..runtime.logits import apply_bitmask

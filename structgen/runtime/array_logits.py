@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
+from .arguments import check_distinct
 from .bitmask import BITS, describe, little_endian_bytes, words_for
 
 #: Where one word in so many has a bit set, the others are not looked into.
@@ -39,8 +40,8 @@ def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:
     Raises
     ------
     BitmaskError
-        For logits or a bitmask of another dtype or shape, read-only logits, more words than the logits need, or
-        a bitmask with another number of rows.
+        For logits or a bitmask of another dtype or shape, read-only logits, logits that share memory with each other
+        or with the bitmask, more words than the logits need, or a bitmask with another number of rows.
     """
     if not isinstance(logits, np.ndarray) or logits.dtype not in _BITS_OF or logits.ndim not in (1, 2):
         raise BitmaskError(f"logits are float32 or float16 [width] or [batch, width], got {describe(logits)}")
@@ -48,13 +49,16 @@ def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:
         raise BitmaskError(f"a bitmask is int32[words] or int32[batch, words], got {describe(bitmask)}")
     if not logits.flags.writeable:
         raise BitmaskError("the logits are read-only", remedy="Pass a copy.")
+    check_distinct(logits, "logits")
+    if np.may_share_memory(logits, bitmask):
+        raise BitmaskError("the logits and the bitmask share memory", remedy="Pass a copy of the bitmask.")
     width, words = logits.shape[-1], bitmask.shape[-1]
     if words > words_for(width):
         raise BitmaskError(
             f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
             remedy="Is the vocabulary that of this model?",
         )
-    rows = np.atleast_2d(logits)
+    rows = np.atleast_2d(np.asarray(logits))  # of a subclass the memory alone
     if bitmask.ndim == 2 and len(bitmask) != len(rows):
         raise BitmaskError(f"{len(bitmask)} rows of bitmask for {len(rows)} rows of logits")
     covered = min(width, words * 32)

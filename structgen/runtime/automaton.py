@@ -8,7 +8,6 @@ A configuration is an integer: the state plus, where the automaton counts, ``sta
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -17,20 +16,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
+from ..locks import Lock, Rank
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import MOST, Column
 from .container import smallest
 from .machine import Config, Match, ranges_of
 from .rows import RowPool, Segments
-from .tables import DEAD, SET, Tables
+from .tables import DEAD, FIELDS, SET, Tables
 
 if TYPE_CHECKING:
     from .token_maps import TokenMapper
 
-#: Remembered (configuration, token) pairs and rows by configuration; past that a memo starts afresh.
+#: Remembered (configuration, token) pairs and rows by configuration.
 MEMO_ENTRIES = 1 << 16
 
 _MISSING = -1
+
+#: The sections of the file format (see docs/format.md) that say which row is a state's.
+SEGMENTS = (
+    Column("seg_start", rows=("segmented", 1), starts="segments", order="rises"),
+    Column("seg_begin", rows="segments", below=MOST, order="rises", within="seg_start", first=1),
+    Column("seg_row", rows="segments", below="rows"),
+)
+ROW_OF = (Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"),)
 
 
 class AutomatonMachine:
@@ -73,11 +83,12 @@ class AutomatonMachine:
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
         self._next: dict[int, dict[int, int]] = {}
-        self._targets: dict[int, int] = {}
-        self._rows: dict[int, NDArray[np.int32]] = {}
+        self._targets: Memo[int, int] = Memo(MEMO_ENTRIES)
+        self._rows: Memo[int, NDArray[np.int32]] = Memo(MEMO_ENTRIES)
+        self._decodings = 0  # of the pool's, while these rows were remembered
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.MACHINE)
 
     @property
     def start(self) -> Config:
@@ -103,8 +114,6 @@ class AutomatonMachine:
         if target is None:
             data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
             target = self.follow(config, data) if data else DEAD
-            if len(self._targets) >= MEMO_ENTRIES:
-                self._targets.clear()
             self._targets[key] = target
         return target if target >= 0 else None
 
@@ -228,7 +237,8 @@ class AutomatonMachine:
                 segments = self._segmented[-2 - number]
                 number = segments.rows[bisect_right(segments.begins, count) - 1]
             row = self.pool.dense(number)
-            if len(self._rows) >= MEMO_ENTRIES:
+            if self._decodings != self.pool.decodings:  # those of the pool are bounded, if nothing else keeps them
+                self._decodings = self.pool.decodings
                 self._rows.clear()
             self._rows[config] = row
         if fresh and self.on_new_row:
@@ -236,19 +246,26 @@ class AutomatonMachine:
         return row
 
     def put(self, state: int, segments: Segments) -> None:
-        """Record the rows of a state; their numbers refer to this machine's pool."""
+        """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""
+        if self._row_of[state] != _MISSING:
+            return
         if len(segments.rows) == 1:
             self._row_of[state] = segments.rows[0]
         else:
             self._row_of[state] = -2 - len(self._segmented)
             self._segmented.append(segments)
 
-    def all_rows(self) -> list[Segments]:
-        """The rows of every state; all of them must be there."""
-        return [
-            self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
-            for number in self._row_of.tolist()
-        ]
+    def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
+        """Every state, which must have been filled in, and count from which it has another row, with that row."""
+        for state, number in enumerate(self._row_of.tolist()):
+            segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
+            for begin, row in zip(segments.begins, segments.rows, strict=True):
+                yield state, begin, self.stored_row(row)
+
+    def stored_row(self, number: int) -> NDArray[np.int32]:
+        """A row of the pool: read-only ``int32[words]``."""
+        with self._lock:
+            return self.pool.dense(number)
 
     def missing(self) -> list[int]:
         """The states whose rows have not been worked out."""
@@ -274,16 +291,20 @@ class AutomatonMachine:
         if states:
             pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
             for state, segments in pairs:
-                self.put(state, segments)
-            self._mapper = None  # a complete index needs neither the kernels' form of its tables
-            self.pool.compact()  # nor room to grow
+                with self._lock:
+                    self.put(state, segments)
+                    self._lock.give_way()
+            with self._lock:
+                self._mapper = None  # a complete index needs neither the kernels' form of its tables
+                self.pool.compact()  # nor room to grow
 
     def _map(self) -> TokenMapper:
-        if self._mapper is None:
-            from .token_maps import TokenMapper
+        with self._lock:
+            if self._mapper is None:
+                from .token_maps import TokenMapper
 
-            self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool)
-        return self._mapper
+                self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool, self._lock)
+            return self._mapper
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -317,38 +338,19 @@ class AutomatonMachine:
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> AutomatonMachine:
-        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start = meta.get("states"), meta.get("start")
-        if type(states) is not int or type(start) is not int:
-            raise FormatError("the number of states is missing", where=where)
-        tables = Tables.from_sections(states, start, sections, where)
-        pool = RowPool.from_sections(vocabulary.size, sections, where)
-        stored = sections.get("row_of")
-        segmented = _read_segments(sections, len(pool), where)
-        if (
-            stored is None or stored.ndim != 1 or stored.dtype.kind != "u" or len(stored) != states
-            or int(stored.max()) > len(pool) + len(segmented)
-        ):  # fmt: skip
-            raise FormatError("the states' rows point outside the pool", where=where)
-        row_of = stored.astype(np.int32) - 1
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        columns.read_meta(meta, FIELDS, sizes, where)
+        tables = Tables.from_sections(sections, sizes, where)
+        pool = RowPool.from_sections(sections, sizes, where)
+        segmented: list[Segments] = []
+        if "seg_start" in sections:
+            found = columns.read(sections, SEGMENTS, sizes, where)
+            bounds, begins, numbers = (column.tolist() for column in found.values())
+            segmented = [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]
+        sizes.setdefault("segmented", 0)
+        row_of = columns.read(sections, ROW_OF, sizes, where)["row_of"]
+        row_of -= 1
         beyond = row_of >= len(pool)
         row_of[beyond] = len(pool) - 2 - row_of[beyond]
         return cls(tables, vocabulary, pool, row_of, segmented)
-
-
-def _read_segments(sections: dict[str, NDArray[Any]], rows: int, where: str) -> list[Segments]:
-    if "seg_start" not in sections:
-        return []
-    start, begin, row = (sections.get(name, np.zeros(0)) for name in ("seg_start", "seg_begin", "seg_row"))
-    starts = start.astype(np.int64)
-    sound = (
-        start.dtype.kind == begin.dtype.kind == row.dtype.kind == "u" and start.ndim == begin.ndim == row.ndim == 1
-        and len(starts) > 0 and starts[0] == 0 and starts[-1] == len(begin) == len(row)
-        and (np.diff(starts) > 0).all()
-        and (not len(row) or int(row.max()) < rows)
-        and not begin[starts[:-1]].any()
-    )  # fmt: skip
-    if not sound:
-        raise FormatError("the counted rows point outside the pool", where=where)
-    bounds, begins, numbers = starts.tolist(), begin.tolist(), row.tolist()
-    return [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
+from ..memo import Memo
 from .automaton import MEMO_ENTRIES, AutomatonMachine
 
 #: The distance of what no tokens complete.
@@ -61,7 +62,7 @@ class AutomatonDistances:
         self._outcomes, self._begins = self._find_outcomes(counts)
         self._distances = self._search(tables.accepting, counts, int(bool(machine.vocabulary.eos_ids)))
         self._start_of = self._places.tolist()
-        self._farthest: dict[int, int] = {}
+        self._farthest: Memo[int, int] = Memo(MEMO_ENTRIES)
         #: The largest distance of all that tokens lead to.
         self._most = self._largest()
 
@@ -129,8 +130,6 @@ class AutomatonDistances:
                     new = add - self._kernels.FIXED if add >= self._kernels.FIXED else count + add
                     new = new if self._automaton[-1][target] >= 0 else 0
                     found = max(found, self.distance(target + self._n * new))
-            if len(self._farthest) >= MEMO_ENTRIES:
-                self._farthest.clear()
             self._farthest[config] = found
         return found
 

@@ -19,7 +19,14 @@ from .. import kernels
 from ..errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
 from ..kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
 from ..vocabulary.vocabulary import Vocabulary
-from .arguments import Integers, checked_masks, integers
+from .arguments import (
+    Integers,
+    check_range,
+    checked_masks,
+    checked_rollback,
+    checked_tokens,
+    integers,
+)  # fmt: skip
 from .bitmask import describe
 from .drafts import Drafts
 from .guide import Guide
@@ -59,8 +66,7 @@ class GuideBatch:
         *,
         max_rollback: int | None = None,
     ) -> None:
-        if max_rollback is not None and max_rollback < 0:
-            raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
+        max_rollback = checked_rollback(max_rollback)
         self.vocabulary = vocabulary
         #: The masks by number, as `row_ids` gives them.
         self.rows = RowStore(vocabulary)
@@ -189,10 +195,12 @@ class GuideBatch:
     # -- masks -----------------------------------------------------------------------------------------
 
     def row_ids(self) -> NDArray[np.int32]:
-        """The number of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those."""
+        """The id of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those.
+
+        They are for the step that asks for them: past the bound of `rows` masks are forgotten, and their ids refused.
+        """
         self._find_rows()
-        found: NDArray[np.int32] = self._row_ids.copy()
-        return found
+        return self.rows.ids_of(self._row_ids)
 
     def bitmask(self) -> NDArray[np.int32]:
         """The allowed tokens, as a read-only ``int32[batch, words]`` that the batch keeps and changes.
@@ -228,7 +236,7 @@ class GuideBatch:
         self.copy_rows(self._row_ids, bitmask)
 
     def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
-        """Write rows of `rows`, by number (``int32[n]``), into ``int32[n, words]``; see `fill_bitmask`."""
+        """Write rows of `rows`, by number (``int32[n]``) as of now, into ``int32[n, words]``; see `fill_bitmask`."""
         masks, rows = checked_masks(bitmask, len(numbers), self.vocabulary.words), self.rows
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
         kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)
@@ -254,7 +262,7 @@ class GuideBatch:
     def advance(self, token_ids: Integers, rows: Integers = None) -> NDArray[np.bool_]:
         """Append one token to each row, or to some.
 
-        A row whose token is refused, or out of range, stays as it is, and `errors` says why.
+        A row whose token is refused stays as it is, and `errors` says why.
 
         Parameters
         ----------
@@ -271,9 +279,11 @@ class GuideBatch:
         ------
         BatchError
             For another number of tokens than rows, or a row that isn't there; nothing has changed.
+        TokenIdError
+            For an id outside the vocabulary, or what is no integer; nothing has changed.
         """
         which = self._which(rows)
-        wanted = integers(token_ids, "token_ids")
+        wanted = checked_tokens(token_ids, self.vocabulary.size)
         if wanted.shape != which.shape:
             raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
         self.errors = {}
@@ -282,9 +292,6 @@ class GuideBatch:
         histories.reserve(len(which))
         outcome = np.zeros(len(which), np.int8)
         tokens = wanted.astype(np.int32)
-        outside = (wanted < 0) | (wanted >= self.vocabulary.size)
-        if outside.any():
-            outcome[outside] = REJECTED
         while True:
             pending, _ = kernels.advance_batch(
                 tokens, which, histories.at, histories.befores, histories.configs, histories.used, automaton.offsets,
@@ -314,14 +321,20 @@ class GuideBatch:
         token_ids:
             ``int[batch, k]``.
         counts:
-            ``int[batch]``: how many of them each row gets; None for all.
+            ``int[batch]``: how many of them each row gets, whatever stands behind these; None for all.
+
+        Raises
+        ------
+        BatchError, TokenIdError
+            As `advance` does.
         """
-        tokens = np.asarray(token_ids)
-        if tokens.ndim != 2 or len(tokens) != len(self):
+        tokens = integers(token_ids, "token_ids", TokenIdError, dimensions=2)
+        if len(tokens) != len(self):
             raise BatchError(f"token_ids are int[{len(self)}, k], got {describe(tokens)}")
         wanted = np.full(len(self), tokens.shape[1]) if counts is None else integers(counts, "counts")
         if wanted.shape != (len(self),) or (wanted < 0).any() or (wanted > tokens.shape[1]).any():
             raise BatchError(f"counts are int[{len(self)}], from 0 to {tokens.shape[1]}, got {describe(wanted)}")
+        check_range(tokens[np.arange(tokens.shape[1]) < wanted[:, None]], self.vocabulary.size)
         taken = np.zeros(len(self), np.int64)
         errors: dict[int, StructgenError] = {}
         for column in range(tokens.shape[1]):
@@ -347,8 +360,10 @@ class GuideBatch:
         BatchError
             For arrays of different lengths, a row that isn't there, or a token that follows a later one, or one of
             another row.
+        TokenIdError
+            As `advance`.
         """
-        tokens, before = integers(token_ids, "token_ids"), integers(above, "above")
+        tokens, before = checked_tokens(token_ids, self.vocabulary.size), integers(above, "above")
         which = self._which(rows, distinct=False)
         if not len(tokens) == len(before) == len(which):
             raise BatchError(f"{len(tokens)} tokens of a draft, {len(before)} places before them, {len(which)} rows")
@@ -359,7 +374,6 @@ class GuideBatch:
             raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
         self._make_room()
         self._look(np.unique(which), len(tokens))
-        tokens = np.clip(tokens, -1, self.vocabulary.size)
         return Drafts(self, tokens.astype(np.int32), before.astype(np.int32), which)
 
     def configurations(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -369,10 +383,8 @@ class GuideBatch:
     def _refused(self, row: int, token: int) -> None:
         if row in self.errors:
             return
-        what = "is not allowed by the definition of its row"
-        if not 0 <= token < self.vocabulary.size:
-            what = f"is outside the vocabulary, 0..{self.vocabulary.size - 1}"
-        self.errors[row] = TokenIdError(f"token {token} {what}", where=f"row {row}")
+        what = f"token {token} is not allowed by the definition of its row"
+        self.errors[row] = TokenIdError(what, where=f"row {row}")
 
     def rollback(self, counts: Integers, rows: Integers = None) -> None:
         """Take back the last tokens that rows have accepted.
@@ -390,7 +402,10 @@ class GuideBatch:
             Past the beginning, or past what ``max_rollback`` remembers; names the row. Nothing has changed.
         """
         which = self._which(rows)
-        back = np.broadcast_to(integers(counts, "counts", few=True), which.shape)
+        back = integers(counts, "counts", RollbackError, few=True)
+        if back.ndim and back.shape != which.shape:
+            raise BatchError(f"{len(which)} rows are rolled back by counts int[{len(which)}], got {describe(back)}")
+        back = np.broadcast_to(back, which.shape)
         back = np.clip(back, -1, _LONGEST).astype(np.int32)
         nodes = self._histories.before(which, np.maximum(back, 0))
         wrong = np.flatnonzero((nodes < 0) | (back < 0))

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, VocabularyMismatchError
+from .arguments import check_distinct, integer
+from .arguments import describe as describe
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -42,6 +44,7 @@ def allocate(batch: int, width: int) -> NDArray[np.int32]:
     width:
         Number of token ids: the size of the vocabulary, or of the logits where those are padded.
     """
+    batch, width = (integer(n, name, BitmaskError) for n, name in ((batch, "batch"), (width, "width")))
     if batch < 0 or width < 1:
         raise BitmaskError(f"a bitmask has at least 0 rows and 1 token, got {batch} rows and {width} tokens")
     return np.zeros((batch, words_for(width)), np.int32)
@@ -73,7 +76,7 @@ def unpack(bitmask: NDArray[np.int32], width: int) -> NDArray[np.bool_]:
     Raises `BitmaskError` for another dtype or shape, and where the bitmask has fewer than ``width`` bits.
     """
     _check(bitmask, dimensions=(1, 2))
-    if not 0 <= width <= bitmask.shape[-1] * BITS:
+    if not 0 <= integer(width, "width", BitmaskError) <= bitmask.shape[-1] * BITS:
         raise BitmaskError(f"cannot read {width} bits from {bitmask.shape[-1]} words of {BITS}")
     return _bits(bitmask)[..., :width]
 
@@ -99,6 +102,7 @@ def fill_batch(guides: Sequence[Guide | None], bitmask: NDArray[np.int32]) -> No
     _check(bitmask, dimensions=(2,))
     if not bitmask.flags.writeable:
         raise BitmaskError("the bitmask is read-only", remedy=_ALLOCATE)
+    check_distinct(bitmask, "bitmask")
     if len(guides) != len(bitmask):
         raise BitmaskError(f"{len(guides)} guides for a bitmask of {len(bitmask)} rows", remedy=_ALLOCATE)
     vocabulary = common_vocabulary([None if guide is None else guide.index.vocabulary for guide in guides])
@@ -131,13 +135,6 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary |
                 remedy="Compile every definition of a batch with the model's own vocabulary.",
             )
     return vocabulary
-
-
-def describe(array: Any) -> str:
-    """``int32[2, 4008]`` for anything with a dtype and a shape, the type's name for anything else."""
-    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        return type(array).__name__
-    return f"{str(array.dtype).removeprefix('torch.')}{list(array.shape)}"
 
 
 def _check(bitmask: Any, dimensions: tuple[int, ...]) -> None:

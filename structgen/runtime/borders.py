@@ -17,20 +17,20 @@ only what the last lexeme could have become is left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..memo import Memo
 from .closure import solve
+from .obligations import Watched
+
+__all__ = ["Borders", "Fate", "Watched", "WatchedFutures"]
 
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
 
-#: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
-Watched: TypeAlias = tuple[int, ...]
-
-
-def watching(state: int, watched: Watched) -> Watched:
-    """What is watched after a lexeme that a state watches, or -1, besides what was."""
-    return tuple(sorted({*watched, state})) if state >= 0 else watched
+#: Answers that are remembered, of each kind.
+MOST_ANSWERS = 1 << 16
 
 
 class WatchedFutures:
@@ -44,16 +44,23 @@ class WatchedFutures:
         By lexer state: what a lexeme can become there if nothing is watched, as a set.
     own:
         What ends right in a state, beside something that is watched.
+    check:
+        Called with the number of states that are looked at together; may raise.
     """
 
     def __init__(
-        self, tables: GrammarTables, future: Callable[[int], int], own: Callable[[int, Watched], int]
+        self,
+        tables: GrammarTables,
+        future: Callable[[int], int],
+        own: Callable[[int, Watched], int],
+        check: Callable[[int], object] | None = None,
     ) -> None:
         self._future = future
         self._own = own
+        self._check = check
         self._rows = tables.rows
-        self._beats: list[int] = tables.beats.tolist()
-        self._known: dict[tuple[int, Watched], int] = {}
+        self._obligations = tables.obligations
+        self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
 
     def __call__(self, state: int, watched: Watched) -> int:
         """What a lexeme can become without being beaten by what is watched."""
@@ -64,29 +71,32 @@ class WatchedFutures:
 
     def _follow(self, start: tuple[int, Watched]) -> int:
         """Work it out for all that a lexeme and what is watched come to together."""
-        table, beats = self._rows, self._beats
+        table, obligations, check = self._rows, self._obligations, self._check
         number = {start: 0}
         todo = [start]
         values: list[int] = []
         related: list[list[int]] = []
         for state, watched in todo:  # grows as it goes
+            if check is not None:
+                check(len(todo))
             known = self._known.get((state, watched))
             values.append(self._own(state, watched) if known is None else known)
             after = set()
             for c, target in enumerate(table[state] if known is None else ()):
                 if target >= 0:
-                    left = tuple(sorted({w for w in (table[w][c] for w in watched) if w >= 0}))
-                    if not left:
-                        values[-1] |= self._future(target)
-                    elif not any(beats[w] for w in left):
+                    left = obligations.after(watched, c)
+                    if left:
                         after.add((target, left))
+                    elif left is not None:
+                        values[-1] |= self._future(target)
             for place in after:
                 if place not in number:
                     number[place] = len(todo)
                     todo.append(place)
             related.append([number[place] for place in after])
-        solve(values, related)
-        self._known.update(zip(todo, values, strict=True))
+        solve(values, related, check and partial(check, len(todo)))
+        for place, value in zip(todo, values, strict=True):
+            self._known[place] = value
         return values[0]
 
 
@@ -121,6 +131,8 @@ class Borders:
         The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
     is_far:
         Whether what is watched is followed past the next lexeme.
+    check:
+        Called with the number of lexer states that are looked at together; may raise.
     """
 
     def __init__(
@@ -130,6 +142,7 @@ class Borders:
         ending: Callable[[int, Watched], int],
         *,
         is_far: bool | None = None,
+        check: Callable[[int], object] | None = None,
     ) -> None:
         self._future = future
         self._ending = ending
@@ -137,18 +150,17 @@ class Borders:
         self._rows = tables.rows
         self._starts: list[int] = tables.starts.tolist()
         self._ends = tables.ends_of
-        self._beats: list[int] = tables.beats.tolist()
-        self._lapses: list[int] = tables.lapses.tolist()
+        self._obligations = tables.obligations
         self._classes = range(tables.table.shape[1])
-        self._under = WatchedFutures(tables, future, self.here)
+        self._under = WatchedFutures(tables, future, self.here, check)
         self._firsts: dict[int, list[tuple[int, int]]] = {}
-        self._fates: dict[Watched, Fate] = {}
+        self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 
     def here(self, state: int, watched: Watched) -> int:
         """The endings at which a lexeme can end in a state, beside what is watched."""
         found, kept = 0, () if self._is_simple else watched
         for terminal, watch in self._ends[state]:
-            ending = self._ending(terminal, watching(watch, kept))
+            ending = self._ending(terminal, self._obligations.with_state(watch, kept))
             if ending >= 0:
                 found |= 1 << ending
         return found
@@ -181,17 +193,15 @@ class Borders:
         """What bytes do to what is watched."""
         found = self._fates.get(border)
         if found is None:
-            rows, beats, ends, stays = [self._rows[w] for w in border], self._beats, 0, []
+            obligations, ends, stays = self._obligations, 0, []
             for c in self._classes:
-                left = tuple(sorted({row[c] for row in rows if row[c] >= 0}))
-                if not left:
-                    ends |= 1 << c
-                elif any(beats[w] for w in left):
+                left = obligations.after(border, c)
+                if left is None:
                     continue
-                elif self._is_simple:
+                if not left or self._is_simple:
                     ends |= 1 << c
                 else:
                     stays.append((c, left))
-            is_final = not any(self._lapses[w] for w in border)
+            is_final = not obligations.lapses(border)
             found = self._fates[border] = Fate(ends, tuple(stays), is_final)
         return found

@@ -6,7 +6,24 @@ the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+#: Relations that are looked at between two calls of what `solve` is to call.
+_STEPS = 4096
+
+
+def set_of(members: Iterable[int]) -> int:
+    """The set of some numbers; for many of them faster than adding bits up one by one."""
+    numbers = list(members)
+    if len(numbers) < 64:
+        found = 0
+        for number in numbers:
+            found |= 1 << number
+        return found
+    data = bytearray(max(numbers) // 8 + 1)
+    for number in numbers:
+        data[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(data, "little")
 
 
 def bits(members: int) -> Iterator[int]:
@@ -17,9 +34,15 @@ def bits(members: int) -> Iterator[int]:
         members ^= low
 
 
-def solve(values: list[int], relation: Sequence[Sequence[int]]) -> None:
-    """Add to each value those that it is related to, however indirectly. In place; no recursion."""
+def solve(
+    values: list[int], relation: Sequence[Sequence[int]], check: Callable[[], object] | None = None
+) -> None:
+    """Add to each value those that it is related to, however indirectly. In place; no recursion.
+
+    ``check`` is called from time to time, and may raise.
+    """
     done = len(values) + 1
+    steps = 0
     depth = [0] * len(values)
     stack: list[int] = []
     for root in range(len(values)):
@@ -31,6 +54,11 @@ def solve(values: list[int], relation: Sequence[Sequence[int]]) -> None:
         while path:
             here, at = path.pop()
             related = relation[here]
+            if not at:
+                steps += 1 + len(related)
+                if check is not None and steps > _STEPS:
+                    steps = 0
+                    check()
             while at < len(related):
                 there = related[at]
                 if not depth[there]:

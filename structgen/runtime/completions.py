@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from .borders import Borders, Watched
+from ..memo import Memo
+from .borders import Borders
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
-from .laid_out import LaidOut, Places
+from .laid_out import LaidOut
 from .layout import Level
 from .nesting import Nesting
+from .obligations import Watched
 from .outcomes import Outcomes
 from .parser_stack import Parser, Stack
 from .reading import Reading
 
-#: Answers that are remembered; past that the memory starts afresh.
+#: Answers that are remembered.
 _MOST_KNOWN = 1 << 15
 
 #: A nonterminal and how many states are popped besides, with the endings that may be next then.
@@ -76,51 +78,65 @@ class Completions:
         self.is_exact = tables.layout is None or self._laid_out is not None
         self._moves = self._laid_out or Plain(tables, parser, self.reading)
         self._outcomes = Outcomes(self._moves)
-        self._known: dict[tuple[int, int], _Left | None] = {}
+        self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
 
     def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
         """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
 
         Raises `BudgetExceededError` where that takes too long to see.
         """
-        if self._laid_out is None or level is None:
-            return self._find(stack, self.reading.next(context, border), None)
-        first = self._laid_out.first(context, border, is_within=level.brackets > 0)
-        return self._find(stack, first, self._laid_out.places(stack, level))
+        laid_out = self._laid_out
+        if laid_out is None or level is None:
+            return self._find(stack, self.reading.next(context, border), 0)
+        first = laid_out.first(context, border, is_within=level.brackets > 0)
+        return self._find(stack, first, level.brackets)
 
-    def _find(self, stack: Stack, first: int, places: Places | None) -> Completion:
+    def _at(self, stack: Stack, brackets: int) -> int:
+        """The state on top of a stack, or the number of its place."""
+        return stack.state if self._laid_out is None else self._laid_out.number(stack.state, brackets)
+
+    def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
+        """Go through a stack in whose states so many brackets are open."""
+        net = self._laid_out.net if self._laid_out is not None else None
         looked = stack.depth
-        here, depth = stack.below, stack.depth - 1  # what the states to look at lie on
-        todo = [(places.at(stack) if places else stack.state, first)]
-        waiting: dict[int, dict[int, int]] = {}  # by depth: what is put on the state there, before which endings
-        while True:
-            at = -1
+        #: By stack what is put on it, before which endings, and the brackets that are open in it.
+        waiting: dict[Stack, tuple[dict[int, int], int]] = {}
+
+        def pop(stack: Stack, brackets: int, count: int, origin: int, endings: int) -> None:
+            level = {stack: brackets}
+            for _ in range(count):
+                level = {
+                    below: brackets - (net[each.state] if net else 0)
+                    for each, brackets in level.items() for below in each.belows
+                }  # fmt: skip
+            for each, brackets in level.items():
+                there = waiting.setdefault(each, ({}, brackets))[0]
+                there[origin] = there.get(origin, 0) | endings
+
+        left = self._left(self._at(stack, brackets), first)
+        if left is None:
+            return Completion(True, looked)
+        for (origin, popped), endings in left.items():
+            pop(stack, brackets, 1 + popped, origin, endings)
+        while waiting:
+            here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
+            put, brackets = waiting.pop(here)
+            looked = here.depth
+            at = self._at(here, brackets)
+            todo = list(put.items())
             seen = set(todo)
-            for each in todo:  # grows as it goes
-                left = self._left(*each)
+            for origin, endings in todo:  # grows as it goes
+                target = self._moves.goto(at, origin)
+                left = self._left(target, endings) if target is not None else {}
                 if left is None:
                     return Completion(True, looked)
-                for (origin, popped), endings in left.items():
+                for (after, popped), there in left.items():
                     if popped:
-                        there = waiting.setdefault(depth - popped, {})
-                        there[origin] = there.get(origin, 0) | endings
-                    elif here is not None:
-                        if at < 0:
-                            looked, at = depth, places.at(here) if places else here.state
-                        target = self._moves.goto(at, origin)
-                        if target is not None and (target, endings) not in seen:
-                            seen.add((target, endings))
-                            todo.append((target, endings))
-            if not waiting:
-                return Completion(False, looked)
-            looked = max(waiting)
-            here = here and here.under(depth - looked)
-            if here is None:
-                return Completion(False, 0)
-            depth = looked
-            at = places.at(here) if places else here.state
-            targets = ((self._moves.goto(at, origin), endings) for origin, endings in waiting.pop(depth).items())
-            todo = [(target, endings) for target, endings in targets if target is not None]
+                        pop(here, brackets, popped, after, there)
+                    elif (after, there) not in seen:
+                        seen.add((after, there))
+                        todo.append((after, there))
+        return Completion(False, looked)
 
     def _left(self, state: int, endings: int) -> _Left | None:
         """What the outcomes of a state on top before some endings leave; None where a run succeeds."""
@@ -135,7 +151,5 @@ class Completions:
                     break
                 for each, there in outcome.found.items():
                     known[each] = known.get(each, 0) | there
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
             self._known[state, endings] = known
         return known

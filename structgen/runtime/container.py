@@ -1,4 +1,4 @@
-"""The file format: named, aligned, little-endian arrays behind a checked header, used in place.
+"""The file format: named, aligned, little-endian arrays behind a checked header.
 
 ::
 
@@ -15,7 +15,8 @@
 
 The inspiration is the serialised DFAs of Rust's regex-automata: a label, an endianness word, a version, then
 tables that are used where they lie. `unpack` is linear in the file's size, trusts nothing, and either returns
-views into the buffer or raises `FormatError`. docs/format.md describes the sections.
+views into the buffer or raises `FormatError`. What the sections may hold is up to `structgen.runtime.columns`, which
+copies those that something is indexed with. docs/format.md describes them all.
 """
 
 from __future__ import annotations
@@ -97,8 +98,7 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[s
     if end_of_table > len(view):
         raise FormatError(f"{count} sections do not fit into {len(view)} bytes", where=where, remedy=_REBUILD)
     sections: dict[str, NDArray[Any]] = {}
-    for i in range(count):
-        entry = _ENTRY.unpack_from(view, _HEADER.size + _ENTRY.size * i)
+    for entry in _ENTRY.iter_unpack(view[_HEADER.size : end_of_table]):
         name, array = _section(view, entry, end_of_table, where)
         if name in sections:
             raise FormatError(f"section {name!r} appears twice", where=where, remedy=_REBUILD)
@@ -128,7 +128,7 @@ def _section(
         raise FormatError(
             f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
         )
-    array: NDArray[Any] = np.frombuffer(view[start : start + nbytes], dtype)
+    array: NDArray[Any] = np.frombuffer(view, dtype, nbytes // dtype.itemsize, start)
     return name, array.reshape(-1, columns) if columns else array
 
 

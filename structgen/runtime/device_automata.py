@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import UnsupportedError
+from ..errors import BatchError, UnsupportedError
 from ..kernels import SET
+from .arguments import integer
 from .automaton import AutomatonMachine
-from .bitmask import common_vocabulary, ids_of
-from .devices import check_logits, has_triton, mask_rows
+from .bitmask import common_vocabulary, describe, ids_of
+from .devices import check_logits, has_triton, is_same_device, mask_rows
 from .index import Index
 from .row_store import ALL_IDS, EOS_IDS, RowStore
 from .tables import byte_classes
@@ -57,10 +58,11 @@ class DeviceAutomata:
         if vocabulary is None:
             raise UnsupportedError("there is no index to put on the device")
         self.vocabulary = vocabulary
-        self.device = torch.device(device)
-        self._build(machines)
+        self._build(machines, torch.device(device))
+        #: That of the tensors: for ``"cuda"`` the GPU that was torch's current one.
+        self.device = self.pool.device
 
-    def _build(self, machines: list[AutomatonMachine]) -> None:
+    def _build(self, machines: list[AutomatonMachine], device: torch.device) -> None:
         vocabulary, tables = self.vocabulary, [machine.tables for machine in machines]
         firsts = np.cumsum([0] + [each.states for each in tables])
         total = int(firsts[-1])
@@ -92,7 +94,7 @@ class DeviceAutomata:
         self.reach = _longest_allowed(store, vocabulary.offsets)
 
         def put(array: NDArray[Any]) -> torch.Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
         #: The states that sequences begin at, by index; on the host.
         self.starts = [int(f) + t.start for f, t in zip(firsts, tables, strict=False)]
@@ -106,11 +108,17 @@ class DeviceAutomata:
 
     def start(self, indexes: Sequence[int | None]) -> tuple[torch.Tensor, torch.Tensor]:
         """The states and counts, ``int32[batch]`` each, of sequences that begin at indexes by number, or None."""
-        states = [self.free if each is None else self.starts[each] for each in indexes]
+        states = [self.free if each is None else self.starts[self._checked(each)] for each in indexes]
         return (
             torch.tensor(states, dtype=torch.int32, device=self.device),
             torch.zeros(len(states), dtype=torch.int32, device=self.device),
         )
+
+    def _checked(self, index: int) -> int:
+        number = integer(index, "an index's number", BatchError, least=0)
+        if number >= len(self.starts):
+            raise BatchError(f"there are {len(self.starts)} indexes", where=f"index {number}")
+        return number
 
     def advance(self, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """Append a token to each sequence, in place; one that is refused changes nothing.
@@ -125,12 +133,27 @@ class DeviceAutomata:
         Returns
         -------
         ``bool[batch]``: which were accepted.
+
+        Raises
+        ------
+        BatchError
+            For tensors of another dtype, shape or device.
         """
+        self._check(states, counts, tokens)
         if states.is_cuda and has_triton() and not torch.compiler.is_compiling():
             from .triton_masks import advance_states
 
             return advance_states(self, states, counts, tokens)
         return self.advance_by_torch(states, counts, tokens)
+
+    def _check(self, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor) -> None:
+        """What shapes, dtypes and devices tell, so without waiting for the device."""
+        wanted = (("states", states, torch.int32), ("counts", counts, torch.int32), ("tokens", tokens, torch.int64))
+        for name, tensor, dtype in wanted:
+            if not isinstance(tensor, torch.Tensor) or tensor.dtype != dtype or tensor.shape != (len(states),):
+                raise BatchError(f"{name} are {str(dtype).removeprefix('torch.')}[batch], got {describe(tensor)}")
+            if not is_same_device(tensor.device, self.device):
+                raise BatchError(f"the automata are on {self.device}, {name} on {tensor.device}")
 
     def advance_by_torch(self, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """`advance`, in torch operations of static shape."""
@@ -189,10 +212,9 @@ def _rows_of(
     rows: list[int] = []
     for machine, first in zip(machines, firsts[:-1].tolist(), strict=True):
         machine.fill()
-        for state, segments in enumerate(machine.all_rows()):
-            for begin, row in zip(segments.begins, segments.rows, strict=True):
-                begins.append((first + state) << 32 | begin)
-                rows.append(store.add(machine.pool.dense(row)))
+        for state, begin, row in machine.all_rows():
+            begins.append((first + state) << 32 | begin)
+            rows.append(store.add(row))
     total = int(firsts[-1])
     begins += [total << 32, (total + 1) << 32]
     rows += [EOS_IDS, ALL_IDS]

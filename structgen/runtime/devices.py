@@ -18,10 +18,12 @@ import torch
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
+from .arguments import integer
 from .automaton import AutomatonMachine
-from .bitmask import describe, words_for
+from .bitmask import words_for
 from .index import Index
-from .logits import LOGITS, apply_bitmask
+from .logits import apply_bitmask, selection
+from .logits import check_logits as check_tensor
 from .row_store import RowStore
 
 #: Bytes of a pool.
@@ -42,11 +44,11 @@ class DeviceRows:
     """
 
     def __init__(self, store: RowStore, device: torch.device | str, *, slots: int | None = None) -> None:
-        self.device = torch.device(device)
         slots = max(1024, _POOL_BYTES // (4 * store.words)) if slots is None else slots
-        if slots < 1:
-            raise BitmaskError(f"a pool has at least one slot, got {slots}")
-        self.pool = torch.zeros((slots, store.words), dtype=torch.int32, device=self.device)
+        slots = integer(slots, "slots", BitmaskError, least=1)
+        self.pool = torch.zeros((slots, store.words), dtype=torch.int32, device=torch.device(device))
+        #: That of the pool: for ``"cuda"`` the GPU that was torch's current one.
+        self.device = self.pool.device
         #: Bytes that went to the device: masks, and numbers of slots.
         self.bytes_of_rows = self.bytes_of_slots = 0
         self._store = store
@@ -66,8 +68,8 @@ class DeviceRows:
         """
         machine = index.machine
         if isinstance(machine, AutomatonMachine):
-            numbers = [self._store.add(machine.pool.dense(n)) for n in range(min(len(machine.pool), len(self.pool)))]
-            self.slots(np.array(numbers, np.int32))
+            numbers = [self._store.add(machine.stored_row(n)) for n in range(min(len(machine.pool), len(self.pool)))]
+            self.slots(self._store.ids_of(np.array(numbers, np.int32)))
 
     def slots(self, row_ids: NDArray[np.int32]) -> torch.Tensor:
         """Where the masks of rows are in the pool, ``int32[n]`` on the device; those that are missing are uploaded.
@@ -75,13 +77,16 @@ class DeviceRows:
         Parameters
         ----------
         row_ids:
-            ``int32[n]``, as `GuideBatch.row_ids` gives them, of the store as it is now.
+            ``int32[n]``, as `GuideBatch.row_ids` gives them.
 
         Raises
         ------
+        BatchError
+            For ids from before the store began anew.
         BitmaskError
             For more different rows than the pool has slots.
         """
+        row_ids = self._store.numbers_of(row_ids)
         if self._generation != self._store.generation:
             self._flush()
         if len(self._store) > len(self._slot_of):
@@ -127,8 +132,8 @@ class DeviceRows:
         row_ids:
             ``int32[n]``: the masks, as `GuideBatch.row_ids` gives them.
         rows:
-            ``int64[n]``, on the device: the rows of ``logits`` to mask, each once; None for all. The others stay as
-            they are.
+            ``int64[n]``, rather on the device: the rows of ``logits`` to mask, each once; None for all. The others
+            stay as they are.
 
         Raises
         ------
@@ -140,6 +145,7 @@ class DeviceRows:
         if rows is None:
             mask_rows(logits, self.pool, slots)
             return
+        rows = selection(rows, logits)
         chosen = logits.index_select(0, rows)
         self._check(chosen, len(row_ids))
         mask_rows(chosen, self.pool, slots)
@@ -151,10 +157,12 @@ class DeviceRows:
 
 def check_logits(logits: torch.Tensor, count: int | None, device: torch.device, words: int) -> None:
     """Raise `BitmaskError` unless logits suit masks of so many words on a device, and so many rows."""
-    if not isinstance(logits, torch.Tensor) or logits.dtype not in LOGITS or logits.dim() != 2:
-        raise BitmaskError(f"logits are float32, float16 or bfloat16 [batch, width], got {describe(logits)}")
-    if logits.device.type != device.type or (device.index is not None and logits.device != device):
-        raise BitmaskError(f"the masks are on {device}, the logits on {logits.device}")
+    check_tensor(logits, (2,))
+    if not is_same_device(logits.device, device):
+        raise BitmaskError(
+            f"the masks are on {device}, the logits on {logits.device}",
+            remedy="Make the masks with the device of the logits: device=logits.device.",
+        )
     if count is not None and len(logits) != count:
         raise BitmaskError(f"{count} masks for {len(logits)} rows of logits")
     if words > words_for(logits.shape[1]):
@@ -162,6 +170,11 @@ def check_logits(logits: torch.Tensor, count: int | None, device: torch.device, 
             f"a mask has {words} words, logits of width {logits.shape[1]} need {words_for(logits.shape[1])}",
             remedy="Is the vocabulary that of this model?",
         )
+
+
+def is_same_device(one: torch.device, other: torch.device) -> bool:
+    """Whether two tensors' devices are the same one; only what has one of a kind may leave out the number."""
+    return one.type == other.type and (one.index or 0) == (other.index or 0)
 
 
 def mask_rows(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> None:

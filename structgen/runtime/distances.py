@@ -14,13 +14,13 @@ number of tokens left from which on it is worth looking (`Distances.near`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TokenBudgetError, UnsupportedError
+from .arguments import integer
 from .automaton import AutomatonMachine
 from .automaton_distances import AutomatonDistances
 from .grammar import GrammarMachine
@@ -72,7 +72,7 @@ def shortest(index: Index) -> int:
 
 def checked(index: Index, max_tokens: int) -> int:
     """A number of tokens that suffices for some text of an index. Raises `TokenBudgetError`, `UnsupportedError`."""
-    number, needed = as_int(max_tokens), shortest(index)
+    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), shortest(index)
     if number < needed:
         raise TokenBudgetError(
             f"max_tokens is {number}, but a text of this definition takes {needed} tokens, the EOS token included",
@@ -86,10 +86,6 @@ Place = tuple[Any, int, int]
 
 #: As many tokens as no text has.
 _ANY = 1 << 62
-
-#: Rows that are remembered; past that the memory starts afresh.
-_MOST_ROWS = 1 << 10
-
 
 class LimitedMachine:
     """A `structgen.runtime.machine.Machine` whose texts are complete within a number of tokens.
@@ -175,8 +171,6 @@ class LimitedMachine:
             if self.machine.is_accepting(config):
                 row = row | self._eos_row
                 row.flags.writeable = False
-            if len(self._rows) >= _MOST_ROWS:
-                self._rows.clear()
             self._rows[key] = row
         return row
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..errors import StructgenError
+from ..errors import BatchError, StructgenError
 from ..kernels import DEAD, UNKNOWN
 from .row_store import EOS_IDS
 
@@ -26,7 +26,7 @@ class Drafts:
     Parameters
     ----------
     batch:
-        The batch; while it stays as it is, masks can be asked for.
+        The batch; masks can be asked for until it moves on so far that it forgets configurations.
     tokens, above, rows:
         ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the row that
         each belongs to.
@@ -36,7 +36,7 @@ class Drafts:
         self, batch: GuideBatch, tokens: NDArray[np.int32], above: NDArray[np.int32], rows: NDArray[np.int32]
     ) -> None:
         self._batch = batch
-        self._rows = rows
+        self._generation = batch.automaton.generation
         #: What was wrong, by place: more than that a token is not allowed.
         self.errors: dict[int, StructgenError] = {}
         self._reached = self._follow(tokens, above, batch.configurations(rows))
@@ -45,8 +45,7 @@ class Drafts:
         self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         automaton = self._batch.automaton
-        outside = (tokens < 0) | (tokens >= automaton.vocabulary.size)
-        reached = np.where(outside, DEAD, UNKNOWN).astype(np.int32)
+        reached = np.full(len(tokens), UNKNOWN, np.int32)
         while True:
             place = kernels.follow_tree(
                 tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
@@ -67,10 +66,20 @@ class Drafts:
         return allowed
 
     def row_ids(self) -> NDArray[np.int32]:
-        """The number of the mask behind each token, in `GuideBatch.rows`; ``int32[n]``.
+        """The id of the mask behind each token, as `GuideBatch.row_ids` has them; ``int32[n]``.
 
-        Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids.
+        Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids. Raises `BatchError`
+        once the batch has forgotten where the draft led.
         """
+        return self._batch.rows.ids_of(self._find_rows())
+
+    def _find_rows(self) -> NDArray[np.int32]:
+        """The numbers of the masks, as they are now."""
+        if self._generation != self._batch.automaton.generation:
+            raise BatchError(
+                "the batch has moved on, and forgotten where a draft led",
+                remedy="Ask for a draft's masks before rows are moved.",
+            )
         found = np.full(len(self._reached), EOS_IDS, np.int32)
         for place in np.flatnonzero(self._reached >= 0).tolist():
             try:
@@ -81,4 +90,4 @@ class Drafts:
 
     def fill_bitmask(self, bitmask: Any) -> None:
         """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
-        self._batch.copy_rows(self.row_ids(), bitmask)
+        self._batch.copy_rows(self._find_rows(), bitmask)

@@ -18,14 +18,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Column, Field
 from .container import pack, unpack
 from .pushdown import PushdownMachine
 from .stacks import Thread
 
 #: Where a text is in a definition: all its threads.
 Inner: TypeAlias = tuple[Thread, ...]
+
+#: The fields of the meta section.
+FIELDS = (
+    Field("definitions", list, of=int, below="terminals"),
+    Field("tokens", list, of=list, below=["size", "terminals"]),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +99,14 @@ class Embedded:
         where: str,
     ) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
-        numbers, tokens = meta.get("definitions"), meta.get("tokens")
-        if not (
-            isinstance(numbers, list) and all(type(t) is int and 0 <= t < terminals for t in numbers)
-            and isinstance(tokens, list) and all(_is_pair(pair) for pair in tokens)
-            and all(0 <= i < vocabulary.size and 0 <= t < terminals for i, t in tokens)
-        ):  # fmt: skip
-            raise FormatError("the definitions within the grammar are damaged", where=where)
+        found = columns.read_meta(meta, FIELDS, {"size": vocabulary.size, "terminals": terminals}, where)
         machines = []
-        for number, terminal in enumerate(numbers):
-            stored = sections.get(f"inner_{number}")
-            if stored is None or stored.dtype != np.uint8 or stored.ndim != 1:
-                raise FormatError("a definition within the grammar is missing", where=where)
-            inner, own = unpack(stored.data, where)
+        for number, terminal in enumerate(found["definitions"]):
+            name = f"inner_{number}"
+            (stored,) = columns.read(sections, (Column(name, "u1", mapped=True),), {}, where).values()
+            inner, own = unpack(stored.data, f"{where}, {name}")
             machines.append((terminal, PushdownMachine.from_sections(inner, own, vocabulary, where)))
-        return cls(tuple(machines), by_id(tokens))
+        return cls(tuple(machines), by_id(found["tokens"]))
 
 
 def _packed(machine: PushdownMachine) -> bytes:
@@ -122,10 +122,6 @@ def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
     for token_id, terminal in pairs:
         found[token_id] = (*found.get(token_id, ()), terminal)
     return found
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value)
 
 
 def row_of(ids: list[int], words: int) -> NDArray[np.int32]:

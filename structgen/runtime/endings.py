@@ -12,19 +12,19 @@ Endings are found when a grammar is compiled (`structgen.compiler.grammar.ending
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
-from .borders import Watched
+from ..properties import cached_property
 from .container import smallest
+from .obligations import Watched
 from .on_demand import OnDemand
-from .words import are_below, set_at
+from .words import set_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Endings:
 
     def number(self, terminal: int, border: Watched) -> int:
         """The number of an ending; -1 for one that no text comes to."""
-        return self._number.get((terminal, border if len(border) < 2 else tuple(sorted({*border}))), -1)
+        return self._number.get((terminal, border), -1)
 
     def given(self, terminal: int) -> int:
         """The number of the ending of a terminal that is not lexed. Raises `FormatError`."""
@@ -107,6 +107,15 @@ class Endings:
         """`words` as sets."""
         return OnDemand(lambda state: set_at(self.words, state))
 
+    def simplified(self, simplify: Callable[[Watched], Watched]) -> Endings:
+        """With borders as lexers see them that know what makes no difference: stored ones may hold more."""
+        watched = self.watched.copy()
+        for row in watched[(self.watched >= 0).sum(axis=1) > 1]:
+            left = simplify(tuple(w for w in row.tolist() if w >= 0))
+            row[:] = -1
+            row[: len(left)] = left
+        return replace(self, watched=watched)
+
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
@@ -116,24 +125,3 @@ class Endings:
             "lex_border": smallest(self.watched + 1),
             "lex_endings": self.words,
         }
-
-    @classmethod
-    def from_sections(
-        cls, sections: Mapping[str, NDArray[Any]], states: int, members: int, where: str
-    ) -> Endings:
-        """Read `to_sections`, for so many lexer states and terminals. Raises `FormatError`."""
-        ends = sections["lex_ending"].astype(np.int32)
-        watched = sections["lex_border"].astype(np.int32) - 1
-        words = sections["lex_endings"].astype(np.uint32)
-        if not (
-            ends.shape[1] == 3 and len(words) in (0, states) and bool(len(words)) == bool(len(ends))
-            and (not len(words) or are_below(words, len(ends)))
-            and _within(ends[:, 0], members) and _within(ends[:, 1], len(watched)) and _within(ends[:, 2], 2)
-            and _within(watched + 1, states + 1)
-        ):  # fmt: skip
-            raise FormatError("the endings of lexemes are damaged", where=where)
-        return cls(ends, watched, words)
-
-
-def _within(values: NDArray[Any], bound: int) -> bool:
-    return not values.size or (int(values.min()) >= 0 and int(values.max()) < bound)

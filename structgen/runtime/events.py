@@ -9,11 +9,11 @@ Like a guide it can go back and be forked in constant time; what it remembers of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index as as_int
 from typing import Any
 
-from ..errors import RollbackError, TokenIdError
+from ..errors import ArgumentError, RollbackError, TokenIdError
 from ..vocabulary.vocabulary import Vocabulary
+from .arguments import checked_rollback, integer
 from .json_event import JsonEvent
 from .json_states import CLOSED, START, State, finish, may_end, one_more, read
 
@@ -61,11 +61,10 @@ class JsonEvents:
         keep_text: bool = True,
         max_rollback: int | None = None,
     ) -> None:
-        if max_rollback is not None and max_rollback < 0:
-            raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
+        max_rollback = checked_rollback(max_rollback)
         self._vocabulary = vocabulary
         self._starts, self._deltas, self._keep, self._trailing = starts, deltas, keep_text, trailing
-        self._skip = as_int(skip)
+        self._skip = integer(skip, "skip", ArgumentError, least=0)
         self._most = max_rollback
         self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._state: State = START
@@ -127,7 +126,6 @@ class JsonEvents:
         vocabulary = self._vocabulary
         if vocabulary is None:
             raise TokenIdError("a reader without a vocabulary takes bytes", remedy="Use JsonEvents(vocabulary).")
-        token_id = as_int(token_id)
         data = vocabulary.token(token_id)
         if data is None and token_id not in vocabulary.eos_ids:
             raise TokenIdError(f"token {token_id} is special, not text")
@@ -147,7 +145,8 @@ class JsonEvents:
         Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
         """
         past, state = self._past, self._state
-        for taken in range(as_int(n)):
+        n = integer(n, "a number of tokens", RollbackError)
+        for taken in range(n):
             if past is None:
                 raise RollbackError(
                     f"cannot roll back {n} tokens, only {taken} were fed"

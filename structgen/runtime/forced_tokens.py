@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from ..errors import VocabularyError
 from .bitmask import ids_of
@@ -27,7 +26,6 @@ from .machine import Config, Machine
 if TYPE_CHECKING:
     from ..vocabulary.trie import Trie
     from ..vocabulary.vocabulary import Vocabulary
-    from .index import Index
 
 #: How a tokenizer splits a text, without special tokens before or behind it.
 Encode = Callable[[str], Sequence[int]]
@@ -37,10 +35,6 @@ _MOST_NODES = 1 << 12
 
 #: Continuations that the tokenizer is asked about for each place, in any case and where it makes a difference.
 _ASKED, _MOST_ASKED = 2, 48
-
-#: What was found, by index, then by configuration.
-_known: WeakKeyDictionary[Index, dict[tuple[Config, Encode, int], tuple[int, ...]]] = WeakKeyDictionary()
-_MOST_KNOWN = 1 << 12
 
 #: Put before a text where the tokenizer would begin it with a space.
 _ANCHOR = "\n"
@@ -79,12 +73,10 @@ def forced_tokens(guide: Guide, encode: Encode | None = None, *, most: int = MOS
     config = guide.config
     if config is None:
         return []
-    known = _known.setdefault(guide.index, {})
+    known = guide.index.forced
     key = config, encode, most
     found = known.get(key)
     if found is None:
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
         found = known[key] = tuple(_forced_tokens(guide, config, encode, most))
     return list(found)
 

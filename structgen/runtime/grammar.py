@@ -7,16 +7,17 @@ them, are remembered, in `structgen.runtime.stack_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .embedded import Embedded, row_of
 from .grammar_tables import GrammarTables
 from .grammar_threads import Reader, Thread
@@ -24,13 +25,16 @@ from .lexer_places import ROOT, LexerPlaces, Walked, Watched
 from .parses import Parse, ParserDriver
 from .place_table import from_sections, to_sections
 from .rows import RowPool
-from .stack_machine import Configuration, StackMachine
+from .stack_machine import Configuration, Grown, StackMachine
 from .stack_masks import StackMasks
 from .walked_rows import WalkedRows
 from .words import set_at
 
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
+
+#: The fields of the meta section, beside those of `Embedded`.
+_FIELDS = (Field("filled", bool),)
 
 
 class GrammarMachine(StackMachine[Thread]):
@@ -62,6 +66,7 @@ class GrammarMachine(StackMachine[Thread]):
         self.tables = tables
         self.places = places if places is not None else LexerPlaces(tables, vocabulary)
         self.embedded = embedded if embedded is not None else Embedded()
+        self._inner = [machine for _, machine in self.embedded.definitions]
         self._reader = Reader(tables, self.places, self.embedded)
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
@@ -73,6 +78,8 @@ class GrammarMachine(StackMachine[Thread]):
             self._walked.row if self.embedded.definitions else self.masks.row
         )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
+        for machine in self._inner:
+            machine.belong_to(self)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -149,26 +156,37 @@ class GrammarMachine(StackMachine[Thread]):
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:
-        return super()._is_full() or self._reader.parses.is_full()
+        return super()._is_full() or self._reader.parses.is_full() or any(each._is_full() for each in self._inner)
 
     def _forget(self) -> None:
         super()._forget()
+        for machine in self._inner:
+            machine._forget()
         self._reader.trim()  # stacks that nobody holds can go, too
 
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        grown: tuple[Grown, ...] = self.places, self.masks, *(machine.rows for machine in self._inner)
+        if self._may_forget(*grown):
+            for each in grown:
+                each.forget()
+            self._clear()
         accepting = self.is_accepting(config)
         rows = [self._row_of_thread(*thread) for thread in config.threads]
         tokens = self._tokens(config.threads)
         row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
         if self._generation != self.masks.generation:
-            self._generation = self.masks.generation
-            self._unions.clear()
-            self._walked.clear()
-            self._forget_rows()
+            self._clear()
         config.dense = row
         return row
+
+    def _clear(self) -> None:
+        """Forget what was put together of rows that are forgotten."""
+        self._generation = self.masks.generation
+        self._unions.clear()
+        self._walked.clear()
+        self._forget_rows()
 
     def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:
         """The row of several threads, with EOS ids where the text may end; the same for the same rows."""
@@ -199,7 +217,11 @@ class GrammarMachine(StackMachine[Thread]):
 
         (One thread; ``threads`` is for machines that walk more.)
         """
-        for _, machine in self.embedded.definitions:
+        with self._filling():
+            self._fill(meter, progress)
+
+    def _fill(self, meter: Meter | None, progress: Progress) -> None:
+        for machine in self._inner:
             machine.fill(meter=meter, progress=progress)
         following = self._following()
         todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
@@ -212,15 +234,20 @@ class GrammarMachine(StackMachine[Thread]):
                 if meter:
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
-            for terminal, resume, watch in self.places.settle(*place).ends:
+            with self._lock:
+                ends = self.places.settle(*place).ends
+                self._lock.give_way()
+            for terminal, resume, watch in ends:
                 for state in following[terminal]:
                     after = resume, state, watch
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
         progress("token maps", len(todo), len(todo))
-        self.pool.compact()
-        self._filled = True
+        with self._lock:
+            self.pool.compact()
+            self.places.mark()
+            self._filled = True
 
     def _following(self) -> list[list[int]]:
         """By terminal: the lexer states that can be the first after it."""
@@ -249,10 +276,10 @@ class GrammarMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> GrammarMachine:
-        """A machine over stored arrays, after a check of every index. Raises `FormatError`."""
-        filled = meta.get("filled")
-        if type(filled) is not bool:
-            raise FormatError("the meta section does not say whether all rows are there", where=where)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
-        return cls(tables, vocabulary, from_sections(tables, vocabulary, sections, where), embedded, filled=filled)
+        places = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, places, embedded, filled=filled)

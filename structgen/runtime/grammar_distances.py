@@ -8,13 +8,14 @@ more bytes may take fewer tokens; so this is a bound.)
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, UnsupportedError
+from ..locks import Lock, Rank
+from ..memo import Memo
 from .automaton import MEMO_ENTRIES
 from .automaton_distances import NEVER
 from .grammar_gain import Gain, find_gain
@@ -63,13 +64,13 @@ class GrammarDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.DISTANCES)
         self._end = int(bool(vocabulary.eos_ids))
         self._texts = GrammarTexts(tables, machine.parses, chosen)
         self._moves: dict[Thread, tuple[int, Thread | None] | None] = {}  # None for a thread that is stuck
         self._tokens: dict[Thread | None, int] = {None: 0}
-        self._known: dict[Any, int] = {}
-        self._farthest: dict[Any, int] = {}
+        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarReached(machine, self.of_thread)
         self._gain: Gain | None = None
         try:
@@ -134,13 +135,11 @@ class GrammarDistances:
 
     def _trim(self) -> None:
         """Forget, where much is remembered."""
-        if len(self._moves) >= MEMO_ENTRIES:
+        if max(len(self._moves), len(self._tokens), self._texts.remembered) >= MEMO_ENTRIES:
             self._moves, self._tokens = {}, {None: 0}
             self._texts.forget()
-            if self._gain is not None:
-                self._gain.forget()
-        if len(self._known) >= MEMO_ENTRIES:
-            self._known, self._farthest = {}, {}
+        if self._gain is not None and self._gain.remembered >= MEMO_ENTRIES:
+            self._gain.forget()
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""

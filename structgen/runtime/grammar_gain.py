@@ -67,6 +67,11 @@ class Gain:
             sums[each] = total
         return self.base + self.factor * total
 
+    @property
+    def remembered(self) -> int:
+        """How many stacks are remembered."""
+        return len(self._sums)
+
     def forget(self) -> None:
         """Forget what is remembered of stacks."""
         self._sums = {}
@@ -74,6 +79,8 @@ class Gain:
 
 def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | None:
     """What tokens add; None where no bound is known. Raises `Stuck` where not all that may follow can be read."""
+    if (tables.members + 1) * max(tables.members, len(tables.table)) > _MOST_STEPS:
+        return None
     edges = np.concatenate([tables.shift, tables.goto])
     edges = edges[edges[:, 1] != tables.end]
     longer = _longer(tables, texts)
@@ -226,7 +233,7 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             assert border is not None
             is_ignored = texts.is_ignored(terminal)
             for context in range(len(starts)) if is_ignored else contexts.get(terminal, ()):
-                after = starts[context], tuple(sorted(border))
+                after = starts[context], border
                 key = context, after, terminal in texts.between
                 begun[key] = begun.get(key, 0) | (anything if is_ignored else follow[terminal])
                 following.append(after)

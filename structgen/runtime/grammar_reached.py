@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .automaton_distances import NEVER
 from .bitmask import ids_of
-from .borders import Watched, watching
+from .obligations import Watched
 from .parses import Parse
 
 if TYPE_CHECKING:
@@ -54,13 +54,14 @@ class GrammarReached:
 
     def _walk(self, threads: tuple[Thread, ...], far: NDArray[np.int32]) -> None:
         """Note the distance behind each token, if it is less than what is there."""
-        parses, ends_of = self._machine.parses, self._machine.tables.ends_of
+        parses, tables = self._machine.parses, self._machine.tables
+        ends_of, obligations = tables.ends_of, tables.obligations
         todo: dict[tuple[Parse, int, Watched], list[NDArray[np.int32]]] = {}
 
         def end(parse: Parse, state: int, watched: Watched, nodes: NDArray[np.int32]) -> None:
             """A lexeme can be complete at some nodes."""
             for terminal, watch in ends_of[state]:
-                border = watching(watch, watched)
+                border = obligations.with_state(watch, watched)
                 for after in parses.after(parse, terminal).parses:
                     todo.setdefault((after, self._starts[after.context], border), []).append(nodes)
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
+from . import columns
+from .columns import MOST, Column, Sizes
 from .container import smallest
 from .endings import Endings
 from .layout import Layout
+from .obligations import Obligations
 from .on_demand import OnDemand
-from .words import are_below, set_at
+from .words import set_at
 
 #: So many symbols at most are read where a stack is replaced by one that accepts the same; see `GrammarTables.same`.
 SYMBOLS = 4
@@ -110,6 +113,11 @@ class GrammarTables:
         return sum(array.nbytes for array in self.to_sections().values())
 
     @cached_property
+    def obligations(self) -> Obligations:
+        """What watched states forbid."""
+        return Obligations(self)
+
+    @cached_property
     def rows(self) -> OnDemand[list[int]]:
         """`table` as lists, by lexer state."""
         return OnDemand(lambda state: self.table[state].tolist())
@@ -167,11 +175,8 @@ class GrammarTables:
 
     @property
     def members(self) -> int:
-        """Number of terminals that sets may hold.
-
-        Those of the grammar, the end, and one for each column of a line's beginning.
-        """
-        return self.end + 1 + (self.layout.columns + 2 if self.layout else 0)
+        """See `members_of`."""
+        return members_of(self.end, self.layout)
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -201,97 +206,109 @@ class GrammarTables:
 
     @classmethod
     def from_sections(cls, sections: Mapping[str, NDArray[Any]], where: str) -> GrammarTables:
-        """Read `to_sections`, after a check of every index in them. Raises `FormatError`."""
-        own = {name: sections.get(name) for name in _SECTIONS}
-        if any(section is None or section.dtype.kind not in "ui" for section in own.values()):
-            raise FormatError("a section of the grammar's tables is missing", where=where)
-        found = {name: section for name, section in own.items() if section is not None}
-        if any(found[name].ndim != dimensions for name, dimensions in _SECTIONS.items()):
-            raise FormatError("the grammar's tables have another shape", where=where)
+        """Read `to_sections`. Raises `FormatError`."""
+        sizes: Sizes = {}
         try:
-            terminals = tuple(found["terminals"].tobytes().decode().split("\n"))
+            text, numbers = columns.read(sections, NAMES, sizes, where).values()
+            names = tuple(text.tobytes().decode().split("\n"))
         except UnicodeDecodeError as error:
-            raise FormatError("the names of the terminals are damaged", where=where) from error
+            raise FormatError("section 'terminals' is no text", where=where) from error
+        layout = Layout.from_numbers(numbers.tolist(), len(names), where)
+        sizes |= {"terminals": len(names), "members": members_of(len(names), layout)}
+        found = columns.read(sections, LEXER, sizes, where)
+        sizes |= {"classes": int(found["lex_class"].max()) + 1, "ending members": max(1, sizes["endings"])}
+        found |= columns.read(sections, PARSER, sizes, where)
+        for name in ("lex_table", "lex_end", "lex_border", "lr_same"):
+            found[name] -= 1
         tables = cls(
-            class_of=found["lex_class"].astype(np.uint8),
-            table=found["lex_table"].astype(np.int32) - 1,
-            ends=found["lex_end"].astype(np.int32) - 1,
-            beats=found["lex_beats"].astype(np.uint8),
-            lapses=found["lex_lapses"].astype(np.uint8),
-            future=found["lex_future"].astype(np.uint32),
-            starts=found["lex_start"].astype(np.int32),
-            context=found["lr_context"].astype(np.int32),
-            ignored=found["lr_ignored"].astype(np.uint32),
-            shift=found["lr_shift"].astype(np.int32),
-            goto=found["lr_goto"].astype(np.int32),
-            reduce=found["lr_reduce"].astype(np.int32),
-            before=found["lr_before"].astype(np.uint32),
-            certain=found["lr_certain"].astype(np.uint8),
-            same=found["lr_same"].astype(np.int32) - 1,
-            terminals=terminals,
-            layout=Layout.from_section(found["layout"], len(terminals), where),
+            class_of=found["lex_class"],
+            table=found["lex_table"],
+            ends=found["lex_end"],
+            beats=found["lex_beats"],
+            lapses=found["lex_lapses"],
+            future=found["lex_future"],
+            starts=found["lex_start"],
+            context=found["lr_context"],
+            ignored=found["lr_ignored"],
+            shift=found["lr_shift"],
+            goto=found["lr_goto"],
+            reduce=found["lr_reduce"],
+            before=found["lr_before"],
+            certain=found["lr_certain"],
+            same=found["lr_same"],
+            terminals=names,
+            layout=layout,
+            endings=Endings(found["lex_ending"], found["lex_border"], found["lex_endings"]),
         )
-        if not tables._is_sound():
-            raise FormatError("the grammar's tables point outside themselves", where=where)
-        return replace(tables, endings=Endings.from_sections(found, len(tables.table), tables.members, where))
+        tables._check(where)
+        return replace(tables, endings=tables.endings.simplified(tables.obligations.simplified))
 
-    def _is_sound(self) -> bool:
-        return self._fits_together() and self._points_inside()
-
-    def _fits_together(self) -> bool:
-        lexer, parser, words = len(self.table), len(self.context), -(-self.members // 32)
-        return bool(
-            lexer and parser and len(self.starts) and len(self.class_of) == 256
-            and self.table.shape == (lexer, int(self.class_of.max()) + 1)
-            and self.ends.shape[1] == self.shift.shape[1] == self.goto.shape[1] == self.reduce.shape[1] == 3
-            and len(self.beats) == len(self.lapses) == lexer and len(self.certain) == parser
-            and self.future.shape == (lexer, words) and self.before.shape == (len(self.reduce), words)
-            and len(self.ignored) == words
-            and all(are_below(sets, self.members) for sets in (self.future, self.before, self.ignored.reshape(1, -1)))
-        )  # fmt: skip
-
-    def _points_inside(self) -> bool:
-        lexer, parser = len(self.table), len(self.context)
-        return bool(
-            self.table.max() < lexer
-            and all(_ascending(each[:, 0]) for each in (self.ends, self.shift, self.goto, self.reduce))
-            and _within(self.ends[:, 0], lexer) and _within(self.ends[:, 2] + 1, lexer + 1)
-            and _within(self.ends[:, 1], self.members) and (self.ends[:, 1] != self.end).all()
-            and _within(self.starts, lexer) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all()
-            and not np.isin(self.ends[:, 0], self.starts).any()  # no mask goes round in circles
-            and _within(self.context, len(self.starts))
-            and _within(self.shift[:, [0, 2]], parser) and _within(self.shift[:, 1], self.end + 1)
-            and _within(self.goto[:, [0, 2]], parser) and _within(self.goto[:, 1], 1 << 31)
-            and self._are_same_sound() and _within(self.reduce[:, 0], parser) and _within(self.reduce[:, 1], parser)
-            and _within(self.reduce[:, 2], 1 << 31)  # a rule is shorter than a way through the states
-            and (np.bincount(self.reduce[:, 0], minlength=parser)[self.certain > 0] == 1).all()
-        )  # fmt: skip
+    def _check(self, where: str) -> None:
+        """What sections have to do with one another."""
+        certain = self.reduce[self.certain[self.reduce[:, 0]] > 0, 0]
+        for wrong, what in (
+            (not len(self.context), "section 'lr_context' is empty"),
+            (set_at(self.ignored.reshape(1, -1), 0) >> self.end, "section 'lr_ignored' has what is no terminal"),
+            (self.starts[0] != 0, "section 'lex_start' does not begin at 0"),
+            ((self.ends[:, 1] == self.end).any(), "section 'lex_end' has the end of the text as a terminal"),
+            (np.isin(self.ends[:, 0], self.starts).any(), "section 'lex_end' has an end in a start state"),
+            (
+                len(certain) != np.count_nonzero(self.certain) or (certain[1:] == certain[:-1]).any(),
+                "section 'lr_certain' has a state without its one reduction",
+            ),
+            (not self._are_same_sound(), "section 'lr_same' has a stack that is no simpler"),
+            (len(self.endings.words) not in (0, len(self.table)), "section 'lex_endings' has too few rows"),
+            (bool(len(self.endings.words)) != bool(len(self.endings)), "section 'lex_endings' fits no endings"),
+        ):
+            if wrong:  # circles, among them
+                raise FormatError(what, where=where)
 
     def _are_same_sound(self) -> bool:
         """Whether each of `same` takes away something, of what it asks for."""
-        if self.same.shape[1] <= 2 + SYMBOLS:
-            return False
         states = self.same[:, 2 + SYMBOLS :]
         there = states >= 0
         kept, popped, symbols = self.same[:, 0], self.same[:, 1], (self.same[:, 2 : 2 + SYMBOLS] >= 0).sum(axis=1)
         return bool(
-            _within(states + 1, len(self.context) + 1) and (there[:, 1:] <= there[:, :-1]).all()
-            and _within(kept, 2) and (popped > 0).all() and (popped >= symbols).all()
+            states.shape[1] and (states < len(self.context)).all() and (there[:, 1:] <= there[:, :-1]).all()
+            and (kept >= 0).all() and (kept < 2).all() and (popped > 0).all() and (popped >= symbols).all()
             and (kept + popped <= there.sum(axis=1)).all()
         )  # fmt: skip
 
 
-#: The sections of a grammar's tables, and their dimensions.
-_SECTIONS = {
-    "lex_class": 1, "lex_table": 2, "lex_end": 2, "lex_beats": 1, "lex_lapses": 1, "lex_future": 2, "lex_ending": 2,
-    "lex_border": 2, "lex_endings": 2, "lex_start": 1, "lr_context": 1, "lr_ignored": 1, "lr_shift": 2, "lr_goto": 2,
-    "lr_reduce": 2, "lr_before": 2, "lr_certain": 1, "lr_same": 2, "terminals": 1, "layout": 1,
-}  # fmt: skip
+def members_of(terminals: int, layout: Layout | None) -> int:
+    """Number of terminals that sets may hold.
+
+    Those of the grammar, the end, and one for each column of a line's beginning.
+    """
+    return terminals + 1 + (layout.columns + 2 if layout else 0)
 
 
-def _within(values: NDArray[Any], bound: int) -> bool:
-    return not len(values) or (int(values.min()) >= 0 and int(values.max()) < bound)
-
-
-def _ascending(values: NDArray[Any]) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
+#: The sections of the file format (see docs/format.md), in the order in which they are read; "lexer" and "parser" are
+#: numbers of states.
+NAMES = (Column("terminals", "u1"), Column("layout", "u4"))
+LEXER = (
+    Column("lex_class", "u1", rows=256),
+    Column("lex_beats", "u1", rows="lexer", below=2),
+    Column("lex_lapses", "u1", rows="lexer", below=2),
+    Column("lex_future", "u4", rows="lexer", members="members"),
+    Column("lex_start", rows=("more contexts", 1), below="lexer", order="rises", cast="i4"),
+    Column(
+        "lex_end", fields=((1, ("lexer", 1)), (1, ("members", 1)), (0, ("lexer", 1))), order="never falls", cast="i4"
+    ),
+    Column("lex_border", rows="borders", columns="widest border", below=("lexer", 1), cast="i4"),
+    Column("lex_ending", rows="endings", fields=((0, "members"), (0, "borders"), (0, 2)), cast="i4"),
+)
+PARSER = (
+    Column("lex_endings", "u4", rows="lexer with endings", members="ending members"),
+    Column("lex_table", rows="lexer", columns="classes", below=("lexer", 1), cast="i4"),
+    Column("lr_context", rows="parser", below=("more contexts", 1), cast="i4"),
+    Column("lr_ignored", "u4", members="members"),
+    Column("lr_certain", "u1", rows="parser", below=2),
+    Column("lr_shift", "i4", fields=((0, "parser"), (0, ("terminals", 1)), (0, "parser")), order="never falls"),
+    Column("lr_goto", "i4", fields=((0, "parser"), (0, MOST), (0, "parser")), order="never falls"),
+    Column(
+        "lr_reduce", "i4", rows="reductions", fields=((0, "parser"), (0, "parser"), (0, MOST)), order="never falls"
+    ),
+    Column("lr_before", "u4", rows="reductions", members="members"),
+    Column("lr_same", columns=("states below", 2 + SYMBOLS), cast="i4"),
+)

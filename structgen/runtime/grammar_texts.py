@@ -171,6 +171,11 @@ class GrammarTexts:
             return False
         return True
 
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of threads and stacks."""
+        return len(self._ends_as) + self.costs.remembered + self.lexemes.remembered
+
     def forget(self) -> None:
         """Forget what is remembered of threads and stacks."""
         self._ends_as = {}

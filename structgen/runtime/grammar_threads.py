@@ -11,28 +11,25 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TypeAlias
 
-from ..errors import BudgetExceededError
-from .borders import Watched, watching
+from ..memo import Memo
+from ..properties import cached_property
 from .closure import bits
 from .completions import Completions
 from .embedded import Embedded, Inner
 from .grammar_tables import GrammarTables
 from .lexer_places import LexerPlaces
+from .obligations import Watched
 from .on_demand import OnDemand
 from .parser_stack import Accepted
 from .parses import Parse, ParserDriver
 
-#: Answers that are remembered; past that the memory starts afresh.
+#: Answers that are remembered.
 _MOST_ANSWERS = 1 << 15
 
 #: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
 _FORESIGHT = 3
-
-#: Threads that a configuration can have.
-MAX_THREADS = 1 << 8
 
 #: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
@@ -53,9 +50,9 @@ class Reader:
         self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
-        self._lapses: list[int] = tables.lapses.tolist()
+        self._obligations = tables.obligations
         self._future = places.futures
-        self._possible: dict[tuple[Parse, int, Watched, int], tuple[bool, int]] = {}
+        self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
@@ -127,27 +124,19 @@ class Reader:
                 self._read(thread, byte, found)
         else:
             self._lex(threads, byte, found)
-        if len(found) > 1 and self.parses.parser.cover is not None:
-            found = dict.fromkeys(self.parses.thinned(found))
-        if len(found) > MAX_THREADS:
-            raise BudgetExceededError(
-                "a text could be read in too many ways at once",
-                remedy="Make the terminals of the grammar differ earlier.",
-            )
-        return tuple(found)
+        return tuple(self.parses.few(found)) if len(found) > 1 else tuple(found)
 
     def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
         """Step where all threads are of the lexer."""
-        c, table, beats = self._class_of[byte], self._table, self._beats
+        c, table, beats, obligations = self._class_of[byte], self._table, self._beats, self._obligations
         for parse, lexer, watched in threads:
-            if watched:
-                watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-                if any(beats[w] for w in watched):
-                    continue  # an earlier lexeme was not what this thread took it to be
+            left = obligations.after(watched, c)
+            if left is None:
+                continue  # an earlier lexeme was not what this thread took it to be
             assert not isinstance(lexer, tuple)
             longer = table[lexer][c]
             if longer >= 0:
-                found[parse, longer, watched] = None
+                found[parse, longer, left] = None
             for terminal, watch in self._ends[lexer]:
                 watch = table[watch][c] if watch >= 0 else -1
                 if watch >= 0 and beats[watch]:
@@ -155,20 +144,20 @@ class Reader:
                 for after in self.parses.after(parse, terminal).parses:
                     begun = table[self.starts[after.context]][c]
                     if begun >= 0:
-                        found[after, begun, watching(watch, watched)] = None
+                        found[after, begun, obligations.with_state(watch, left)] = None
 
     def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
         """Step one thread, which goes on with what it is in."""
         parse, at, watched = thread
-        c, table, beats = self._class_of[byte], self._table, self._beats
-        watched = tuple(w for w in (table[w][c] for w in watched) if w >= 0)
-        if any(beats[w] for w in watched):
+        c, table = self._class_of[byte], self._table
+        left = self._obligations.after(watched, c)
+        if left is None:
             return
         if isinstance(at, tuple):
             for inner in self.embedded.step(*at, byte):
-                found[parse, (at[0], inner), watched] = None
+                found[parse, (at[0], inner), left] = None
         elif table[at][c] >= 0:
-            found[parse, table[at][c], watched] = None
+            found[parse, table[at][c], left] = None
 
     def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
         """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
@@ -195,12 +184,12 @@ class Reader:
                 yield parse, begun, watched
         for terminal, watch in self._ends[at]:
             for after in self.parses.after(parse, terminal).parses:
-                yield after, self.starts[after.context], watching(watch, watched)
+                yield after, self.starts[after.context], self._obligations.with_state(watch, watched)
 
     def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
         """Where the parser is if no further byte belongs to what the threads are in."""
         for parse, at, watched in self.closed(threads):
-            if not isinstance(at, tuple) and at in self.fresh and not any(self._lapses[w] for w in watched):
+            if not isinstance(at, tuple) and at in self.fresh and not self._obligations.lapses(watched):
                 yield parse
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
@@ -307,8 +296,6 @@ class Reader:
         key = parse, self.parses.like(parse, terminal), border, lexemes
         found = self._possible.get(key)
         if found is None:
-            if len(self._possible) >= _MOST_ANSWERS:
-                self._possible.clear()
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])

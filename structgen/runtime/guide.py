@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
-from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, RollbackError, TokenIdError
+from ..errors import BitmaskError, RollbackError, TokenIdError, UnsupportedError
+from .arguments import array_of, checked_rollback, checked_token, integer
 from .distances import limited
 from .machine import Config, Machine
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 _INT32 = np.dtype(np.int32)
 _ndarray = np.ndarray
+_PACKED = (4,)  # the strides of a contiguous ``int32[n]``
+
+#: So many tokens more than have to be are remembered before old ones are forgotten, at least.
+_SPARE = 64
+
+#: Stands for a token that is not known.
+_NO_TOKEN = -1
 
 
 class _End:
@@ -38,16 +46,16 @@ class Guide:
     alone, advancing by an EOS id changes nothing and returns True, any other token returns False. (So a row
     of a batch that ended early can go on being masked and advanced with its neighbours.)
 
-    A guide is a few references; make one for each sequence. It is not meant for several threads at once,
-    while the index behind it is.
+    A guide is a few references; make one for each sequence. It is not meant for several threads at once, while the
+    index behind it is. It can be pickled, with its index, and goes on where it was; a copy of one is a fork.
 
     Parameters
     ----------
     index:
         What to move over.
     max_rollback:
-        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all, 56
-        bytes each.
+        So many tokens, at least, can be taken back, and up to twice as many, or 64 more, are remembered; None
+        remembers all, 64 bytes each. Of others only the ids are kept, four bytes each.
     max_tokens:
         So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
         from which it could no longer be finished are not allowed. None: any number.
@@ -60,21 +68,21 @@ class Guide:
         For ``max_tokens`` with a grammar of which no bound on the tokens needed is known (docs/budgets.md).
     """
 
-    __slots__ = ("_config", "_index", "_machine", "_most", "_past", "_room", "_size", "_words")
+    __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
 
     def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
-        if max_rollback is not None and max_rollback < 0:
-            raise RollbackError(f"max_rollback is {max_rollback}", remedy="Use a number of tokens, or None.")
-        self._most = max_rollback
-        #: How many tokens may be accepted before old ones are forgotten; it never comes to 0 where there is no bound.
-        self._room = -1 if max_rollback is None else 2 * max_rollback + 1
+        self._most = max_rollback = checked_rollback(max_rollback)
+        self._given = max_tokens
         self._index = index
         self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._config: Config = self._machine.start
-        # A persistent linked list of (earlier list, earlier configuration): forks share it.
-        self._past: tuple[Any, Config] | None = None
+        # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
+        self._past: tuple[Any, Config, int] | None = None
+        # Likewise, of (earlier list, tokens that were forgotten).
+        self._text: tuple[Any, array[int]] | None = None
+        self._room = -1 if max_rollback is None else _room(max_rollback)
 
     @property
     def index(self) -> Index:
@@ -107,19 +115,22 @@ class Guide:
         Parameters
         ----------
         bitmask:
-            A writable, contiguous ``int32[words]``: a NumPy array, or a torch tensor on the CPU. It may be
+            A writable ``int32[words]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be
             wider than the vocabulary (padded logits); the tail is set to zero.
 
         Raises
         ------
         BitmaskError
-            For another dtype, shape or device, or fewer words than the vocabulary needs.
+            For another dtype, shape or device, fewer words than the vocabulary needs, or words that share memory.
         """
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
-        if type(bitmask) is not _ndarray:
-            bitmask = _as_array(bitmask)
-        width, words = len(bitmask) if bitmask.ndim == 1 else 0, self._words
+        words = self._words
+        if type(bitmask) is _ndarray and (bitmask.base is None or bitmask.strides == _PACKED):
+            width = len(bitmask) if bitmask.ndim == 1 else 0
+        else:
+            bitmask = array_of(bitmask, f"int32[{words}]")
+            width = len(bitmask) if bitmask.ndim == 1 else 0
         if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
             raise BitmaskError(
                 f"a bitmask is int32[{words}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
@@ -137,26 +148,28 @@ class Guide:
     def allows(self, token_id: int) -> bool:
         """Whether `advance` would accept this token; no mask is worked out for the answer.
 
-        Raises `TokenIdError` for an id out of range.
+        Raises `TokenIdError` as `advance` does.
         """
-        return self._target(self._checked(token_id)) is not None
+        if type(token_id) is not int or not 0 <= token_id < self._size:
+            token_id = checked_token(token_id, self._size)
+        return self._target(token_id) is not None
 
     # -- moves -----------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> bool:
         """Append one token. False, and nothing changes, where the mask does not allow it.
 
-        Raises `TokenIdError` for an id outside the vocabulary.
+        Raises `TokenIdError` for an id outside the vocabulary, or what is no integer.
         """
         if type(token_id) is not int or not 0 <= token_id < self._size:
-            token_id = self._checked(token_id)
+            token_id = checked_token(token_id, self._size)
         config = self._config
         target: Config | None = self._machine.advance(config, token_id) if config is not _END else None
         if target is None:
             target = self._target(token_id)  # the end, or a refusal
             if target is None:
                 return False
-        self._past = (self._past, config)
+        self._past = (self._past, config, token_id)
         self._config = target
         self._room -= 1
         if not self._room:
@@ -166,15 +179,21 @@ class Guide:
     def _forget(self) -> None:
         """Keep only what `max_rollback` asks for."""
         most = self._most or 0
-        kept: list[Config] = []
+        kept: list[tuple[Config, int]] = []
+        tokens = array("i")
         past = self._past
-        while past is not None and len(kept) < most:
-            past, config = past
-            kept.append(config)
+        while past is not None:
+            past, config, token = past
+            if len(kept) < most:
+                kept.append((config, token))
+            else:
+                tokens.append(token)
         self._past = None
-        for config in reversed(kept):
-            self._past = (self._past, config)
-        self._room = most + 1
+        for config, token in reversed(kept):
+            self._past = (self._past, config, token)
+        tokens.reverse()
+        self._text = self._text, tokens
+        self._room = _room(most) - most
 
     def _target(self, token_id: int) -> Config | None:
         """Where a token leads, or ``None`` where it is not allowed."""
@@ -191,14 +210,16 @@ class Guide:
 
         Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
         """
+        if type(n) is not int:
+            n = integer(n, "a number of tokens", RollbackError)
         past, config = self._past, self._config
-        for taken in range(as_int(n)):
+        for taken in range(n):
             if past is None:
                 raise RollbackError(
                     f"cannot roll back {n} tokens, only {taken} were accepted"
                     + ("" if self._most is None else " or are remembered")
                 )
-            past, config = past
+            past, config, _ = past
         if n < 0:
             raise RollbackError(f"cannot roll back {n} tokens")
         self._past, self._config = past, config
@@ -210,8 +231,29 @@ class Guide:
         twin = Guide.__new__(Guide)
         twin._index, twin._machine, twin._size = self._index, self._machine, self._size
         twin._words, twin._config, twin._past = self._words, self._config, self._past
-        twin._most, twin._room = self._most, self._room
+        twin._most, twin._room, twin._text, twin._given = self._most, self._room, self._text, self._given
         return twin
+
+    __copy__ = fork
+
+    def __deepcopy__(self, _: Any) -> Guide:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tokens, past, text = array("i"), self._past, self._text
+        while past is not None:
+            past, _, token = past
+            tokens.append(token)
+        tokens.reverse()
+        while text is not None:
+            text, earlier = text
+            tokens = earlier + tokens
+        if _NO_TOKEN in tokens:
+            raise UnsupportedError(
+                "a guide that goes on where a row of a batch was does not know the row's tokens",
+                remedy="Pickle the index and the tokens, and have a guide accept them.",
+            )
+        return _replayed, (self._index, self._most, self._given, tokens)
 
     def path(self) -> list[Config | None]:
         """The configurations that were gone through, the first one first; None stands for the end."""
@@ -221,7 +263,7 @@ class Guide:
             found.append(None if config is _END else config)
             if past is None:
                 return found[::-1]
-            past, config = past
+            past, config, _ = past
 
     @classmethod
     def at(
@@ -236,14 +278,14 @@ class Guide:
         guide = cls(index, max_rollback=max_rollback, max_tokens=max_tokens)
         for i, config in enumerate(path):
             if i:
-                guide._past = guide._past, guide._config
+                guide._past = guide._past, guide._config, _NO_TOKEN
             guide._config = _END if config is None else config
         return guide
 
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""
-        self._config, self._past = self._machine.start, None
-        self._room = -1 if self._most is None else 2 * self._most + 1
+        self._config, self._past, self._text = self._machine.start, None, None
+        self._room = -1 if self._most is None else _room(self._most)
 
     # -- what must follow ------------------------------------------------------------------------------
 
@@ -279,21 +321,16 @@ class Guide:
         state = "finished" if self.is_finished() else "accepting" if self.is_accepting() else "open"
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
 
-    def _checked(self, token_id: int) -> int:
-        number = as_int(token_id)
-        if not 0 <= number < self._size:
-            raise TokenIdError(f"token id {number} is outside the vocabulary", where=f"0..{self._size - 1}")
-        return number
+
+def _room(most: int) -> int:
+    """How many tokens may be accepted before old ones are forgotten. (Without a bound it never comes to 0.)"""
+    return most + max(most, _SPARE) + 1
 
 
-def _as_array(bitmask: Any) -> NDArray[Any]:
-    """The NumPy view of a CPU tensor (or any array-like that shares its memory)."""
-    device = getattr(bitmask, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
-        raise BitmaskError(
-            f"fill_bitmask writes to CPU memory, got a tensor on {device}",
-            remedy="Fill a CPU bitmask and copy it, or use structgen.runtime.logits.",
-        )
-    if not hasattr(bitmask, "__array__"):
-        raise BitmaskError(f"a bitmask is an int32 array, got {type(bitmask).__name__}")
-    return np.asarray(bitmask)
+def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: array[int]) -> Guide:
+    """A guide that has accepted some tokens: one that was pickled."""
+    guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
+    for token in tokens:
+        if not guide.advance(token):
+            raise TokenIdError(f"token {token} of a guide that was pickled is not allowed")
+    return guide

@@ -16,20 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index as as_int
-from typing import cast
+from typing import Any, cast
 
-from ..errors import FormatError, VocabularyMismatchError
+from ..errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ..vocabulary.vocabulary import Vocabulary
+from .arguments import integer
 from .healing_machine import Anything, HealingMachine, beyond, is_spelled
 from .index import AnyMachine, Index
 from .machine import Machine, Match
 
 #: Tokens that are taken back at most; as many as in llguidance.
 MAX_TOKENS = 4
-
-#: Prefixes that an index remembers, with their rows.
-_MAX_PREFIXES = 256
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ def heal(
             f"the index belongs to {index.vocabulary!r}, the prompt to {vocabulary!r}",
             remedy="Compile the definition with the model's own vocabulary.",
         )
-    ids = [as_int(i) for i in prompt_ids]
+    ids = [integer(i, "a token id", TokenIdError) for i in prompt_ids]
+    max_tokens = integer(max_tokens, "max_tokens", ArgumentError, least=0)
     machine: Machine = Anything(vocabulary) if index is None else index.machine
     tails = [b""]
     for token_id in reversed(ids[1:]):
@@ -106,8 +104,6 @@ def heal(
 def _remembered(prefix: bytes, index: Index) -> Index:
     healed = index.healed.get(prefix)
     if healed is None:
-        if len(index.healed) >= _MAX_PREFIXES:
-            index.healed.clear()
         healed = index.healed[prefix] = HealedIndex(prefix, index.machine, index)
     return healed
 
@@ -156,6 +152,9 @@ class HealedIndex(Index):
         self.prefix = prefix
         self.inner = inner
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _healed_again, (self.prefix, self.inner, self.vocabulary)
+
     @property
     def states(self) -> int:
         """Number of automaton states, with those of the prefix."""
@@ -191,3 +190,8 @@ class HealedIndex(Index):
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Refused with a `FormatError`: an index is kept without a prefix."""
         raise FormatError("an index with a prefix can't be saved", remedy="Save the index that was healed.")
+
+
+def _healed_again(prefix: bytes, inner: Index | None, vocabulary: Vocabulary) -> Index:
+    """A `HealedIndex` that was pickled."""
+    return HealedIndex(prefix, Anything(vocabulary), None) if inner is None else _remembered(prefix, inner)

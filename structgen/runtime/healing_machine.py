@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
 from .machine import Config, Machine
+
+#: Tokens that are remembered at each place of a prefix.
+_MOST_TARGETS = 1 << 12
 
 
 def is_spelled(vocabulary: Vocabulary, text: bytes) -> bool:
@@ -126,7 +130,7 @@ class _Spelling:
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
-        self.targets: dict[int, Config | None] = {}
+        self.targets: Memo[int, Config | None] = Memo(_MOST_TARGETS)
         self.row: NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyMismatchError
+from ..memo import Memo
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
 from .automaton import AutomatonMachine
+from .columns import Field
 from .container import Buffer, pack, unpack
 from .grammar import GrammarMachine
 from .machine import Match
@@ -35,12 +38,27 @@ MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[Gramma
     "gbnf": PushdownMachine,
 }
 
+#: The fields of every index's meta section.
+FIELDS = (
+    Field("kind", str),
+    Field("definition", str),
+    Field("vocabulary", str),
+    Field("compile_seconds", float),
+    Field("relaxations", list, of=str),
+)
+
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
+
 
 class Index:
     """A compiled definition, bound to one vocabulary; shared by any number of guides and threads.
 
     Made by `structgen.compile` or `Index.load`. An index that was not compiled eagerly works out missing rows on
     first touch and keeps them.
+
+    It can be pickled, with its vocabulary, which indexes and guides of one pickle share; nothing that was remembered
+    for speed goes along, nor the cache. A copy is the index itself.
 
     Parameters
     ----------
@@ -76,7 +94,11 @@ class Index:
         self.relaxations = relaxations
         self.vocabulary = machine.vocabulary
         #: The same index behind prefixes; see `structgen.runtime.healing`.
-        self.healed: dict[bytes, Index] = {}
+        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`.
+        self.limited_rows: Memo[Any, NDArray[np.int32]] = Memo(_MOST_ROWS)
+        #: Tokens that must follow; see `structgen.runtime.forced_tokens`.
+        self.forced: Memo[Any, tuple[int, ...]] = Memo(_MOST_FORCED)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -131,11 +153,6 @@ class Index:
 
         return distances_of(self.machine)
 
-    @cached_property
-    def limited_rows(self) -> dict[Any, NDArray[np.int32]]:
-        """Rows near the end of a number of tokens, as far as they are known; see `structgen.runtime.distances`."""
-        return {}
-
     def shortest(self) -> int:
         """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
 
@@ -151,6 +168,19 @@ class Index:
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Serialise in the format of docs/format.md; without the vocabulary, a reader must have it already."""
+        return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With all rows, so that whoever reads it walks no more than this process would.
+        return _unpickled, (self._packed(self_contained=True), self.vocabulary, self.origin)
+
+    def __copy__(self) -> Index:
+        return self  # to its users it never changes
+
+    def __deepcopy__(self, _: Any) -> Index:
+        return self
+
+    def _packed(self, *, with_vocabulary: bool = False, self_contained: bool) -> bytes:
         meta: dict[str, Any] = {
             "kind": self.kind,
             "definition": self.definition,
@@ -161,7 +191,7 @@ class Index:
             "relaxations": list(self.relaxations),
             **self.machine.to_meta(),
         }
-        sections = self.machine.to_sections(self_contained=with_vocabulary)
+        sections = self.machine.to_sections(self_contained=self_contained)
         if with_vocabulary:
             meta["eos_ids"] = list(self.vocabulary.eos_ids)
             meta["special_tokens"] = self.vocabulary.special_tokens
@@ -198,11 +228,12 @@ class Index:
             Where the index was compiled for another vocabulary than the one given.
         """
         try:
-            with open(path, "rb") as file:
+            with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
                 size = os.fstat(file.fileno()).st_size
                 buffer: Buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else b""
-        except OSError as error:
-            raise FormatError(f"the index cannot be read: {error.strerror}", where=str(path)) from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", error)
+            raise FormatError(f"the index cannot be read: {reason}", where=str(path)) from error
         return cls.from_buffer(buffer, vocabulary, origin="file", where=str(path))
 
     @classmethod
@@ -211,20 +242,19 @@ class Index:
     ) -> Index:
         """Read what `to_bytes` wrote, in place; see `load`."""
         meta, sections = unpack(buffer, where)
-        machine_type = MACHINES.get(str(meta.get("kind")))
-        definition, fingerprint = meta.get("definition"), meta.get("vocabulary")
-        seconds, relaxations = meta.get("compile_seconds"), meta.get("relaxations")
-        if (
-            machine_type is None
-            or not isinstance(definition, str) or not isinstance(fingerprint, str)
-            or not isinstance(seconds, int | float)
-            or not isinstance(relaxations, list) or not all(isinstance(r, str) for r in relaxations)
-        ):  # fmt: skip
-            raise FormatError(f"not an index that this structgen knows: kind {meta.get('kind')!r}", where=where)
-        vocabulary = _vocabulary_for(fingerprint, vocabulary, meta, sections, where)
+        found = columns.read_meta(meta, FIELDS, {}, where)
+        machine_type = MACHINES.get(found["kind"])
+        if machine_type is None:
+            raise FormatError(f"not an index that this structgen knows: kind {found['kind']!r}", where=where)
+        vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)
         machine = machine_type.from_sections(meta, sections, vocabulary, where)
-        return cls(str(meta["kind"]), definition, machine, origin=origin, compile_seconds=float(seconds),
-                   relaxations=tuple(relaxations))  # fmt: skip
+        seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
+        return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
+                   relaxations=relaxations)  # fmt: skip
+
+
+def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
+    return Index.from_buffer(data, vocabulary, origin=origin, where="a pickled index")
 
 
 def _vocabulary_for(

@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from .borders import Watched
+from ..locks import Lock, Rank
+from ..memo import Memo
+from .borders import MOST_ANSWERS
 from .closure import bits
 from .grammar_tables import GrammarTables
-from .layout import Level
 from .nesting import Nesting
-from .parser_stack import Parser, Stack
+from .obligations import Watched
+from .parser_stack import Parser
 from .reading import Reading
 
 #: A state, and how many brackets are open.
@@ -52,6 +54,8 @@ class LaidOut:
         assert layout is not None
         self._layout = layout
         self._nesting = nesting
+        #: By state: the brackets that are opened right below it.
+        self.net = nesting.net
         self._parser = parser
         self._reading = reading
         self._last = len(endings)
@@ -80,7 +84,8 @@ class LaidOut:
         self._closes = self._more(layout.dedent, ())
         self._number: dict[_Place, int] = {}
         self._places: list[_Place] = []
-        self._nexts: dict[tuple[int, Watched, bool], int] = {}
+        self._numbering = Lock(Rank.LEAF)
+        self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 
     def _more(self, terminal: int, border: Watched) -> int:
         self.terminal.append(terminal)
@@ -90,24 +95,23 @@ class LaidOut:
 
     # -- places ----------------------------------------------------------------------------------------
 
-    def places(self, stack: Stack, level: Level) -> Places:
-        """The places that the states of a stack are at."""
-        return Places(self, self._nesting, stack, level.brackets)
-
     def number(self, state: int, brackets: int) -> int:
         """The number of a place."""
         place = state, min(brackets, self._nesting.below[state] + 1)
         known = self._number.get(place)
         if known is None:
-            known = self._number[place] = len(self._places)
-            self._places.append(place)
+            with self._numbering:
+                known = self._number.get(place, len(self._places))
+                if known == len(self._places):
+                    self._places.append(place)
+                    self._number[place] = known
         return known
 
     def _after(self, place: int, target: int | None) -> int | None:
         """The place of a state on top of that at another one, if it can be there."""
         if target is None:
             return None
-        brackets = self._places[place][1] + self._nesting.net[target]
+        brackets = self._places[place][1] + self.net[target]
         return self.number(target, brackets) if brackets >= 0 else None
 
     # -- moves -----------------------------------------------------------------------------------------
@@ -154,19 +158,3 @@ class LaidOut:
                 found |= 1 << self._closes
             self._nexts[key] = found
         return found
-
-
-class Places:
-    """The places of a stack's states, from the top down."""
-
-    def __init__(self, laid_out: LaidOut, nesting: Nesting, stack: Stack, brackets: int) -> None:
-        self._laid_out, self._net = laid_out, nesting.net
-        self._stack, self._brackets = stack, brackets
-
-    def at(self, stack: Stack) -> int:
-        """The place of the state on top of a stack that lies below those before."""
-        while self._stack is not stack:
-            self._brackets -= self._net[self._stack.state]
-            assert self._stack.below is not None
-            self._stack = self._stack.below
-        return self._laid_out.number(stack.state, self._brackets)

@@ -12,7 +12,7 @@ columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +83,8 @@ class Layout:
         return np.array([*lines, len(opening), *opening, *closing], np.uint32)
 
     @classmethod
-    def from_section(cls, section: NDArray[Any], terminals: int, where: str) -> Layout | None:
+    def from_numbers(cls, numbers: list[int], terminals: int, where: str) -> Layout | None:
         """Read `to_section`; None for an empty one. Raises `FormatError`."""
-        numbers: list[int] = section.tolist()
         if not numbers:
             return None
         count = numbers[5] if len(numbers) > 5 else -1
@@ -94,7 +93,7 @@ class Layout:
             not 0 <= count <= len(numbers) - 6 or max(named) >= terminals
             or numbers[3] > MOST_COLUMNS or numbers[4] > 1
         ):  # fmt: skip
-            raise FormatError("the terminals of the indentation are damaged", where=where)
+            raise FormatError("section 'layout' has a number that is out of bounds", where=where)
         newline, indent, dedent, columns, is_far, _, *brackets = numbers
         opening, closing = frozenset(brackets[:count]), frozenset(brackets[count:])
         return cls(newline, indent, dedent, opening, closing, columns, bool(is_far))
@@ -123,6 +122,9 @@ class LevelTable:
             self.brackets[sorted(layout.opening)] = 1
             self.brackets[sorted(layout.closing)] = 2
         self.number(Level() if layout else None)
+
+    def __len__(self) -> int:
+        return len(self._levels)
 
     def level(self, number: int) -> Level | None:
         """The level with a number."""

@@ -51,6 +51,8 @@ class LazyAutomaton:
         self.offsets = vocabulary.offsets.astype(np.int32)
         self.blob = np.array(vocabulary.blob)
         self._most, self._most_machines = MOST_CONFIGS, MOST_MACHINES
+        #: How often it began anew: configurations of an earlier generation have other numbers.
+        self.generation = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -185,6 +187,7 @@ class LazyAutomaton:
     def forget(self, live: NDArray[np.int32]) -> NDArray[np.int32]:
         """Let go of all but some configurations; returns the new numbers of all old ones, -1 for the rest."""
         places, rows = self._places, self.row_of
+        self.generation += 1
         renumbered = np.full(len(places), -1, np.int32)
         renumbered[:2] = ENDED, FREE
         self._begin()

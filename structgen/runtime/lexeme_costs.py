@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .borders import Watched, watching
+from ..errors import FormatError
 from .grammar_tables import GrammarTables
+from .obligations import Watched
 from .on_demand import OnDemand
 from .parser_costs import FAR
 
@@ -32,7 +33,7 @@ class LexemeCosts:
     def __init__(self, tables: GrammarTables, chosen: list[int]) -> None:
         self._rows = tables.rows
         self._ends = tables.ends_of
-        self._beats: list[int] = tables.beats.tolist()
+        self._obligations = tables.obligations
         self._chosen = [(byte, int(tables.class_of[byte])) for byte in chosen]
         self._tables = tables
         targets = tables.table[:, [c for _, c in self._chosen]]
@@ -66,15 +67,15 @@ class LexemeCosts:
         target = self._rows[state][c]
         if target < 0:
             return None
-        left = {w for w in (self._rows[w][c] for w in watched) if w >= 0}
-        return None if any(self._beats[w] for w in left) else (target, tuple(sorted(left)))
+        left = self._obligations.after(watched, c)
+        return None if left is None else (target, left)
 
     def ended(self, spot: Spot, terminal: int) -> Watched | None:
         """What is watched behind a lexeme that ends right here as a terminal; None where it does not."""
         state, watched = spot
         for each, watch in self._ends[state]:
             if each == terminal:
-                return watching(watch, watched)
+                return self._obligations.with_state(watch, watched)
         return None
 
     def bytes(self, spot: Spot, terminal: int) -> int:
@@ -116,7 +117,7 @@ class LexemeCosts:
                     found = self._steps[spot, terminal] = byte, after
                     break
             else:
-                raise AssertionError("some byte leads closer")
+                raise FormatError("the lexer's tables contradict themselves: no byte leads to a lexeme's end")
         return found
 
     def way(self, spot: Spot, terminal: int) -> list[Spot]:
@@ -131,6 +132,11 @@ class LexemeCosts:
         border = self.ended(self.way(spot, terminal)[-1], terminal)
         assert border is not None
         return border
+
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of what is watched."""
+        return len(self._known) + len(self._steps)
 
     def forget(self) -> None:
         """Forget what is remembered of what is watched."""

@@ -19,26 +19,25 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import first
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
-from .borders import Borders, Watched, WatchedFutures, watching
+from .borders import Borders, WatchedFutures
 from .grammar_tables import GrammarTables
+from .obligations import Watched, WatchedSets
 from .resume_lists import NOTHING, ROOT, ResumeLists
-from .rows import RowPool
+from .rows import MOST_GROWN, RowPool
 from .words import sets_of
 
 if TYPE_CHECKING:
     from .place_table import PlaceTable
 
-__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Walked", "Watched", "watching"]
-
-#: So many watched states the kernel's walk takes at most.
-KERNEL_WATCHES = 1
+__all__ = ["NOTHING", "ROOT", "End", "LexerPlaces", "Settled", "Walked", "Watched"]
 
 
 class End(NamedTuple):
@@ -58,6 +57,18 @@ class Settled(NamedTuple):
 
 #: A lexer state, what is watched there, and the tokens or nodes that lead there.
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
+
+
+class _Walk(NamedTuple):
+    """What a walk found, as `structgen.kernels.walk_lexer` does; what is watched, by number, () is the first."""
+
+    watches: list[Watched]
+    ids: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    end_watch: NDArray[Any]  # nothing where nothing was watched to begin with
+    below: NDArray[np.int32]
+    below_state: NDArray[np.int32]
+    below_watch: NDArray[Any]
 
 
 class LexerPlaces:
@@ -92,8 +103,26 @@ class LexerPlaces:
         self.futures = tables.futures if is_loose else tables.endings.future
         #: What the members of such sets are below.
         self.members = tables.members if is_loose else max(1, len(tables.endings))
-        self._rows = tables.rows
+        self._sets = WatchedSets(tables)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
+        self.mark()
+
+    def mark(self) -> None:
+        """Never forget what is there now."""
+        self._kept = self.pool.mark(), len(self.resumes)
+        self._entries = len(self.settled), self._fresh
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return self.pool.grown + self.resumes.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
+
+    def forget(self) -> None:
+        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        rows, resumes = self._kept
+        settled, self._fresh = self._entries
+        self.pool.cut(rows)
+        self.resumes.cut(resumes)
+        self.settled = first(self.settled, settled)
 
     def __len__(self) -> int:
         return self._fresh + (len(self.stored) if self.stored is not None else 0)
@@ -105,11 +134,6 @@ class LexerPlaces:
         futures = sets_of(tables.future if tables.endings.is_loose else tables.endings.words)
         number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
         return list(number), np.array([number[each] for each in futures], np.int32)
-
-    @cached_property
-    def _beats(self) -> list[int]:
-        found: list[int] = self.tables.beats.tolist()
-        return found
 
     def settle(self, resume: int, state: int, watched: Watched) -> Settled:
         """What a lexer state settles when entered at the nodes of a resume list."""
@@ -128,26 +152,22 @@ class LexerPlaces:
         return (self.stored.items() if self.stored is not None else {}) | self.settled
 
     def _settle(self, resume: int, state: int, watched: Watched) -> Settled:
-        nodes = self.resumes[resume]
-        walk = self._walk_apart if len(watched) > KERNEL_WATCHES else self._walk
-        ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
+        found = self._walk(self.resumes[resume], state, watched)
         groups = []
-        for number, members in self._by_future(ids, states, watches):
+        for number, members in self._by_future(found):
             if number:
                 groups.append((number, self.row(_ascending(members))))
-        ends_of = self.tables.ends_of
-        ends = [End(terminal, resume, watching(watch, watched)) for terminal, watch in ends_of[state]]
-        names = self._watches
-        for key, where in _by_value(below_state.astype(np.int64) * len(names) + below_watch, below):
+        ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
+        ends = [End(terminal, resume, with_state(watch, watched)) for terminal, watch in ends_of[state]]
+        names = found.watches
+        for key, where in _by_value(found.below_state.astype(np.int64) * len(names) + found.below_watch, found.below):
             rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
-            ends += (End(terminal, rest, watching(watch, before)) for terminal, watch in ends_of[key // len(names)])
+            ends += (End(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[key // len(names)])
         return Settled(tuple(groups), tuple(ends))
 
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
         """Lexer states, with what is watched: after which tokens, and at which nodes a lexeme may end."""
-        walk = self._walk_apart if len(watched) > KERNEL_WATCHES else self._walk
-        ids, states, watches, below, below_state, below_watch = walk(nodes, state, watched)
-        names = self._watches
+        names, ids, states, watches, below, below_state, below_watch = self._walk(nodes, state, watched)
         if not len(watches):
             watches = np.zeros(len(states), np.int64)
         found: list[list[Walked]] = []
@@ -173,19 +193,17 @@ class LexerPlaces:
         endings = self.tables.endings
         return Borders(self.tables, endings.future.__getitem__, endings.number)
 
-    def _by_future(
-        self, ids: NDArray[np.int32], states: NDArray[np.int32], watches: NDArray[Any]
-    ) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    def _by_future(self, walk: _Walk) -> Iterator[tuple[int, NDArray[np.int32]]]:
         """Tokens by what the lexeme at their end can become."""
-        if not len(watches):
+        if not len(walk.end_watch):
             sets, set_of = self.distinct
-            for number, members in _by_value(set_of[states], ids):
+            for number, members in _by_value(set_of[walk.ends], walk.ids):
                 yield sets[number], members
             return
-        count = len(self._watches)
+        names = walk.watches
         found: dict[int, list[NDArray[np.int32]]] = {}
-        for key, members in _by_value(states.astype(np.int64) * count + watches, ids):
-            found.setdefault(self.future(key // count, self._watches[key % count]), []).append(members)
+        for key, members in _by_value(walk.ends.astype(np.int64) * len(names) + walk.end_watch, walk.ids):
+            found.setdefault(self.future(key // len(names), names[key % len(names)]), []).append(members)
         for future, parts in found.items():
             yield future, np.concatenate(parts)
 
@@ -199,93 +217,36 @@ class LexerPlaces:
         kernels.flip_ids(row, ids)
         return self.pool.add_dense(row)
 
-    #: What is watched, by the number that walks write: 0 for nothing.
-    _watches: list[Watched]
-
-    def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
-        """The kernel's walk, with at most one state to watch."""
+    def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
+        """The kernel's walk. What is watched is numbered: states, then sets of them."""
         from .. import kernels
 
-        trie, tables = self.vocabulary.trie, self.tables
+        trie, tables, sets = self.vocabulary.trie, self.tables, self._sets
+        sets.trim()
+        watch = sets.number(watched)
         size = max(len(trie.token_ids), len(trie.byte)) + 64
         while True:
             if self._scratch is None or len(self._scratch[0]) < size:
                 self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
-            n, m = kernels.walk_lexer(
+            n, m, unknown = kernels.walk_lexer(
                 trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
-                tables.class_of, tables.table, tables.goes_on, tables.beats, nodes, state,
-                watched[0] if watched else -1,
-                *self._scratch,
+                tables.class_of, tables.table, tables.goes_on, tables.beats, sets.table, nodes, state, watch,
+                *self._scratch, sets.missing,
             )  # fmt: skip
-            if n >= 0:
+            if n < 0:
+                size *= 4
+            elif unknown:
+                sets.follow(sets.missing[:unknown])
+            else:
                 break
-            size *= 4
         ids, ends, end_watch, below, below_state, below_watch = self._scratch
         watches = end_watch[:n] if watched else end_watch[:0]
-        seen = np.unique(np.concatenate([below_watch[:m], watches]))
-        seen = seen[seen >= 0]
-        self._watches = [(), *((int(w),) for w in seen)]
-        numbers = [np.where(each < 0, 0, np.searchsorted(seen, each) + 1) for each in (watches, below_watch[:m])]
-        return ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1]
-
-    def _walk_apart(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[NDArray[Any], ...]:
-        """The same whatever is watched: byte by byte as long as it is several states, rarely more than one."""
-        watches: dict[Watched, int] = {(): 0}
-        parts: list[tuple[NDArray[Any], ...]] = []
-        todo = [(nodes, state, watched)]
-        while todo:
-            nodes, state, watched = todo.pop()
-            if len(watched) <= KERNEL_WATCHES:
-                ids, ends, numbers, below, below_state, below_numbers = self._walk(nodes, state, watched)
-                names = np.array([watches.setdefault(watch, len(watches)) for watch in self._watches])
-                numbers = names[numbers] if len(numbers) else np.zeros(len(ids), np.int64)
-                parts.append((ids, ends, numbers, below, below_state, names[below_numbers]))
-                continue
-            part, after = self._step(nodes, state, watched, watches)
-            parts.append(part)
-            todo += ((np.array(there, np.int32), *key) for key, there in after.items())
-        self._watches = list(watches)
-        ids, ends, numbers, below, below_state, below_numbers = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        return ids, ends, numbers, below, below_state, below_numbers
-
-    def _goes_on(self, state: int, node: int) -> bool:
-        """Whether some token goes on below a node behind a lexeme that ends there."""
-        trie, tables = self.vocabulary.trie, self.tables
-        child, end = node + 1, int(trie.skip[node])
-        while child < end:
-            if tables.goes_on[state, tables.class_of[trie.byte[child]]]:
-                return True
-            child = int(trie.skip[child])
-        return False
-
-    def _step(
-        self, nodes: NDArray[np.int32], state: int, watched: Watched, watches: dict[Watched, int]
-    ) -> tuple[tuple[NDArray[Any], ...], dict[tuple[int, Watched], list[int]]]:
-        """What a walk finds one byte below some nodes, and the nodes there by state and what is watched."""
-        trie, tables = self.vocabulary.trie, self.tables
-        ids: list[tuple[int, int, int]] = []
-        below: list[tuple[int, int, int]] = []
-        after: dict[tuple[int, Watched], list[int]] = {}
-        for root in nodes.tolist():
-            i, end = root + 1, int(trie.skip[root])
-            while i < end:
-                c, past = int(tables.class_of[trie.byte[i]]), int(trie.skip[i])
-                s = self._rows[state][c]
-                left = tuple(w for w in (self._rows[w][c] for w in watched) if w >= 0)
-                if s >= 0 and not any(self._beats[w] for w in left) and self.future(s, left):
-                    number = watches.setdefault(left, len(watches))
-                    tokens = trie.token_ids[int(trie.first_token[i]) : int(trie.first_token[i + 1])]
-                    ids += ((t, s, number) for t in tokens.tolist())
-                    if i + 1 < past:
-                        after.setdefault((s, left), []).append(i)
-                        if self._goes_on(s, i):
-                            below.append((i, s, number))
-                i = past
-        found = (np.array(rows, np.int32).reshape(-1, 3).T for rows in (ids, below))
-        (a, b, c), (d, e, f) = found
-        return (a, b, c, d, e, f), after
+        names = np.unique(np.concatenate([below_watch[:m], watches, [-1]]))
+        numbers = [np.searchsorted(names, each) for each in (watches, below_watch[:m])]
+        return _Walk(
+            [sets.watched(name) for name in names.tolist()],
+            ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1],
+        )  # fmt: skip
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import TokenBudgetError
+from ..memo import Memo
+from .arguments import integer
 from .distances import LimitedMachine, checked, limited
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 #: Of a row that may have any number of tokens, and of one that is to be looked at no more.
 _ANY, _NEVER = 1 << 62, -(1 << 62)
 
-#: Machines that are kept ready; past that they are made again.
+#: Machines that are kept ready.
 _MOST_MACHINES = 1 << 10
 
 
@@ -38,7 +41,7 @@ class Limits:
     def __init__(self, automaton: LazyAutomaton, histories: Histories) -> None:
         self._automaton = automaton
         self._histories = histories
-        self._machines: dict[int, LimitedMachine] = {}
+        self._machines: Memo[int, LimitedMachine] = Memo(_MOST_MACHINES)
         #: ``int64[rows]``: the tokens that each row began with, and has left; it is looked at when no more than
         #: ``near`` are left.
         self.given = np.zeros(0, np.int64)
@@ -51,6 +54,8 @@ class Limits:
 
         Raises `TokenBudgetError` as `LimitedMachine` does.
         """
+        if given is not None:
+            given = integer(given, "max_tokens", TokenBudgetError)
         if index is None or given is None:
             given = left = _ANY
         else:
@@ -64,8 +69,6 @@ class Limits:
     def _machine(self, index: Index) -> LimitedMachine:
         found = self._machines.get(id(index))  # which the machine keeps alive
         if found is None:
-            if len(self._machines) >= _MOST_MACHINES:
-                self._machines.clear()
             found = self._machines[id(index)] = limited(index)
         return found
 

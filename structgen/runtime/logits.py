@@ -39,6 +39,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError
+from .arguments import integers, overlaps, sharing
 from .array_logits import mask_bits, mask_row
 from .bitmask import BITS, describe, fill_batch, words_for
 
@@ -77,13 +78,11 @@ def apply_bitmask(
     Raises
     ------
     BitmaskError
-        For logits or a bitmask of another dtype or shape, more words than the logits need, a bitmask with
-        another number of rows, or a row that is out of range or named twice.
+        For logits or a bitmask of another dtype, layout or shape, logits whose elements share memory (of a tensor
+        that was expanded) or that require a gradient, more words than the logits need, a bitmask with another
+        number of rows, or a row that is out of range or named twice.
     """
-    if not isinstance(logits, torch.Tensor) or logits.dtype not in LOGITS or logits.dim() not in (1, 2):
-        raise BitmaskError(
-            f"logits are float32, float16 or bfloat16 [width] or [batch, width], got {describe(logits)}"
-        )
+    check_logits(logits, (1, 2))
     words = _tensor_of(bitmask, logits.device)
     _check_width(words, logits)
     if rows is None:
@@ -92,11 +91,34 @@ def apply_bitmask(
         return
     if logits.dim() != 2:
         raise BitmaskError("rows= needs logits of shape [batch, width]", where=describe(logits))
-    selected = _selection(rows, logits)
+    selected = selection(rows, logits)
     _check_rows(words, logits, selected.shape[0])
     masked = logits.index_select(0, selected)
     _mask(masked, words)
     logits.index_copy_(0, selected, masked)
+
+
+def check_logits(logits: torch.Tensor, dimensions: tuple[int, ...], *, is_written: bool = True) -> None:
+    """Raise `BitmaskError` unless these are logits that can be masked, in place where they are written."""
+    if (
+        not isinstance(logits, torch.Tensor) or logits.dtype not in LOGITS
+        or logits.layout is not torch.strided or logits.is_nested or logits.dim() not in dimensions
+    ):  # fmt: skip
+        shapes = " or ".join("[width]" if n == 1 else "[batch, width]" for n in dimensions)
+        raise BitmaskError(f"logits are float32, float16 or bfloat16 {shapes}, got {_shown(logits)}")
+    if logits.requires_grad:
+        raise BitmaskError(
+            "the logits require a gradient, which a mask would not be part of",
+            remedy="Run the model under torch.no_grad(), or pass logits.detach().",
+        )
+    if is_written and not logits.is_contiguous() and overlaps(logits.shape, logits.stride(), 1):
+        raise sharing("logits")
+
+
+def _shown(logits: object) -> str:
+    if not isinstance(logits, torch.Tensor) or (logits.layout is torch.strided and not logits.is_nested):
+        return describe(logits)
+    return f"a tensor of layout {logits.layout}" + (", nested" if logits.is_nested else "")
 
 
 def _mask(logits: torch.Tensor, words: torch.Tensor) -> None:
@@ -112,8 +134,9 @@ def masked_copy(logits: torch.Tensor, masks: Sequence[NDArray[np.int32]]) -> tor
 
     One pass less over the logits than a copy and `apply_bitmask`. Raises `BitmaskError` as that does.
     """
-    if logits.dtype not in LOGITS or logits.dim() != 2 or len(masks) != len(logits):
-        raise BitmaskError(f"logits are float32, float16 or bfloat16 [{len(masks)}, width], got {describe(logits)}")
+    check_logits(logits, (2,), is_written=False)
+    if len(masks) != len(logits):
+        raise BitmaskError(f"{len(masks)} masks for {len(logits)} rows of logits")
     width = logits.shape[1]
     # Few calls, and NumPy's, which are the shorter ones: after a model's pass nothing of this is in the caches.
     source = logits.detach().view(LOGITS[logits.dtype]).numpy()
@@ -129,8 +152,10 @@ def masked_copy(logits: torch.Tensor, masks: Sequence[NDArray[np.int32]]) -> tor
 
 
 def _mask_by_table(logits: torch.Tensor, words: torch.Tensor) -> None:
-    bits = np.atleast_2d(logits.detach().view(LOGITS[logits.dtype]).numpy())
-    mask_bits(bits, words.numpy(), _bits_of_never(logits.dtype))
+    bits, masks = np.atleast_2d(logits.detach().view(LOGITS[logits.dtype]).numpy()), words.numpy()
+    if np.may_share_memory(bits, masks):
+        raise BitmaskError("the logits and the bitmask share memory", remedy="Pass a copy of the bitmask.")
+    mask_bits(bits, masks, _bits_of_never(logits.dtype))
 
 
 @cache
@@ -153,6 +178,8 @@ def _tensor_of(bitmask: torch.Tensor | NDArray[np.int32], device: torch.device) 
         raise BitmaskError(
             f"a bitmask is a NumPy or torch int32[words] or int32[batch, words], got {describe(bitmask)}"
         )
+    if bitmask.layout is not torch.strided or (bitmask.device.type == "meta" and device.type != "meta"):
+        raise BitmaskError(f"the bitmask is a dense tensor with data, got {bitmask.layout} on {bitmask.device}")
     # Towards the CPU a copy that nobody waits for would be read before it has arrived.
     return bitmask.to(device, non_blocking=device.type == "cuda")
 
@@ -183,10 +210,10 @@ def _check_rows(words: torch.Tensor, logits: torch.Tensor, count: int) -> None:
         )
 
 
-def _selection(rows: torch.Tensor | Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+def selection(rows: torch.Tensor | Sequence[int], logits: torch.Tensor) -> torch.Tensor:
     """``rows`` as ``int64[count]`` on the logits' device, checked where that needs no transfer to the
     host."""
-    selected = rows if isinstance(rows, torch.Tensor) else torch.tensor(rows, dtype=torch.int64)
+    selected = rows if isinstance(rows, torch.Tensor) else torch.from_numpy(integers(rows, "rows", BitmaskError))
     if selected.dtype != torch.int64 or selected.dim() != 1:
         raise BitmaskError(f"rows are int64[count], got {describe(selected)}")
     if selected.device.type == "cpu" and not torch.compiler.is_compiling():

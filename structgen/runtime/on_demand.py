@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..memo import Memo
+
 T = TypeVar("T")
 
+#: Entries that are kept.
+MOST_ENTRIES = 1 << 17
 
-class OnDemand(dict[int, T]):
+
+class OnDemand(Memo[int, T]):
     """Entries by number. Threads may make the same one twice; it is equal, and either will do."""
 
     __slots__ = ("_make",)
 
     def __init__(self, make: Callable[[int], T]) -> None:
+        super().__init__(MOST_ENTRIES)
         self._make = make
 
     def __missing__(self, number: int) -> T:

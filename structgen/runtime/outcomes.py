@@ -20,11 +20,11 @@ and are found as they are asked for. A run that shifts the end of the text, or a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
 from ..errors import BudgetExceededError
+from ..locks import Lock, Rank
 from .closure import bits
 
 #: Outcomes that are looked at for one grammar.
@@ -99,7 +99,7 @@ class Outcomes:
         self._accepted: dict[int, int] = {}
         self._known: dict[_Key, Outcome] = {}
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = Lock(Rank.PARSER)
         #: What is new and not yet looked at; by node what the states below it do not know yet.
         self._fresh: list[_Key] = []
         self._grown: dict[_Key, _Found] = {}

@@ -143,6 +143,8 @@ class ParserCosts:
                 if length:
                     heap.append((_NOTHING, state, False, Outcome(origin, length - 1, avoid, _NONE)))
                 else:
+                    if origin not in self._gotos[state]:
+                        raise FormatError("the parser's tables contradict themselves")
                     push = Outcome(self._gotos[state][origin], 0, avoid, _NONE)
                     heap.append((_NOTHING, state, True, push))
         heapq.heapify(heap)
@@ -274,6 +276,11 @@ class ParserCosts:
                 raise FormatError("the parser's tables contradict themselves")
         self._next[stack] = found
         return found
+
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of stacks."""
+        return len(self._known) + len(self._next)
 
     def forget(self) -> None:
         """Forget what is remembered of stacks."""

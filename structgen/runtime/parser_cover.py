@@ -19,24 +19,30 @@ inclusion of context-free languages); where the rules don't find it, both are ke
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from ..locks import Lock, Rank
+
 if TYPE_CHECKING:
     from .grammar_tables import GrammarTables
-    from .parser_stack import Parser, Stack
+    from .parser_graph import GraphParser
+    from .parser_stack import Stack
 
 #: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond
 #: that the answer is no.
 _MOST_PAIRS = 24
 _MOST_SHIFTS = 2
 
+#: So many nodes that reductions go through count as a pair.
+_NODES = 32
+
 #: Stacks that reductions lead to, looked through for one that covers another.
 _MOST_REDUCED = 8
 
-#: Pairs that are looked at for one set of stacks.
-_MOST_IN_SET = 400
+#: Pairs that are looked at for one set of stacks; past so many stacks that are kept others are not compared.
+_MOST_IN_SET = 200
+_MOST_COMPARED = 32
 
 #: Answers that are remembered; past that the memory starts afresh.
 _MOST_KNOWN = 1 << 16
@@ -47,7 +53,7 @@ _MOST_STATES = 64
 _Key = TypeVar("_Key")
 
 #: The uppermost states of two stacks.
-_Tops: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+_Tops: TypeAlias = tuple[tuple[object, ...], tuple[object, ...]]
 
 _FAR = 1 << 60
 
@@ -55,20 +61,24 @@ _FAR = 1 << 60
 class Cover:
     """Compares stacks of a parser with conflicts. One question at a time: what is assumed for one is no answer."""
 
-    def __init__(self, parser: Parser, tables: GrammarTables) -> None:
+    def __init__(self, parser: GraphParser, tables: GrammarTables) -> None:
         self._parser = parser
         self._middle = _middle(tables)
-        #: By the states on top, and how many of each decided it, the answer by these.
-        self._known: dict[tuple[int, int], dict[tuple[int, int], dict[_Tops, bool]]] = {}
+        #: By the states on top, how much higher the first stack is, and how many of its states decided it, the answer
+        #: by these.
+        self._known: dict[tuple[int, int, int], dict[int, dict[_Tops, bool]]] = {}
+        #: Answers that are up to all of two stacks.
+        self._whole: dict[tuple[Stack, Stack], bool] = {}
         self._count = 0
-        self._looked = 0
+        self._looked = self._work = 0
         self._assumed: dict[tuple[Stack, Stack], None] = {}
         self._left = self._left_in_set = _MOST_IN_SET
-        self._lock = threading.Lock()
+        self._lock = Lock(Rank.PARSER)
 
     def forget(self) -> None:
         """Forget what was found."""
         self._known.clear()
+        self._whole.clear()
         self._count = 0
 
     def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
@@ -84,7 +94,7 @@ class Cover:
         kept: list[tuple[Stack, _Key]] = []
         self._left_in_set = _MOST_IN_SET
         for stack, key in sorted(stacks, key=lambda each: each[0].depth):
-            alike = [by for by, other in kept if other == key]
+            alike = [by for by, other in kept if other == key] if len(kept) < _MOST_COMPARED else []
             is_covered = False
             for by in alike:
                 is_covered, looked = self._covers(by, stack)
@@ -111,34 +121,48 @@ class Cover:
             return self._covers(a, b)
 
     def _covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
-        known = self._known.setdefault((a.state, b.state), {})
-        for (length_a, length_b), answers in known.items():
-            base = a.under(length_a)
-            if base is not None and base is b.under(length_b):
-                answer = answers.get((a.top(length_a), b.top(length_b)))
+        higher = a.depth - b.depth
+        known = self._known.setdefault((a.state, b.state, higher), {})
+        common = self._common(a, b, higher) if known else _MOST_STATES
+        for length, answers in known.items():
+            if length >= common:
+                answer = answers.get((a.top(length), b.top(length - higher)))
                 if answer is not None:
-                    return answer, base.depth + 1
+                    return answer, a.depth - length + 1
+        if (a, b) in self._whole:
+            return self._whole[a, b], 0
         if self._left_in_set <= 0:
             return False, 0
         self._left = before = min(_MOST_PAIRS, self._left_in_set)
+        work = self._work = self._parser.work
         self._looked = min(a.depth, b.depth)
         try:
             answer = self._holds(a, b, _MOST_SHIFTS)
         finally:
             self._assumed.clear()
+            self._parser.work = work  # what is counted there are moves; these have a bound of their own
         self._left_in_set -= before - self._left
-        base = self._base(a, b)
-        if base is None:
-            return answer, 0
-        lengths = a.depth - base.depth, b.depth - base.depth
-        if max(lengths) > _MOST_STATES:
-            return answer, base.depth + 1
         self._count += 1
         if self._count > _MOST_KNOWN:
             self.forget()
-            known = self._known.setdefault((a.state, b.state), {})
-        known.setdefault(lengths, {})[a.top(lengths[0]), b.top(lengths[1])] = answer
+            known = self._known.setdefault((a.state, b.state, higher), {})
+        base = self._base(a, b)
+        if base is None or max(a.depth, b.depth) - base.depth > _MOST_STATES:
+            self._whole[a, b] = answer
+            return answer, 0 if base is None else base.depth + 1
+        length = a.depth - base.depth
+        known.setdefault(length, {})[a.top(length), b.top(length - higher)] = answer
         return answer, base.depth + 1
+
+    def _common(self, a: Stack, b: Stack, higher: int) -> int:
+        """How many states ``a`` has above what both stand on, if it is not too many."""
+        count = max(0, higher)
+        if count >= _MOST_STATES or -higher >= _MOST_STATES:
+            return _FAR
+        here, there = a.under(count), b.under(count - higher)
+        while here is not there and here is not None and there is not None and count < _MOST_STATES:
+            here, there, count = here.below, there.below, count + 1
+        return count if here is there and here is not None else _FAR
 
     def _base(self, a: Stack, b: Stack) -> Stack | None:
         """The highest stack that both stand on and that was not looked at."""
@@ -153,12 +177,14 @@ class Cover:
         pair = a, b
         if a is b or pair in self._assumed:
             return True
-        self._left -= 1
+        self._left -= 1 + (self._parser.work - self._work) // _NODES
+        self._work = self._parser.work
         if self._left < 0:
             return False
         accepted_a, accepted_b = self._parser.accepted(a), self._parser.accepted(b)
-        self._looked = min(self._looked, accepted_a.looked, accepted_b.looked)
         if accepted_b.terminals & ~accepted_a.terminals:
+            # Only a way to say no early: what lies lower does not matter where it says nothing.
+            self._looked = min(self._looked, accepted_a.looked, accepted_b.looked)
             return False
         before = len(self._assumed)
         self._assumed[pair] = None
@@ -191,33 +217,35 @@ class Cover:
     def _below(self, a: Stack, b: Stack, shifts: int) -> bool:
         """Rule 2: what comes after each rule that the state on top of both is in the middle of."""
         for length, origin in self._middle[a.state]:
-            after_b = self._parser.replaced(b, length, origin)
-            if after_b is None:
-                self._looked = min(self._looked, b.depth - length)
-                continue
-            after_a = self._parser.replaced(a, length, origin)
-            self._looked = min(self._looked, a.depth - length, b.depth - length)
-            if after_a is None or not self._holds(after_a, after_b, shifts):
+            after_b = self._replaced(b, length, origin)
+            after_a = self._replaced(a, length, origin) if after_b else []
+            if not all(self._some_holds(after_a, each, shifts) for each in after_b):
                 return False
         return True
+
+    def _replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        found = self._parser.replaced(stack, length, origin)
+        self._looked = min(self._looked, stack.depth - length, *(each.depth - 1 for each in found))
+        return found
 
     def _by_moves(self, a: Stack, b: Stack, shifts: int) -> bool:
         """Rule 4."""
         parser = self._parser
         if not all(self._holds(a, after, shifts) for after in self._reduced(b)):
             return False
-        for terminal, (after_b, context), there in parser.shifted(b):
+        for terminal, after_b, there in parser.shifted(b):
             if self._left < 0:
                 return False
-            every, looked = parser.every(a, terminal)
+            every, looked = parser.every(a, terminal, _MOST_REDUCED)
             self._looked = min(self._looked, looked, there)
-            candidates = [after for after, at in every if at == context]
-            if after_b not in candidates and not self._some_holds(candidates, after_b, shifts - 1):
-                return False
+            for after, context in after_b:
+                candidates = [each for each, at in every if at == context]
+                if after not in candidates and not self._some_holds(candidates, after, shifts - 1):
+                    return False
         return True
 
     def _reduced(self, stack: Stack) -> list[Stack]:
-        found = self._parser.reduced(stack)
+        found = [reduced for reduced, _ in self._parser.reduced(stack)]
         self._looked = min(self._looked, *(after.depth - 1 for after in found)) if found else self._looked
         return found
 

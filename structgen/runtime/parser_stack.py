@@ -18,18 +18,19 @@ with the same states on top.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count as numbers
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError, FormatError
+from ..errors import FormatError
 from .grammar_tables import SYMBOLS, GrammarTables
 from .on_demand import OnDemand
-from .parser_cover import Cover
 from .words import sets_of
 
-#: Reductions before one terminal; a sound grammar makes as many as its stack is deep.
+#: Reductions before one terminal, besides so many for each state of the stack as the parser has; a sound grammar
+#: makes less.
 _MOST_REDUCTIONS = 1_000_000
 
 
@@ -50,8 +51,8 @@ class After(NamedTuple):
     Parameters
     ----------
     stacks:
-        The stacks after it: one; none where it can't come; several where conflicts were kept, without those that
-        others cover (`structgen.runtime.parser_cover`). With each the context in which the lexer reads on: that of
+        The stacks after it: one; none where it can't come; several where conflicts were kept
+        (`structgen.runtime.parser_graph`). With each the context in which the lexer reads on: that of
         the state which shifted the terminal, before any reduction.
     looked:
         The depth of the lowest state that was looked at.
@@ -82,6 +83,33 @@ class Stack:
             entered = self.parses = {}
         return entered.setdefault(key, parse)
 
+    @property
+    def belows(self) -> tuple[Stack, ...]:
+        """What the state is on top of: one stack, or none."""
+        return () if self.below is None else (self.below,)
+
+    def enter(self, pushed: Stack) -> Stack:
+        """Enter a stack that is this one with a state on top; returns the one that is there."""
+        entered = self.above
+        if entered is _NOTHING:
+            entered = self.above = {}
+        return entered.setdefault(pushed.state, pushed)
+
+    def remember_after(self, terminal: int, answer: After) -> None:
+        """Enter what a terminal leads to."""
+        entered = self.after
+        if entered is _NOTHING:
+            entered = self.after = {}
+        entered[terminal] = answer
+
+    def forget(self) -> None:
+        """Forget what was asked of the stack, and of those above it."""
+        todo: list[Stack] = [self]
+        while todo:
+            stack = todo.pop()
+            todo += stack.above.values()
+            stack.above, stack.after, stack.parses, stack.accepted = _NOTHING, _NOTHING, _NOTHING, None
+
     def states(self) -> Iterator[int]:
         """The states, the top first."""
         stack: Stack | None = self
@@ -98,9 +126,9 @@ class Stack:
             stack = stack.below
         return stack
 
-    def top(self, count: int) -> tuple[int, ...]:
+    def top(self, count: int) -> tuple[object, ...]:
         """The uppermost states, the top first; fewer where there are no more."""
-        found = []
+        found: list[object] = []
         stack: Stack | None = self
         while stack is not None and count:
             found.append(stack.state)
@@ -115,7 +143,7 @@ class Parser:
     Parameters
     ----------
     tables:
-        The parser. Where actions compete, all of them are followed.
+        A parser none of whose actions compete; see `structgen.runtime.parser_graph` for others.
     """
 
     def __init__(self, tables: GrammarTables) -> None:
@@ -133,11 +161,14 @@ class Parser:
         self._states = len(tables.context)
         self._same = OnDemand(_same(tables))
         #: The stack before the first terminal.
-        self.start = Stack(0, None)
+        self.start: Stack = Stack(0, None)
         #: How many stacks are known.
         self.stacks = 1
-        #: Tells stacks that are needed from others; None where there is one at a time.
-        self.cover = None if tables.is_deterministic else Cover(self, tables)
+
+    def _check(self, done: int, stack: Stack) -> None:
+        """Raise `FormatError` where the parser reduces without end; a grammar that does is refused when compiling."""
+        if done > _MOST_REDUCTIONS + stack.depth * self._states:
+            raise FormatError("the parser's tables contradict themselves")
 
     def accepted(self, stack: Stack) -> Accepted:
         """The terminals that may come next; exact, where lookaheads alone promise too much."""
@@ -159,8 +190,7 @@ class Parser:
                         found |= terminals & after.terminals
                         looked = min(looked, reduced.depth - 1, after.looked)
                 if missing:
-                    if len(todo) > _MOST_REDUCTIONS:
-                        raise _endless()
+                    self._check(len(todo), stack)
                     todo += missing
                     continue
                 answer = here.accepted = Accepted(found, looked)
@@ -191,26 +221,18 @@ class Parser:
                         known.add(reduced)
                         todo.append(reduced)
             if len(todo) > _MOST_REDUCTIONS:
-                raise _endless()
+                self._check(len(todo), stack)
 
     def after(self, stack: Stack, terminal: int) -> After:
         """The stack after a terminal."""
         known = stack.after.get(terminal)
         if known is not None:
             return known
-        found, looked = self.every(stack, terminal)
-        if self.cover is not None and len(found) > 1:
-            found, there = self.cover.thinned(found)
-            looked = min(looked, there)
-        answer = After(tuple(found), looked)
-        entered = stack.after
-        if entered is _NOTHING:
-            entered = stack.after = {}
-        entered[terminal] = answer
+        answer = self._find(stack, terminal)
+        stack.remember_after(terminal, answer)
         return answer
 
-    def every(self, stack: Stack, terminal: int) -> tuple[list[tuple[Stack, int]], int]:
-        """All stacks after a terminal with their contexts, covered or not; and the lowest depth looked at."""
+    def _find(self, stack: Stack, terminal: int) -> After:
         looked = stack.depth
         found: dict[tuple[Stack, int], None] = {}
         reached = {stack: None}
@@ -224,26 +246,30 @@ class Parser:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
                     looked = min(looked, reduced.depth - 1)
-                    reduced, there = self._simplest(reduced)
+                    simple, there = self._simplest(reduced)
                     looked = min(looked, there)
+                    if simple not in reached:  # else what stands for it is what it comes from, by something empty
+                        reduced = simple
                     if reduced not in reached:
                         reached[reduced] = None
                         todo.append(reduced)
             if len(todo) > _MOST_REDUCTIONS:
-                raise _endless()
-        return list(found), looked
+                self._check(len(todo), stack)
+        return After(tuple(found), looked)
 
     def _shift(self, stack: Stack, target: int) -> tuple[Stack, int]:
         """The stack after a shift and the reductions that are certain then, and the lowest depth looked at."""
         after, looked = self.push(stack, target), stack.depth
-        for _ in range(_MOST_REDUCTIONS):
+        for done in numbers():
+            if done > _MOST_REDUCTIONS:
+                self._check(done, stack)
             certain = self._certain[after.state]
             if certain is None:
                 after, there = self._simplest(after)
                 return after, min(looked, there)
             after = self._reduce(after, certain[0], certain[1])
             looked = min(looked, after.depth - 1)
-        raise _endless()
+        raise AssertionError
 
     def mentioned(self, state: int) -> int:
         """The terminals before which a state does anything, as a set: more than are accepted, and none less."""
@@ -268,23 +294,15 @@ class Parser:
         """The context in which the lexer reads on behind a terminal that was shifted to a state."""
         return self._context[state]
 
-    def reduced(self, stack: Stack) -> list[Stack]:
-        """The stacks that one reduction leads to, whatever comes next."""
-        return [self._reduce(stack, length, origin) for length, origin, _ in self._reductions[stack.state]]
-
-    def shifted(self, stack: Stack) -> Iterator[tuple[int, tuple[Stack, int], int]]:
-        """By terminal that is shifted at once: the stack after it with its context, the lowest depth looked at."""
-        for terminal, target in self._shifts[stack.state].items():
-            after, looked = self._shift(stack, target)
-            yield terminal, (after, self._context[target]), looked
-
     def _simplest(self, stack: Stack) -> tuple[Stack, int]:
         """The simplest stack known to accept the same, and the depth of the lowest state that was looked at.
 
         What does not apply leaves the stack as it is, so only what applied counts.
         """
-        looked = stack.depth
-        for _ in range(_MOST_REDUCTIONS):
+        looked, start = stack.depth, stack
+        for done in numbers():
+            if done > _MOST_REDUCTIONS:
+                self._check(done, start)
             below = -1 if stack.below is None else stack.below.state
             known = self._same[(below + 1) * self._states + stack.state]
             found = next(filter(None, (_replaced(stack, *each) for each in known)), None)
@@ -294,7 +312,7 @@ class Parser:
             looked = min(looked, lowest)
             for symbol in symbols:
                 stack = self.push(stack, self._read(stack.state, symbol))
-        raise _endless()
+        raise AssertionError
 
     def _read(self, state: int, symbol: int) -> int:
         """The state after a symbol of either kind."""
@@ -304,38 +322,25 @@ class Parser:
             raise FormatError("the parser's tables contradict themselves")
         return target
 
-    def replaced(self, stack: Stack, length: int, origin: int) -> Stack | None:
-        """The stack with a nonterminal in place of the uppermost states; None where it cannot be there."""
+    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
+        """The stack with a nonterminal in place of the uppermost states."""
         here = stack.under(length) if length else stack
         target = None if here is None else self._gotos[here.state].get(origin)
-        return None if here is None or target is None else self.push(here, target)
-
-    def _reduce(self, stack: Stack, length: int, origin: int) -> Stack:
-        reduced = self.replaced(stack, length, origin)
-        if reduced is None:
+        if here is None or target is None:
             raise FormatError("the parser's tables contradict themselves")
-        return reduced
+        return self.push(here, target)
 
     def forget(self) -> None:
         """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
-        todo = [self.start]
-        while todo:
-            stack = todo.pop()
-            todo += stack.above.values()
-            stack.above, stack.after, stack.parses, stack.accepted = _NOTHING, _NOTHING, _NOTHING, None
+        self.start.forget()
         self.stacks = 1
-        if self.cover is not None:
-            self.cover.forget()
 
     def push(self, stack: Stack, state: int) -> Stack:
         """A state on top of a stack; the same object for the same."""
         pushed = stack.above.get(state)
         if pushed is None:
             self.stacks += 1
-            entered = stack.above
-            if entered is _NOTHING:
-                entered = stack.above = {}
-            pushed = entered.setdefault(state, Stack(state, stack))
+            pushed = stack.enter(Stack(state, stack))
         return pushed
 
 
@@ -398,9 +403,3 @@ def _reductions(tables: GrammarTables) -> Callable[[int], list[tuple[int, int, i
         return [(*move, terminals) for move, terminals in zip(moves, sets_of(tables.before[which]), strict=True)]
 
     return of
-
-
-def _endless() -> BudgetExceededError:
-    return BudgetExceededError(
-        "the parser reduces without end", remedy="A rule of the grammar derives itself: take it out."
-    )

@@ -7,12 +7,13 @@ terminals that it stands for at the level of indentation (`structgen.runtime.lay
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
 from ..errors import FormatError
 from .grammar_tables import GrammarTables
 from .layout import Layout, Level
+from .parser_graph import GraphParser
 from .parser_stack import Accepted, Parser, Stack
 from .words import set_at
 
@@ -61,7 +62,7 @@ class ParserDriver:
     """
 
     def __init__(self, tables: GrammarTables) -> None:
-        self.parser = Parser(tables)
+        self.parser = Parser(tables) if tables.is_deterministic else GraphParser(tables)
         self._layout = tables.layout
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = tables.end
@@ -161,7 +162,7 @@ class ParserDriver:
         return wider if wider < terminal <= first + self._layout.columns - _DEEPER else terminal
 
     def after(self, parse: Parse, terminal: int) -> Parses:
-        """What a terminal of the lexer leads to. Raises `BudgetExceededError` if the parser reduces without end."""
+        """What a terminal of the lexer leads to."""
         known = parse.after.get(terminal)
         if known is None:
             known = parse.after[terminal] = self._find(parse, terminal)
@@ -190,13 +191,15 @@ class ParserDriver:
         stacks, looked = self._sequence(parse, sequence)
         return Parses(tuple(self._parse(stack, context, level) for stack, context in stacks), looked)
 
-    def thinned(self, threads: Iterable[tuple[Parse, _A, _B]]) -> Iterator[tuple[Parse, _A, _B]]:
+    def few(self, threads: Iterable[tuple[Parse, _A, _B]]) -> Iterable[tuple[Parse, _A, _B]]:
         """Threads without those that differ from another one by their stack only, and can do no more."""
-        cover = self.parser.cover
-        assert cover is not None
+        if not isinstance(self.parser, GraphParser):
+            return threads
         keyed = ((parse.stack, (parse.context, parse.level, a, b)) for parse, a, b in threads)
-        for stack, (context, level, a, b) in cover.thinned(keyed)[0]:
-            yield self._parse(stack, context, level), a, b
+        return [
+            (self._parse(stack, context, level), a, b)
+            for stack, (context, level, a, b) in self.parser.few(keyed)[0]
+        ]
 
     def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:
         """The stacks after several terminals of the parser."""

@@ -160,7 +160,7 @@ def _records(stored: PlaceTable, places: LexerPlaces) -> tuple[Growing, Growing,
     row = stored.groups[:, 1]
     count = np.where(is_list, np.diff(ids_start), 1)[row]
     size = 2 * len(at) + 2 * len(stored.ends) + len(row) + int(np.where(count > kernels.MOST_IDS, 2, count).sum())
-    if size >= 1 << 31:
+    if size >= 1 << 31 or len(stored.sets) >= 1 << 26:  # a record has the number of a set in 27 bits
         raise FormatError("the settled places have too many groups")
     records = np.zeros(size, np.int32)
     kernels.lay_out_places(

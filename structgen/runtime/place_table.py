@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,14 +23,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Column, Sizes
 from .container import smallest
 from .grammar_tables import GrammarTables
 from .lexer_places import End, LexerPlaces, Settled, Watched
-from .pushdown_tables import partitions
 from .resume_lists import ResumeLists
 from .rows import RowPool
-from .words import are_below, set_at, words_of
+from .words import set_at, words_of
+
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("pl_watches", rows=("watches", 1), starts="watched", cast="i4"),
+    Column("pl_watched", rows="watched", below="lexer", cast="i4"),
+    Column("pl_way", rows="ways", fields=((0, "resumes"), (0, "watches")), cast="i4"),
+    Column("pl_place", rows="places", fields=((0, "ways"), (0, "lexer")), cast="i4"),
+    Column("pl_sets", "u4", rows="sets", members="set members"),
+    Column("pl_groups", rows=("places", 1), starts="groups", cast="i4"),
+    Column("pl_group", rows="groups", fields=((0, "sets"), (0, "rows")), cast="i4"),
+    Column("pl_ends", rows=("places", 1), starts="place ends", cast="i4"),
+    Column("pl_end", rows="place ends", fields=((0, "terminal members"), (0, "ways")), cast="i4"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,46 +200,36 @@ def _ways(
             above[each] -= 1
             if not above[each]:
                 ready.append(each)
-    assert len(order) == len(after), "a lexeme leaves what it began with"
+    if len(order) < len(after):
+        raise FormatError("what was stored contradicts what was found: places lead round in circles")
     return order
 
 
 def from_sections(
-    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], where: str
+    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], sizes: Sizes, where: str
 ) -> LexerPlaces:
-    """Read `to_sections`, after a check of every index. Raises `FormatError`."""
-    resumes = ResumeLists.from_sections(sections, vocabulary, where)
-    pool = RowPool.from_sections(vocabulary.size, sections, where, shared=0)
+    """Read `to_sections`. Raises `FormatError`."""
+    resumes = ResumeLists.from_sections(sections, sizes, vocabulary, where)
+    pool = RowPool.from_sections(sections, sizes, where)
     places = LexerPlaces(tables, vocabulary, pool, resumes)
-    places.stored = _table(sections, places, where)
+    sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": places.members}
+    places.stored = _table(sections, sizes, tables.starts, where)
     return places
 
 
-def _table(sections: Mapping[str, NDArray[Any]], places: LexerPlaces, where: str) -> PlaceTable:
-    states, members = len(places.tables.table), places.members
-    words = sections.get("pl_sets")
-    if words is None or words.dtype != np.uint32 or words.ndim != 2 or not are_below(words, members):
-        raise FormatError("the sets of terminals are damaged", where=where)
-    watched = _column(sections, "pl_watched", where)
-    watch_start = _starts(sections, "pl_watches", len(watched), where)
-    ways, at, groups, ends = (_columns(sections, f"pl_{name}", where) for name in ("way", "place", "group", "end"))
-    group_start, end_start = (
-        _starts(sections, name, len(of), where) for name, of in (("pl_groups", groups), ("pl_ends", ends))
-    )
+def _table(sections: Mapping[str, NDArray[Any]], sizes: Sizes, starts: NDArray[np.int32], where: str) -> PlaceTable:
+    found = columns.read(sections, SECTIONS, sizes, where)
     table = PlaceTable(
-        states, ways, at, group_start, groups, end_start, ends, words.astype(np.uint32), watch_start, watched
-    )
-    sound = (
-        len(watch_start) > 1 and watch_start[1] == 0 and _below(watched, states)
-        and _below(ways[:, 0], len(places.resumes)) and _below(ways[:, 1], len(watch_start) - 1)
-        and _below(at[:, 0], len(ways)) and _below(at[:, 1], states)
-        and len(group_start) == len(end_start) == len(at) + 1
-        and _below(groups[:, 0], len(words)) and _below(groups[:, 1], len(places.pool))
-        and _below(ends[:, 0], places.tables.members) and _below(ends[:, 1], len(ways))
-        and _ascending(table._keys) and _ascending(table._way_keys[0]) and _leads_on(table, places.tables.starts)
+        sizes["lexer"], found["pl_way"], found["pl_place"], found["pl_groups"], found["pl_group"], found["pl_ends"],
+        found["pl_end"], found["pl_sets"], found["pl_watches"], found["pl_watched"],
     )  # fmt: skip
-    if not sound:
-        raise FormatError("the settled places point outside the index, or in circles", where=where)
+    if table.watch_start[1]:
+        raise FormatError("section 'pl_watches' has a first list that is not empty", where=where)
+    for name, keys in (("pl_place", table._keys), ("pl_way", table._way_keys[0])):
+        if (keys[1:] <= keys[:-1]).any():
+            raise FormatError(f"section {name!r} has one twice, or out of order", where=where)
+    if not _leads_on(table, starts):
+        raise FormatError("section 'pl_end' leads round in circles", where=where)
     return table
 
 
@@ -235,34 +239,3 @@ def _leads_on(table: PlaceTable, starts: NDArray[np.int32]) -> bool:
     is_start[starts] = True
     begun = np.where(is_start[table.places[:, 1]], table.places[:, 0], -1)
     return bool((table.ends[:, 1] > np.repeat(begun, np.diff(table.end_start))).all())
-
-
-def _column(sections: Mapping[str, NDArray[Any]], name: str, where: str, ndim: int = 1) -> NDArray[np.int32]:
-    column = sections.get(name)
-    if column is None or column.ndim != ndim or column.dtype.kind != "u":
-        raise FormatError(f"section {name!r} is missing or damaged", where=where)
-    if int(column.max(initial=0)) >= 1 << 31:
-        raise FormatError(f"section {name!r} points outside the index", where=where)
-    return column.astype(np.int32)
-
-
-def _columns(sections: Mapping[str, NDArray[Any]], name: str, where: str) -> NDArray[np.int32]:
-    found = _column(sections, name, where, 2)
-    if found.shape[1] != 2:
-        raise FormatError(f"section {name!r} has {found.shape[1]} columns instead of 2", where=where)
-    return found
-
-
-def _starts(sections: Mapping[str, NDArray[Any]], name: str, total: int, where: str) -> NDArray[np.int32]:
-    starts = _column(sections, name, where)
-    if not partitions(starts, total):
-        raise FormatError(f"section {name!r} is damaged", where=where)
-    return starts
-
-
-def _below(values: NDArray[np.int32], bound: int) -> bool:
-    return not len(values) or int(values.max()) < bound
-
-
-def _ascending(keys: NDArray[np.int64]) -> bool:
-    return bool((keys[1:] > keys[:-1]).all())

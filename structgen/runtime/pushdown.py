@@ -9,31 +9,36 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..errors import FormatError
+from ..memo import Memo
 from ..progress import Progress, silent
+from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import Field
 from .pushdown_tables import PushdownTables
 from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread
-from .tables import MARK, SET
+from .tables import FIELDS, MARK, SET
 
-#: Rows, moves by byte, and frames that are remembered; past that a memo starts afresh.
+#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 
 _UNKNOWN = object()
 
 #: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
 _SHORT = 8
+
+#: The fields of the meta section.
+_FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
 #: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
 _Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
@@ -67,13 +72,14 @@ class PushdownMachine(StackMachine[Thread]):
     ) -> None:
         self.tables = tables
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
         self._live: list[int] = tables.live.tolist()
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
@@ -241,8 +247,6 @@ class PushdownMachine(StackMachine[Thread]):
                     move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
                 break
             here = like[here] - 1
-        if len(self._moves) >= MEMO_MOVES:
-            self._moves.clear()
         self._moves[key] = move
         return move
 
@@ -277,9 +281,13 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if config.row is None:
-            pause = self._lock.give_way if len(config.threads) > 1 else None
-            config.row = (self.is_accepting(config), *sorted(self.settle(config.threads, ROOT, pause)[0]))
+        if self._may_forget(self.rows):
+            self.rows.forget()
+            self._dense.clear()
+            self._below = {}
+            self._forget_rows()
+        if config.row is None or config.row[0] != self.rows.generation:
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -289,6 +297,13 @@ class PushdownMachine(StackMachine[Thread]):
             self._dense[config.row] = row
         config.dense = row
         return row
+
+    def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
+        """The rows of threads. Others have their turn between the walks of several."""
+        if len(threads) == 1:
+            return self.settle(threads, ROOT)[0]
+        with self._filling():  # what others find out meanwhile does not make room for itself
+            return self.settle(threads, ROOT, self._lock.give_way)[0]
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
@@ -359,7 +374,7 @@ class PushdownMachine(StackMachine[Thread]):
         return known[resume, stack]
 
     def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
-        accepting, *numbers = key
+        _, accepting, *numbers = key
         row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
         for number in numbers[1:]:
             self.pool.add_to(row, number)
@@ -384,9 +399,11 @@ class PushdownMachine(StackMachine[Thread]):
         """
         from .reachable import settle_everything
 
-        self._complete = settle_everything(self.tables, self.rows, meter, progress)
-        self._filled = True
-        self.rows.rest()
+        with self._filling():
+            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            with self._lock:
+                self._filled, self._complete = True, complete
+                self.rows.rest()
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -403,16 +420,9 @@ class PushdownMachine(StackMachine[Thread]):
     def from_sections(
         cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
     ) -> PushdownMachine:
-        """A machine over arrays used where they lie, after a check of every index. Raises `FormatError`."""
-        states, start = meta.get("states"), meta.get("start")
-        filled, complete = meta.get("filled"), meta.get("complete")
-        if (
-            type(states) is not int
-            or type(start) is not int
-            or type(complete) is not bool
-            or type(filled) is not bool
-        ):
-            raise FormatError("the number of states is missing", where=where)
-        tables = PushdownTables.from_sections(states, start, sections, where)
-        rows = from_sections(tables, vocabulary, sections, where)
-        return cls(tables, vocabulary, rows, filled=filled, complete=complete)
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        flags = columns.read_meta(meta, _FIELDS, sizes, where)
+        tables = PushdownTables.from_sections(sections, sizes, where)
+        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

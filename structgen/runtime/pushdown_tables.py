@@ -6,8 +6,7 @@ The readable form, and what the moves mean, is `structgen.compiler.pushdown.Prog
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,11 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..properties import cached_property
+from . import columns
+from .columns import MOST, Column, Sizes
 from .container import smallest
-from .tables import DEAD, MARK, bounds_are_sound, byte_classes, counters_are_sound, dense_table
+from .tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
 
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
 MOST_MEMBERS = 62
+
+#: States that a move puts in place of one at most: as many cells as a walk of a kernel has.
+MOST_SEQUENCE = 1 << 13
+
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("returns", "u1", flags="states"),
+    Column("edge_start", rows=("states", 1), starts="edges"),
+    Column("edge_low", "u1", rows="edges"),
+    Column("edge_high", "u1", rows="edges"),
+    Column("like", rows="states", below=("states", 1)),
+    replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
+    LIVE,
+    Column("tests", "i4", rows="tests", columns=4, below=1 << 31, default=0),
+    Column(
+        "records", "i4", rows="records", default=0,
+        fields=(
+            (SET, MARK + 1), (0, ("loops", "tests")),
+            (DEAD, "states"), (DEAD, ("states", MOST_MEMBERS)), (DEAD, "states"),
+        ),
+    ),
+    Column("group_start", rows=("groups", 1), starts="moves", order="rises"),
+    Column("edge_target", rows="edges", below=("states", "groups", 1)),
+    Column("move_record", rows="moves", below=("records", 1)),
+    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE),
+    Column("sequence", rows="sequence", below="states"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,100 +246,37 @@ class PushdownTables:
         return sections
 
     @classmethod
-    def from_sections(
-        cls, states: int, start: int, sections: Mapping[str, NDArray[Any]], where: str
-    ) -> PushdownTables:
-        """Tables used where they lie, after a check of every index in them. Raises `FormatError`."""
-        names = (
-            "edge_start", "edge_low", "edge_high", "edge_target", "like", "group_start", "move_record", "move_start",
-            "sequence", "returns",
-        )  # fmt: skip
-        for name in names:
-            if name not in sections:
-                raise FormatError(f"section {name!r} is missing", where=where)
-        returns = sections["returns"]
-        if (
-            states <= 0 or not 0 <= start < states
-            or returns.ndim != 1 or returns.dtype != np.uint8 or len(returns) != -(-states // 8)
-        ):  # fmt: skip
-            raise FormatError("the automaton's size does not fit its tables", where=where)
-        tables = cls(
-            **{name: sections[name] for name in names[:-1]},
-            returns=np.unpackbits(returns, count=states, bitorder="little"),
-            records=sections.get("records", np.zeros((0, 5), np.int32)),
-            loops=sections.get("loops", np.zeros((0, 2), np.int32)),
-            live=sections.get("live", np.full(states, DEAD, np.int32)),
-            tests=sections.get("tests", np.zeros((0, 4), np.int32)),
-            start=start,
-        )
-        if not tables._is_sound():
-            raise FormatError("the automaton's tables point outside themselves", where=where)
-        return tables
-
-    def _is_sound(self) -> bool:
-        n = self.states
-        flat = (
-            self.edge_start,
-            self.edge_target,
-            self.like,
-            self.group_start,
-            self.move_record,
-            self.move_start,
-            self.sequence,
-        )
-        if any(a.ndim != 1 or a.dtype.kind != "u" for a in flat) or any(
-            a.ndim != 1 or a.dtype != np.uint8 for a in (self.edge_low, self.edge_high)
-        ):
-            return False
-        groups, moves = len(self.group_start) - 1, len(self.move_record)
-        edges = len(self.edge_target)
-        if (
-            len(self.edge_start) != n + 1 or len(self.edge_low) != edges or len(self.edge_high) != edges
-            or not partitions(self.edge_start, edges) or not partitions(self.group_start, moves)
-            or (self.group_start[1:] <= self.group_start[:-1]).any()
-            or len(self.move_start) != moves + 1 or not partitions(self.move_start, len(self.sequence))
-            or (self.edge_high < self.edge_low).any()
-            or int(self.edge_target.max(initial=0)) > n + groups
-            or len(self.like) != n or int(self.like.max(initial=0)) > n
-            or self.like[self.like[self.like != 0].astype(np.int64) - 1].any()
-            or int(self.sequence.max(initial=0)) >= n
-            or int(self.move_record.max(initial=0)) > len(self.records)
-        ):  # fmt: skip
-            return False
-        # Ranges of a state must ascend without overlap: a dense table has one entry for each byte.
-        same_state = np.ones(max(0, edges - 1), np.bool_)
-        inner = self.edge_start[1:-1].astype(np.int64)
-        same_state[inner[(inner > 0) & (inner < edges)] - 1] = False
-        if (same_state & (self.edge_low[1:] <= self.edge_high[:-1])).any():
-            return False
-        return self._counters_are_sound()
-
-    def _counters_are_sound(self) -> bool:
-        n, records, loops, live, tests = self.states, self.records, self.loops, self.live, self.tests
-        if not (len(records) or len(loops) or len(tests)):
-            return len(live) == n and not (live != DEAD).any()
-        if (
-            records.dtype != np.int32 or loops.dtype != np.int32 or live.dtype != np.int32
-            or records.ndim != 2 or loops.ndim != 2 or live.ndim != 1
-            or records.shape[1] != 5 or loops.shape[1] != 2 or len(live) != n
-            or tests.dtype != np.int32 or tests.ndim != 2 or tests.shape[1] != 4 or (tests < 0).any()
-        ):  # fmt: skip
-            return False
-        marks, counts = records[records[:, 0] == MARK], records[records[:, 0] != MARK]
-        registers, counters = loops[loops[:, 0] < 0], loops[loops[:, 0] >= 0]
-        return bool(
-            counters_are_sound(n, counts, loops, live)
-            and bounds_are_sound(counters)
-            and not (loops[counts[:, 1], 0] < 0).any()
-            and not ((registers[:, 0] != -1) | (registers[:, 1] < 1) | (registers[:, 1] > MOST_MEMBERS)).any()
-            and not ((marks[:, 1] < 0) | (marks[:, 1] >= len(tests))).any()
-            and not ((marks[:, 2] < 0) | (marks[:, 2] >= n)).any()
-            and not ((marks[:, 3] < -1) | (marks[:, 3] >= MOST_MEMBERS)).any()
-        )
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> PushdownTables:
+        """Read `to_sections`. Raises `FormatError`."""
+        found = columns.read(sections, SECTIONS, sizes, where)
+        _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
+        like = found["like"]
+        if like[like[like != 0].astype(np.int64) - 1].any():
+            raise FormatError("section 'like' has a state like one that is like another", where=where)
+        if sizes["loops"] or sizes["records"]:
+            _check_counters(found["records"], found["loops"], sizes, where)
+        return cls(**found, start=sizes["start"])
 
 
-def partitions(starts: NDArray[Any], total: int) -> bool:
-    """Whether ``starts`` begins at 0, never descends, and ends at ``total``."""
-    if not len(starts) or int(starts[0]) != 0 or int(starts[-1]) != total:
-        return False
-    return not (starts[1:] < starts[:-1]).any()
+def _check_ranges(start: NDArray[Any], low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
+    """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
+    overlap = low[1:] <= high[:-1]
+    begins = start[1:-1]
+    overlap[begins[(begins > 0) & (begins < len(low))] - 1] = False
+    if (high < low).any() or overlap.any():
+        raise FormatError("sections 'edge_low' and 'edge_high' have ranges of a state that overlap", where=where)
+
+
+def _check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], sizes: Sizes, where: str) -> None:
+    """Raise `FormatError` where a record does not fit what it works on: a counter, or a register and a test."""
+    if (loops[loops[:, 0] < 0, 1] > MOST_MEMBERS).any():
+        raise FormatError(f"section 'loops' has a register of more than {MOST_MEMBERS} members", where=where)
+    of = records[:, 0] == MARK
+    marks, counts = records[of], records[~of]
+    bounds = np.array([sizes["tests"], sizes["states"], MOST_MEMBERS])
+    if (marks[:, 1:4] >= bounds).any() or (marks[:, 2] < 0).any():
+        raise FormatError("section 'records' has a mark without its test, state or member", where=where)
+    bounds = np.array([len(loops), sizes["states"], sizes["states"]])
+    if (counts[:, 1:4] >= bounds).any() or (loops[counts[:, 1], 0] < 0).any():
+        raise FormatError("section 'records' has a count without its counter or state", where=where)
+    check_counters(counts, loops, where)

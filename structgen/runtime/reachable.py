@@ -8,14 +8,21 @@ leaves out nothing, and what it has too much of costs a walk and no more.
 
 from __future__ import annotations
 
-from ..budget import Meter
+from ..budget import Budget, Meter
+from ..locks import Lock
 from ..progress import Progress
 from .counts import Counts, zones_of
 from .pushdown_tables import PushdownTables
 from .stack_rows import NOTHING, ROOT, StackRows
 
-#: Places settled between two looks at the clock.
-_CHUNK = 64
+#: For rows that nobody waits for.
+_UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
+
+#: What a place takes, beside rows and resume lists that others have, too.
+_BYTES_OF_PLACE = 300
+
+#: What a state in the set of another one's neighbours takes.
+_BYTES_OF_NEIGHBOUR = 60
 
 
 # Of the sets that a register can have, those that come about in the members' order are taken.
@@ -30,32 +37,37 @@ _WIDE_COUNTS = 4
 _MOST_PLACES = 30_000
 
 
-def settle_everything(tables: PushdownTables, rows: StackRows, meter: Meter | None, progress: Progress) -> bool:
+def settle_everything(
+    tables: PushdownTables, rows: StackRows, lock: Lock, meter: Meter | None, progress: Progress
+) -> bool:
     """Settle every place that is not settled yet; False where some were left for later.
 
-    Raises `BudgetExceededError`.
+    The rows are touched under ``lock``, which is passed on between places. Raises `BudgetExceededError`.
     """
-    complete = True
-    below, counts = lower_neighbours(tables), rows.counts()
+    complete, meter = True, meter or Meter(_UNBOUNDED)
+    below, counts = lower_neighbours(tables, meter), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     for done, (resume, state) in enumerate(todo):  # grows as it goes
         if done == _MOST_PLACES:
             complete = False
             break
-        if done % _CHUNK == 0:
+        if done % 64 == 0:
             progress("token maps", done, len(todo))
-            if meter:
-                meter.check_time("token maps")
-                meter.check_memory(rows.pool.nbytes, "token rows")
-        found, all_of_them = _resumes(rows, resume, state, counts)
+            held = rows.pool.nbytes + rows.resumes.nbytes + _BYTES_OF_PLACE * len(todo)
+            meter.check_memory(held, "token rows")
+        meter.check_time("token maps")
+        with lock:
+            found, all_of_them = _resumes(rows, resume, state, counts)
+            lock.give_way()
         complete = complete and all_of_them
         for after in found - {NOTHING}:
             for neighbour in below[state]:
                 if (after, neighbour) not in seen:
                     seen.add((after, neighbour))
                     todo.append((after, neighbour))
-    rows.shared.find_all()
+    with lock:
+        rows.shared.find_all()
     progress("token maps", len(todo), len(todo))
     return complete
 
@@ -88,11 +100,12 @@ def _all_counts(rows: StackRows, state: int) -> set[int]:
     return {rows.representative(state, count) for count in near if 1 <= count <= maximum}
 
 
-def lower_neighbours(tables: PushdownTables) -> list[set[int]]:
-    """For each state, those that can lie directly below it on a stack."""
+def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
+    """For each state, those that can lie directly below it on a stack. Raises `BudgetExceededError`."""
+    doing = "finding what can lie below a state"
     below: list[set[int]] = [set() for _ in range(tables.states)]
     flows: list[set[int]] = [set() for _ in range(tables.states)]
-    for state in range(tables.states):
+    for state in meter.each(range(tables.states), doing):
         for target in tables.targets(state):
             if target < tables.states:
                 flows[state].add(target)
@@ -105,10 +118,15 @@ def lower_neighbours(tables: PushdownTables) -> list[set[int]]:
                     for lower, upper in zip((*first, *rest), rest, strict=False):
                         below[upper].add(lower)
     todo = [state for state in range(tables.states) if below[state]]
+    held = sum(map(len, below))
     while todo:
+        meter.check_time(doing)
+        meter.check_memory(_BYTES_OF_NEIGHBOUR * held, doing)
         state = todo.pop()
         for target in flows[state]:
             if not below[state] <= below[target]:
+                held -= len(below[target])
                 below[target] |= below[state]
+                held += len(below[target])
                 todo.append(target)
     return below

@@ -6,12 +6,13 @@ taken for one that does not matter.
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from .borders import Borders, Watched
+from ..memo import Memo
+from ..properties import cached_property
+from .borders import MOST_ANSWERS, Borders
 from .closure import bits
 from .embedded import Embedded
 from .grammar_tables import GrammarTables
+from .obligations import Watched
 from .words import set_at
 
 
@@ -37,7 +38,7 @@ class Reading:
         self._borders = borders
         ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._ignored = sum(1 << e for e, terminal in enumerate(endings.terminal) if ignored >> terminal & 1)
-        self._nexts: dict[tuple[int, Watched, int], int] = {}
+        self._nexts: Memo[tuple[int, Watched, int], int] = Memo(MOST_ANSWERS)
 
     @cached_property
     def _begins(self) -> list[tuple[int, int]]:

@@ -5,7 +5,8 @@ See `structgen.runtime.stack_rows` for what they are for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,23 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import LONG_GAP, Column, Sizes
 from .container import smallest
-from .pushdown_tables import partitions
-from .rows import decode_gaps, encode_gaps
+from .rows import encode_gaps
 
 #: Lists that are always there: the whole trie, and nothing.
 ROOT, NOTHING = 0, 1
 
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("resume_start", rows=("stored lists", 1), starts="resume gaps"),
+    Column("resume_gaps", "u2", rows="resume gaps"),
+)
+
 
 class ResumeLists:
-    """Interned resume lists: ascending trie nodes, ``int32[*]``. Lists are only ever added."""
+    """Interned resume lists: ascending trie nodes, ``int32[*]``."""
 
     def __init__(self) -> None:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
@@ -31,6 +39,8 @@ class ResumeLists:
         self._stored: Callable[[int], NDArray[np.int32]] | None = None  # any other, by number
         self._shared: set[int] = set()
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
+        #: Bytes of what was added, about, since it was last cut.
+        self.grown = 0
 
     def __len__(self) -> int:
         return len(self._lists)
@@ -59,7 +69,16 @@ class ResumeLists:
         if number is None:
             number = self._numbers[key] = len(self._lists)
             self._lists.append(nodes.copy())
+            self.grown += 300 + 2 * nodes.nbytes  # which the key holds as well
         return number
+
+    def cut(self, count: int) -> None:
+        """Keep the first lists only."""
+        del self._lists[count:]
+        self._numbers = None
+        self._sources = {number: source for number, source in self._sources.items() if number < count}
+        self._shared = {number for number in self._shared if number < count}
+        self.grown = 0
 
     def add_shared(self, source: Callable[[], NDArray[np.int32]]) -> int:
         """The number of a list that is kept elsewhere; ``source`` is asked for it when it is first needed."""
@@ -88,30 +107,48 @@ class ResumeLists:
         }
 
     @classmethod
-    def from_sections(cls, sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> ResumeLists:
+    def from_sections(
+        cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, vocabulary: Vocabulary, where: str
+    ) -> ResumeLists:
         """Read `to_sections`. Raises `FormatError`.
 
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
         """
-        start, gaps = sections.get("resume_start"), sections.get("resume_gaps")
-        if (
-            start is None or gaps is None or start.ndim != 1 or gaps.ndim != 1 or start.dtype.kind != "u"
-            or gaps.dtype != np.uint16 or not partitions(start, len(gaps))
-        ):  # fmt: skip
-            raise FormatError("the resume lists are damaged", where=where)
+        start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
         lists = cls()
 
         def stored(number: int) -> NDArray[np.int32]:
-            return decoded(gaps[int(start[number - 2]) : int(start[number - 1])], vocabulary, where)
+            begin, end = int(start[number - 2]), int(start[number - 1])
+            return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
 
         lists._stored = stored
         lists._lists += [None] * (len(start) - 1)
+        sizes["resumes"] = len(lists)
         return lists
 
 
-def decoded(gaps: NDArray[np.uint16], vocabulary: Vocabulary, where: str) -> NDArray[np.int32]:
-    """A stored resume list, every node of it in the trie."""
-    nodes = decode_gaps(gaps)
-    if len(nodes) and int(nodes[-1]) >= len(vocabulary.trie.byte):
-        raise FormatError("a resume list points outside the vocabulary's trie", where=where)
-    return nodes.astype(np.int32)
+def decoded(
+    gaps: NDArray[np.uint16], starts: NDArray[Any], vocabulary: Vocabulary, where: str
+) -> list[NDArray[np.int32]]:
+    """Stored resume lists: ascending nodes of the trie, none twice. Raises `FormatError`.
+
+    So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
+    """
+    if not len(gaps):
+        return [np.zeros(0, np.int32)] * (len(starts) - 1)
+    sums = np.zeros(len(gaps) + 1, np.int64)
+    np.cumsum(gaps, dtype=np.int64, out=sums[1:])
+    nodes = sums[1:] - np.repeat(sums[starts[:-1]], np.diff(starts.astype(np.int64)))
+    is_node = gaps != LONG_GAP
+    if not is_node.all():
+        nodes, starts = nodes[is_node], np.append(0, np.cumsum(is_node))[starts]
+    known = len(vocabulary.trie.byte)
+    if len(nodes) and (top := int(nodes.max())) >= known:
+        raise FormatError(f"a resume list has the node {top}, must be below {known}", where=where)
+    again = nodes[1:] <= nodes[:-1]
+    begins = starts[1:-1]
+    again[begins[(begins > 0) & (begins < len(nodes))] - 1] = False
+    if again.any():
+        raise FormatError("a resume list has a node twice", where=where)
+    nodes = nodes.astype(np.int32)
+    return [nodes[i:j] for i, j in pairwise(starts.tolist())]

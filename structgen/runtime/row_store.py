@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import BatchError
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
 
@@ -20,12 +22,18 @@ NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2
 #: Rows with more words that are not zero are written whole.
 _NARROW = 64
 
+#: So many ids are given out before they are given out again.
+_MOST_IDS = 1 << 30
+
 #: Rows to begin with, and bytes at most.
 _FEW, MOST_BYTES = 64, 1 << 27
 
 
 class RowStore:
     """Distinct rows by number.
+
+    When the store begins anew, rows get numbers that others had. To whoever keeps them they are known by ids, which
+    are not used twice: the numbers at first, and then others.
 
     Parameters
     ----------
@@ -40,6 +48,7 @@ class RowStore:
         self._most = max(4 * _FEW, most_bytes // (4 * self.words))
         #: How often the store began anew: rows of an earlier generation have other numbers.
         self.generation = 0
+        self._ahead = 0  # of its number each row's id is, but for rows that are always there
         #: ``int32[capacity, words]``
         self.rows = np.zeros((_FEW, self.words), np.int32)
         #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
@@ -52,7 +61,7 @@ class RowStore:
 
     def _begin(self) -> None:
         self._numbers: dict[bytes, int] = {}
-        self._by_identity: dict[int, tuple[Any, int]] = {}
+        self._by_identity: Memo[int, tuple[Any, int]] = Memo(self._most)
         self._count = 0
         for row in self._always:
             self._append(row, *_key(row))
@@ -67,7 +76,29 @@ class RowStore:
     def forget(self) -> None:
         """Begin anew."""
         self.generation += 1
+        self._ahead = (self._ahead + self._count - len(self._always)) % _MOST_IDS
         self._begin()
+
+    def ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The ids of rows, ``int32[n]``: a new array."""
+        ids: NDArray[np.int32] = numbers.copy()
+        if self._ahead:
+            ids[ids >= len(self._always)] += np.int32(self._ahead)
+        return ids
+
+    def numbers_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers of rows, by their ids. Raises `BatchError` for ids from before the store began anew."""
+        if not self.generation:
+            return ids
+        least = len(self._always)
+        numbers = np.where(ids < least, ids, np.maximum(ids - np.int32(self._ahead), -1))
+        wrong = (numbers >= self._count) | ((numbers < least) & (ids >= least))
+        if wrong.any():
+            raise BatchError(
+                f"row id {ids[wrong][0]} is of a mask that is not kept any more",
+                remedy="Ask for row_ids() in the step that uses them.",
+            )
+        return numbers
 
     def add(self, row: NDArray[np.int32]) -> int:
         """The number of a row, ``int32[words]``, which nobody writes to any more."""

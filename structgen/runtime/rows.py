@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from . import columns
+from .columns import LONG_GAP, Column, Sizes
 from .container import smallest
+
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("bases", "u4", rows="bases", members="size", mapped=True),
+    Column("row_base", rows="rows", below=("rows", "bases", "shared", 1)),
+    Column("row_start", rows=("rows", 1), starts="row gaps"),
+    Column("row_gaps", "u2", rows="row gaps", within="row_start", gaps="size"),
+)
 
 #: Above this, a base is a shared row.
 SHARED = 1 << 30
@@ -31,6 +41,10 @@ _WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 
 #: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
 DECODED_BYTES = 64 << 20
+
+#: Bytes of what is worked out as guides need it, rows and resume lists with their places, that machines keep beside
+#: what was there before; past that it is worked out anew.
+MOST_GROWN = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ class Segments:
 
 
 class RowPool:
-    """Bitmask rows of one vocabulary, deduplicated. Rows are only ever added.
+    """Bitmask rows of one vocabulary, deduplicated. Rows are added, and all taken away that came since a mark.
 
     Lists of ids are kept as gaps (see `encode_gaps`), two bytes for nearly every id.
 
@@ -67,6 +81,10 @@ class RowPool:
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
         self._decoded: dict[int, NDArray[np.int32]] = {}
+        #: How often the decoded rows were let go of.
+        self.decodings = 0
+        #: Bytes of what was added, about, since it was last compacted or cut.
+        self.grown = 0
         self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
         self.shared: list[Callable[[], NDArray[np.uint32]]] = []  # how to get each shared row
 
@@ -161,6 +179,7 @@ class RowPool:
             self._bases = wider
         self._bases[self._n_bases] = row
         self._n_bases += 1
+        self.grown += row.nbytes
         return self._n_bases
 
     def _add(self, key: bytes, base: int, gaps: NDArray[np.uint16]) -> int:
@@ -168,6 +187,7 @@ class RowPool:
         number = numbers.setdefault(key, len(self))
         if number == len(self):
             self._added.append((base, gaps))
+            self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
         return number
 
     def _numbers(self) -> dict[bytes, int]:
@@ -196,6 +216,21 @@ class RowPool:
         self._added = []
         self._known = None
         self._decoded.clear()
+        self.grown = 0
+
+    def mark(self) -> tuple[int, int, int]:
+        """How much there is now, for `cut`: rows, whole rows and shared rows."""
+        return len(self), self._n_bases, len(self.shared)
+
+    def cut(self, mark: tuple[int, int, int]) -> None:
+        """Take away all rows that came since a mark, which is not older than the last `compact`."""
+        rows, self._n_bases, shared = mark
+        del self._added[rows - len(self._base) :], self.shared[shared:]
+        self._bases = self._bases[: self._n_bases].copy()  # somebody may hold rows of the old array
+        self._known = None
+        self._decoded.clear()
+        self.decodings += 1
+        self.grown = 0
 
     def _rebase(self) -> None:
         """Turn long lists among the added rows into differences from earlier ones that have most ids in common."""
@@ -235,6 +270,7 @@ class RowPool:
         dense.flags.writeable = False
         if len(self._decoded) * 4 * self.words > DECODED_BYTES:
             self._decoded.clear()
+            self.decodings += 1
         self._decoded[row] = dense
         return dense
 
@@ -258,7 +294,7 @@ class RowPool:
         if len(ids):
             before = np.where(starts[:-1] > 0, ids[starts[:-1] - 1], np.uint32(0))
             ids -= np.repeat(before, np.diff(starts))
-        is_id = gaps != _LONG_GAP
+        is_id = gaps != LONG_GAP
         if not is_id.all():
             starts = np.concatenate([[0], np.cumsum(is_id)])[starts]
             ids = ids[is_id]
@@ -315,40 +351,20 @@ class RowPool:
         }
 
     @classmethod
-    def from_sections(
-        cls,
-        size: int,
-        sections: dict[str, NDArray[Any]],
-        where: str,
-        shared: int = 0,
-    ) -> RowPool:
-        """Rows used where they lie, after a check of every index in them. Raises `FormatError`.
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> RowPool:
+        """Read `to_sections`; whole rows are used where they lie. Raises `FormatError`.
 
-        ``shared``: how many shared rows there are; the caller appends to ``shared`` how to get each of them.
+        The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
         """
-        pool = cls(size)
-        try:
-            bases, row_base = sections["bases"], sections["row_base"]
-            row_start, gaps = sections["row_start"], sections["row_gaps"]
-        except KeyError as error:
-            raise FormatError(f"section {error} is missing", where=where) from error
-        starts = row_start.astype(np.int64)
-        sound = (
-            bases.ndim == 2 and bases.dtype == np.uint32 and bases.shape[1] == pool.words
-            and row_base.ndim == row_start.ndim == gaps.ndim == 1
-            and row_base.dtype.kind == row_start.dtype.kind == "u" and gaps.dtype == np.uint16
-            and len(starts) == len(row_base) + 1 and starts[0] == 0 and starts[-1] == len(gaps)
-            and not (np.diff(starts) < 0).any()
-            and _bases_are_sound(row_base, len(bases), shared)
-            and (size % 32 == 0 or not (bases[:, -1] >> np.uint32(size % 32)).any())
-            and largest_ids(gaps, starts) < size
-        )  # fmt: skip
-        if not sound:
-            raise FormatError("the rows point outside the vocabulary or the pool", where=where)
-        pool._base, pool._start, pool._gaps = row_base, row_start, gaps
-        pool._bases, pool._n_bases = bases, len(bases)
-        pool._flat_bases, pool._flat_shared = len(bases), shared
+        pool = cls(sizes["size"])
+        sizes.setdefault("shared", 0)
+        found = columns.read(sections, SECTIONS, sizes, where)
+        pool._base, pool._start, pool._gaps = found["row_base"], found["row_start"], found["row_gaps"]
+        pool._bases, pool._n_bases = found["bases"], sizes["bases"]
+        pool._flat_bases, pool._flat_shared = sizes["bases"], sizes["shared"]
         pool._known = None
+        if not _bases_are_sound(pool._base, sizes["bases"], sizes["shared"]):
+            raise FormatError("section 'row_base' has a row that is not before its users, or far before", where=where)
         return pool
 
 
@@ -358,6 +374,8 @@ _LONGEST_CHAIN = 64
 
 def _bases_are_sound(row_base: NDArray[Any], bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
+    if int(row_base.max(initial=0)) <= bases + shared:
+        return True
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
         return False
@@ -374,27 +392,23 @@ def _digest(row: NDArray[Any]) -> bytes:
     return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
-#: Stands for a step of this many ids without a token at its end.
-_LONG_GAP = 0xFFFF
-
-
 def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
-    if len(ids) < 2 and (not len(ids) or ids[0] < _LONG_GAP):
+    if len(ids) < 2 and (not len(ids) or ids[0] < LONG_GAP):
         return np.asarray(ids).astype(np.uint16)
     steps = ids.astype(np.int64)
     steps[1:] -= steps[:-1].copy()
-    if int(steps.max()) < _LONG_GAP:
+    if int(steps.max()) < LONG_GAP:
         return steps.astype(np.uint16)
-    long = steps // _LONG_GAP
-    gaps = np.full(len(steps) + int(long.sum()), _LONG_GAP, np.uint16)
-    gaps[np.cumsum(long + 1) - 1] = steps % _LONG_GAP
+    long = steps // LONG_GAP
+    gaps = np.full(len(steps) + int(long.sum()), LONG_GAP, np.uint16)
+    gaps[np.cumsum(long + 1) - 1] = steps % LONG_GAP
     return gaps
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """The inverse of `encode_gaps`."""
-    ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != _LONG_GAP]
+    ids: NDArray[np.uint32] = np.cumsum(gaps, dtype=np.uint32)[gaps != LONG_GAP]
     return ids
 
 
@@ -404,9 +418,9 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
     By the kernel where the process has it loaded; one that never walks does without. A short list costs less in
     Python than the calls of either.
     """
-    kernels = sys.modules.get(_KERNELS) if len(gaps) > _SHORT_FOR_KERNEL else None
+    kernels = _package.get("kernels") if len(gaps) > _SHORT_FOR_KERNEL else None
     if kernels is not None:
-        kernels.flip_gaps(bits, gaps.copy(), _LONG_GAP)  # a view of a file would be another type to it
+        kernels.flip_gaps(bits, gaps, LONG_GAP)
     elif len(gaps) > _SHORT:
         ids = decode_gaps(gaps)
         np.bitwise_xor.at(bits, ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
@@ -414,7 +428,7 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
         words, position = bits.data, 0
         for gap in gaps.tolist():
             position += gap
-            if gap != _LONG_GAP:
+            if gap != LONG_GAP:
                 words[position >> 5] ^= 1 << (position & 31)
 
 
@@ -423,17 +437,12 @@ def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
     words, position = row.view(np.uint32).data, 0
     for gap in gaps.tolist():
         position += gap
-        if gap != _LONG_GAP:
+        if gap != LONG_GAP:
             words[position >> 5] |= 1 << (position & 31)
 
 
-_KERNELS = f"{__package__.rpartition('.')[0]}.kernels"
+#: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
+_package = vars(sys.modules[__package__.rpartition(".")[0]])
 
 #: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
 _SHORT, _SHORT_FOR_KERNEL = 40, 10
-
-
-def largest_ids(gaps: NDArray[np.uint16], starts: NDArray[np.int64]) -> int:
-    """The largest position that any of the lists reaches; -1 where there is none."""
-    sums = np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)])
-    return int((sums[starts[1:]] - sums[starts[:-1]]).max(initial=-1))

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
 
 import torch
 
-from ..errors import BitmaskError
-from .bitmask import describe
+from ..errors import ArgumentError, BitmaskError
+from .arguments import integer
 from .guide import Guide
-from .logits import LOGITS, apply_bitmask
+from .logits import apply_bitmask, check_logits
 
 #: Candidates that are tested before the mask is used, and how many are taken at first.
 MOST_TESTED, _FIRST = 512, 16
@@ -45,8 +47,13 @@ class Sampler:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or not 0 < self.top_p <= 1 or (self.top_k is not None and self.top_k < 1):
-            raise ValueError(f"a temperature is at least 0, top_k at least 1, top_p in (0, 1]: {self}")
+        if self.top_k is not None:
+            integer(self.top_k, "top_k", ArgumentError, least=1)
+        for name, value in (("temperature", self.temperature), ("top_p", self.top_p)):
+            if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+                raise ArgumentError(f"{name} is a finite number, got {value!r}")
+        if self.temperature < 0 or not 0 < self.top_p <= 1:
+            raise ArgumentError(f"a temperature is at least 0, top_p in (0, 1]: {self}")
 
     def sample(self, logits: torch.Tensor, guide: Guide, *, generator: torch.Generator | None = None) -> int:
         """A token that the guide allows, at random; see `distribution`."""
@@ -76,8 +83,7 @@ class Sampler:
             For logits of another dtype or shape, or where no token is allowed that has a finite logit.
         """
         size = guide.index.vocabulary.size
-        if not isinstance(logits, torch.Tensor) or logits.dtype not in LOGITS or logits.dim() != 1:
-            raise BitmaskError(f"logits are float32, float16 or bfloat16 [width], got {describe(logits)}")
+        check_logits(logits, (1,), is_written=False)
         if len(logits) < size:
             raise BitmaskError(f"the vocabulary has {size} ids, the logits are of width {len(logits)}")
         logits = logits[:size]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +13,22 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import MOST, Column
 from .container import Buffer, pack, smallest, unpack
-from .pushdown_tables import PushdownTables, partitions
+from .pushdown_tables import PushdownTables
 from .resume_lists import ResumeLists, decoded
 from .rows import RowPool, encode_gaps
 from .stack_walks import Counted, StackWalker, events, stretches
 from .subautomata import Subautomaton, subautomaton
+
+#: The sections of shared places (see docs/format.md), at least one.
+SECTIONS = (
+    Column("begins", rows=("more places", 1), below=MOST),
+    Column("bits", "u4", rows=("more places", 1), members="size", mapped=True),
+    Column("resume_start", rows=("more places", 2), starts="resume gaps"),
+    Column("resume_gaps", "u2", rows="resume gaps"),
+)
 
 
 class Shared(NamedTuple):
@@ -70,22 +79,11 @@ class Shared(NamedTuple):
         }
 
     @classmethod
-    def from_sections(cls, sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> Shared:
-        """Read `to_sections`, every index checked. Raises `FormatError`."""
-        none = np.zeros(0)
-        rows, begins = sections.get("bits", none), sections.get("begins", none)
-        start, gaps = sections.get("resume_start", none), sections.get("resume_gaps", none)
-        size = vocabulary.size
-        if (
-            rows.dtype != np.uint32 or rows.ndim != 2 or rows.shape[1] != vocabulary.words or not len(rows)
-            or (size % 32 and (rows[:, -1] >> np.uint32(size % 32)).any())
-            or begins.ndim != 1 or begins.dtype.kind != "u" or len(begins) != len(rows)
-            or start.ndim != 1 or start.dtype.kind != "u" or len(start) != len(rows) + 1
-            or gaps.ndim != 1 or gaps.dtype != np.uint16 or not partitions(start, len(gaps))
-        ):  # fmt: skip
-            raise FormatError("the shared rows are damaged", where=where)
-        resumes = [decoded(gaps[i:j], vocabulary, where) for i, j in pairwise(start.tolist())]
-        return cls(begins.tolist(), rows, resumes)
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> Shared:
+        """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
+        return cls(begins.tolist(), rows, decoded(gaps, start, vocabulary, where))
 
     def to_bytes(self) -> bytes:
         """A file of its own, kind ``"shared"``."""

@@ -12,14 +12,15 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError, UnsupportedError
+from ..errors import BudgetExceededError, FormatError, UnsupportedError
+from ..locks import Lock, Rank
+from ..memo import Memo
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
 from .automaton_distances import NEVER
@@ -73,7 +74,7 @@ class StackDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = threading.RLock()
+        self._lock = Lock(Rank.DISTANCES)
         self._end = int(bool(vocabulary.eos_ids))
         self._live: list[int] = tables.live.tolist()
         self._returns = tables.returns.tobytes()
@@ -88,13 +89,13 @@ class StackDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._next: dict[tuple[int, int], Any] = {}
+        self._next: Memo[tuple[int, int], Any] = Memo(MEMO_ENTRIES)
         self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
         self._sums: dict[Stack, int] = {None: 0}
-        self._known: dict[Any, int] = {}
+        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = Reached(machine, arena)
-        self._farthest: dict[Any, int] = {}
+        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._gain = self._find_gain(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise _too_long("a text of more than a million bytes")
@@ -196,7 +197,7 @@ class StackDistances:
                         frame = frame.below
                     if cost == wanted:
                         return byte, record, sequence
-        raise AssertionError("some move has the cost of the cheapest")
+        raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
         """The fewest tokens that a settled thread's cheapest texts can be split into, with the EOS token."""
@@ -274,9 +275,9 @@ class StackDistances:
     def _trim(self) -> None:
         """Forget, where much is remembered."""
         if len(self._after) >= MEMO_ENTRIES:
-            self._after, self._tokens, self._sums = {}, {None: self._end}, {None: 0}
-        if len(self._known) >= MEMO_ENTRIES:
-            self._known, self._farthest = {}, {}
+            self._after, self._tokens = {}, {None: self._end}
+        if len(self._sums) >= MEMO_ENTRIES:
+            self._sums = {None: 0}
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,23 @@ from ..locks import Lock, Rank
 from ..vocabulary.vocabulary import Vocabulary
 from .machine import Config, Match, ranges_of
 
-#: Configurations that are remembered; past that a memo starts afresh.
-MEMO_CONFIGS = 1 << 15
+#: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
+MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
+
+#: Bytes of a text between two looks at how much is remembered.
+_BYTES = 1 << 8
 
 T = TypeVar("T")
+
+
+class Grown(Protocol):
+    """What grows as rows are worked out, and can forget that."""
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+
+    def forget(self) -> None:
+        """Forget what came last."""
 
 
 class Configuration(Generic[T]):
@@ -60,11 +74,17 @@ class StackMachine(ABC, Generic[T]):
         #: Called when a row was worked out that was not known.
         self.on_new_row: Callable[[], None] | None = None
         self._filled = filled
+        self._fills = 0  # how many are going on
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
         self._configs: dict[tuple[T, ...], Configuration[T]] = {}
+        self._targets = 0  # how many the configurations remember
         self._start = self._config(start)
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be."""
+        self._lock = machine._lock
 
     @property
     def start(self) -> Config:
@@ -95,6 +115,7 @@ class StackMachine(ABC, Generic[T]):
 
     def place(self, config: Any) -> tuple[T, ...]:
         """Where a configuration is, for `following`."""
+        self._make_room()
         return config.threads  # type: ignore[no-any-return]
 
     def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
@@ -120,9 +141,11 @@ class StackMachine(ABC, Generic[T]):
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        self._make_room()
         threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
         target = self._config(threads) if threads else None
         config.targets[token_id] = target
+        self._targets += 1
         return target
 
     def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
@@ -137,21 +160,25 @@ class StackMachine(ABC, Generic[T]):
     def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
         config = self._configs.get(threads)
         if config is None:
-            if self._is_full():
-                self._forget()
+            self._make_room()
             config = self._configs[threads] = Configuration(threads)
         return config
 
+    def _make_room(self) -> None:
+        """Forget, where so much is remembered that there is no room for more."""
+        if self._is_full():
+            self._forget()
+
     def _is_full(self) -> bool:
-        """Whether too much is remembered to keep one more configuration."""
-        return len(self._configs) >= MEMO_CONFIGS
+        """Whether too much is remembered."""
+        return len(self._configs) >= MEMO_CONFIGS or self._targets >= MEMO_TARGETS
 
     def _forget(self) -> None:
         """Let go of all configurations but the first; guides keep those that they are at.
 
         So nothing that stays may lead to them.
         """
-        forgotten, self._configs = self._configs, {}
+        forgotten, self._configs, self._targets = self._configs, {}, 0
         for known in list(forgotten.values()):
             known.targets = {}
         self._configs[self._start.threads] = self._start
@@ -167,6 +194,8 @@ class StackMachine(ABC, Generic[T]):
         threads = self._start.threads
         consumed = 0
         while consumed < len(data) and (following := self._follow(threads, data[consumed : consumed + 1])):
+            if not consumed % _BYTES:
+                self._make_room()
             threads = following
             consumed += 1
         can_end = self._may_end(threads)
@@ -202,6 +231,21 @@ class StackMachine(ABC, Generic[T]):
         if fresh and self.on_new_row:
             self.on_new_row()
         return row
+
+    @contextmanager
+    def _filling(self) -> Iterator[None]:
+        """Keep all rows while they are filled in."""
+        with self._lock:
+            self._fills += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._fills -= 1
+
+    def _may_forget(self, *grown: Grown) -> bool:
+        """Whether some of what grows with rows is full, and nobody relies on it."""
+        return not self._fills and any(each.is_full() for each in grown)
 
     def _forget_rows(self) -> None:
         """Have configurations ask for their rows again."""

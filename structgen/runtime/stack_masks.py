@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError
+from ..properties import cached_property
 from .layout import Level
 from .lexer_places import ROOT, LexerPlaces, Watched
+from .parser_stack import Stack
 from .parses import Parse, ParserDriver
 from .place_graph import PlaceGraph
 from .stack_cells import ParserTables, StackCells
@@ -29,8 +30,14 @@ _MOST_BYTES = 256 << 20
 #: a stack begins at a multiple of it.
 _SHALLOW = 64
 
+#: A row that more states decided is kept for that stack alone: what takes in so many is of no use for others.
+_MOST_STATES = 64
+
 #: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
 _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
+
+#: Levels of indentation that the kernel knows, a kilobyte or two each.
+_MOST_LEVELS = 1 << 14
 
 #: A lexer state, what is watched, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
@@ -63,7 +70,9 @@ class StackMasks:
         self._find = self._walk if find is None else lambda *thread: self._interned(*find(*thread))
         self._known_cells: StackCells | None = None
         #: By key and by how many states were looked at, the rows by those states.
-        self._known: dict[_Key, dict[int, dict[tuple[int, ...], NDArray[np.int32]]]] = {}
+        self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
+        #: The rows that more states decided than these are told apart by, by key and stack.
+        self._deep: dict[tuple[_Key, Stack], NDArray[np.int32]] = {}
         #: By the groups that they have, or, of rows that were found otherwise, by their content's digest.
         self._rows: dict[bytes, NDArray[np.int32]] = {}
         self._bytes = 0
@@ -96,8 +105,14 @@ class StackMasks:
                 row = rows.get(stack.top(length))
                 if row is not None:
                     return row
+        row = self._deep.get((key, stack))
+        if row is not None:
+            return row
         row, length = self._find(parse, lexer, watched)
-        self.note(400 + 8 * length)
+        self.note(400 + 8 * min(length, _MOST_STATES))
+        if length > _MOST_STATES:
+            self._deep[key, stack] = row
+            return row
         self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
         return row
 
@@ -192,10 +207,27 @@ class StackMasks:
         """Count bytes that are kept; when there are too many, everything is forgotten."""
         self._bytes += size
         if self._bytes > _MOST_BYTES:
-            self._known.clear()
-            self._rows.clear()
+            self._forget_rows()
             self._bytes = size
-            self.generation += 1
+
+    def _forget_rows(self) -> None:
+        self._known.clear()
+        self._deep.clear()
+        self._rows.clear()
+        self._bytes = 0
+        self.generation += 1
+
+    def is_full(self) -> bool:
+        """Whether there are so many levels of indentation that it is time to `forget`."""
+        parser = self.__dict__.get("_parser")
+        return parser is not None and len(parser.levels) > _MOST_LEVELS
+
+    def forget(self) -> None:
+        """Forget all rows, places and levels."""
+        self._forget_rows()
+        self._known_cells = None
+        for name in ("_graph", "_parser"):
+            self.__dict__.pop(name, None)
 
 
 def _states(parse: Parse, least: int) -> NDArray[np.int32]:

@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import first
 from ..vocabulary.vocabulary import Vocabulary
 from .container import smallest
 from .counts import Counts, counts_of
 from .pushdown_tables import PushdownTables
 from .resume_lists import NOTHING, ROOT, ResumeLists
-from .rows import RowPool, flip_gaps
+from .rows import MOST_GROWN, RowPool, flip_gaps
 from .shared import PLAIN, Settled, Shared, SharedPlaces
 from .stack_walks import StackWalker, stretches
 from .subautomata import calling_states, subautomaton
@@ -146,6 +147,31 @@ class StackRows:
         #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
+        #: How often what came since the last mark was forgotten: numbers of rows and resume lists belong to one.
+        self.generation = 0
+        self.mark()
+
+    def mark(self) -> None:
+        """Never forget what is there now."""
+        self._kept = self.pool.mark(), len(self.resumes)
+        self._entries = len(self.settled), len(self.segments), len(self.sets), len(self.shared.used)
+        self._before = self._fresh
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return self.pool.grown + self.resumes.grown + 400 * (self._fresh - self._before) > MOST_GROWN
+
+    def forget(self) -> None:
+        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        self.generation += 1
+        rows, resumes = self._kept
+        settled, segments, sets, used = self._entries
+        self.pool.cut(rows)
+        self.resumes.cut(resumes)
+        self.settled, self.sets = first(self.settled, settled), first(self.sets, sets)
+        self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
+        self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
+        self._fresh = self._before
 
     def settle(self, resume: int, state: int, count: int) -> Settled:
         """What ``state`` settles when entered at the nodes of a resume list; ``count`` is a count or a set."""
@@ -343,6 +369,7 @@ class StackRows:
         stored = StoredPlaces.of(self.tables.states, self.all_settled())
         if stored is not None:
             self.stored, self.settled, self._fresh = stored, {}, 0
+        self.mark()
 
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..vocabulary.vocabulary import Vocabulary
+from . import columns
+from .columns import MOST, Column, Sizes
 from .container import smallest
 from .pushdown_tables import PushdownTables
 from .resume_lists import ResumeLists
@@ -23,26 +25,55 @@ Sections = dict[str, NDArray[Any]]
 #: A set of members is stored in two words of so many bits.
 _LOWER = (1 << 31) - 1
 
-#: Bounds where any count will do.
-_ANY = 1 << 31
+#: Shared places that the index uses.
+SHARED = (
+    Column("shared_hash", "u1", rows="names", columns=NAME_BYTES),
+    Column("shared_name", rows="shared", below="names"),
+    Column("shared_place", rows="shared", below=1 << 16),
+    Column("shared_state", rows="shared", below="states"),
+    Column("shared_row", rows="shared"),  # looked at when there are rows
+    Column("shared_next", rows="shared", below="resumes"),
+)
+
+#: Which of the shared places that the file brings along are each name's.
+STORED = (Column("sh_first", rows=("names", 1), starts="places", order="rises"),)
+
+#: What places settle.
+SETTLED = (
+    Column("set_resume", rows="settled", below="resumes"),
+    Column("set_state", rows="settled", below="states"),
+    Column("set_count", rows="settled", below=MOST, default=0),
+    Column("set_row", rows="settled", below="rows"),
+    Column("set_next", rows="settled", below="resumes"),
+    Column("set_members", "u4", rows="sets", columns=2, below=_LOWER + 1, default=0),
+)
+
+#: What states that count settle, by stretches of counts.
+SEGMENTS = (
+    Column("seg_start", rows=("counting", 1), starts="stretches", order="rises"),
+    Column("seg_state", rows="counting", below="states"),
+    Column("seg_begin", rows="stretches", below=MOST, order="rises", within="seg_start", first=2),
+    Column("seg_row", rows="stretches", below="rows"),
+    Column("seg_next", rows="stretches", below="resumes"),
+)
 
 
 def to_sections(rows: StackRows, self_contained: bool) -> Sections:
     """The sections; ``self_contained`` includes the shared rows."""
     keys, values = in_order(rows.all_settled())  # a reader searches
-    columns = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
+    found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
     if keys[:, 2].any():
-        columns["set_count"] = keys[:, 2]
+        found["set_count"] = keys[:, 2]
     if rows.segments:
         begins, places = zip(*rows.segments.values(), strict=True)
-        columns |= {
+        found |= {
             "seg_state": np.array(list(rows.segments)),
             "seg_start": np.cumsum([0] + [len(b) for b in begins]),
             "seg_begin": np.concatenate(begins),
             "seg_row": np.array([place.row for group in places for place in group]),
             "seg_next": np.array([place.resume for group in places for place in group]),
         }
-    sections: Sections = {name: smallest(column) for name, column in columns.items()}
+    sections: Sections = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
         words = [(members & _LOWER, members >> 31) for members in rows.sets]
         sections["set_members"] = np.array(words, np.uint32)
@@ -56,7 +87,7 @@ def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
     used = rows.shared.used
     state_of = {name: state for (name, _), (state, _) in used.items()}
     number = {name: i for i, name in enumerate(state_of)}
-    columns = {
+    found = {
         "shared_name": [number[name] for name, _ in used],
         "shared_place": [place for _, place in used],
         "shared_state": [state for state, _ in used.values()],
@@ -72,26 +103,32 @@ def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
             [nodes for shared in kept for nodes in shared.resumes],
         )
         sections |= {f"sh_{name}": section for name, section in together.to_sections().items()}
-        columns["sh_first"] = [0, *np.cumsum([len(shared.rows) for shared in kept]).tolist()]
-    return sections | {name: smallest(np.array(column)) for name, column in columns.items()}
+        found["sh_first"] = [0, *np.cumsum([len(shared.rows) for shared in kept]).tolist()]
+    return sections | {name: smallest(np.array(column)) for name, column in found.items()}
 
 
-def from_sections(tables: PushdownTables, vocabulary: Vocabulary, sections: Sections, where: str) -> StackRows:
-    """Rows used where they lie, after a check of every index in them. Raises `FormatError`."""
-    resumes = ResumeLists.from_sections(sections, vocabulary, where)
-    used = _read_used(sections, tables.states, len(resumes), where)
-    pool = RowPool.from_sections(vocabulary.size, sections, where, shared=len(used))
+def from_sections(
+    tables: PushdownTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
+) -> StackRows:
+    """Read `to_sections`. Raises `FormatError`."""
+    resumes = ResumeLists.from_sections(sections, sizes, vocabulary, where)
+    used = _read_used(sections, sizes, where)
+    pool = RowPool.from_sections(sections, sizes, where)
     rows = StackRows(tables, vocabulary, pool, resumes)
     if not pool.are_shared([row for *_, row, _ in used]):
-        raise FormatError("a shared row is listed but not there", where=where)
+        raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
     shared = rows.shared
     for name, place, state, row, resume in used:
         pool.shared.append(partial(shared.row_of, name, place, state))
         resumes.share(resume, partial(shared.resume_of, name, place, state))
         shared.used[name, place] = state, Settled(row, resume)
-    shared.stored = _read_stored(sections, list(dict.fromkeys(name for name, *_ in used)), vocabulary, where)
-    _read_settled(rows, sections, where)
-    _read_segments(rows, sections, where)
+    if len(shared.used) < len(used):
+        raise FormatError("sections 'shared_name' and 'shared_place' have a place twice", where=where)
+    if "sh_bits" in sections:
+        shared.stored = _read_stored(sections, list(dict.fromkeys(name for name, *_ in used)), vocabulary, where)
+    _read_settled(rows, sections, sizes, where)
+    if "seg_state" in sections:
+        _read_segments(rows, sections, sizes, where)
     return rows
 
 
@@ -99,87 +136,44 @@ def from_sections(tables: PushdownTables, vocabulary: Vocabulary, sections: Sect
 _Used: TypeAlias = tuple[bytes, int, int, int, int]
 
 
-def _read_used(sections: Sections, states: int, resumes: int, where: str) -> list[_Used]:
+def _read_used(sections: Sections, sizes: Sizes, where: str) -> list[_Used]:
     if "shared_hash" not in sections:
         return []
-    hashes = sections["shared_hash"]
-    if hashes.ndim != 2 or hashes.dtype != np.uint8 or hashes.shape[1] != NAME_BYTES:
-        raise FormatError("the shared rows are damaged", where=where)
-    bounds = {"name": len(hashes), "place": 1 << 16, "state": states, "row": _ANY, "next": resumes}
-    columns = _columns(sections, {f"shared_{name}": bound for name, bound in bounds.items()}, where)
-    names = [h.tobytes() for h in hashes]
-    numbers, *others = columns
-    return list(zip([names[number] for number in numbers], *others, strict=True))
+    hashes, *numbers = columns.read(sections, SHARED, sizes, where).values()
+    of, *others = (column.tolist() for column in numbers)
+    return list(zip([hashes[i].tobytes() for i in of], *others, strict=True))
 
 
 def _read_stored(sections: Sections, names: list[bytes], vocabulary: Vocabulary, where: str) -> dict[bytes, Shared]:
     """What the names stand for, where the file brings it along."""
-    if "sh_bits" not in sections:
-        return {}
     own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
     together = Shared.from_sections(own, vocabulary, where)
-    (first,) = _columns(sections, {"sh_first": len(together.rows) + 1}, where)
-    if len(first) != len(names) + 1 or any(j <= i for i, j in pairwise(first)):
-        raise FormatError("the shared rows are damaged", where=where)
+    sizes = {"names": len(names), "places": len(together.rows)}
+    first = columns.read(sections, STORED, sizes, where)["sh_first"].tolist()
     return {
         name: Shared(together.begins[i:j], together.rows[i:j], together.resumes[i:j])
         for name, (i, j) in zip(names, pairwise(first), strict=True)
     }
 
 
-def _read_settled(rows: StackRows, sections: Sections, where: str) -> None:
-    bounds = {
-        "set_resume": len(rows.resumes),
-        "set_state": rows.tables.states,
-        "set_row": len(rows.pool),
-        "set_next": len(rows.resumes),
-    }
-    columns = [_column(sections, name, bound, where) for name, bound in bounds.items()]
-    counts = _column(sections, "set_count", _ANY, where) if "set_count" in sections else np.zeros_like(columns[0])
-    if len({len(column) for column in (*columns, counts)}) > 1:
-        raise FormatError("the settled places are damaged", where=where)
-    resumes, states, numbers, following = columns
-    rows.stored = StoredPlaces(rows.tables.states, resumes, states, counts, numbers, following)
+def _read_settled(rows: StackRows, sections: Sections, sizes: Sizes, where: str) -> None:
+    *settled, words = columns.read(sections, SETTLED, sizes, where).values()
+    rows.stored = StoredPlaces(rows.tables.states, *settled)
     if not rows.stored.is_sorted():
         raise FormatError("the settled places are not in order", where=where)
-    if "set_members" in sections:
-        words = sections["set_members"]
-        if words.dtype != np.uint32 or words.ndim != 2 or words.shape[1] != 2 or int(words.max(initial=0)) > _LOWER:
-            raise FormatError("the sets of members are damaged", where=where)
+    if len(words):
         sets = [lower | upper << 31 for lower, upper in words.tolist()]
         rows.sets = {members: number for number, members in enumerate(sets, 1)}
         if len(rows.sets) < len(sets) or 0 in rows.sets:
-            raise FormatError("the sets of members are damaged", where=where)
+            raise FormatError("section 'set_members' has a set twice, or the empty one", where=where)
 
 
-def _read_segments(rows: StackRows, sections: Sections, where: str) -> None:
-    if "seg_state" not in sections:
-        return
-    places = {"seg_begin": _ANY, "seg_row": len(rows.pool), "seg_next": len(rows.resumes)}
-    begins, numbers, following = _columns(sections, places, where)
-    (states,) = _columns(sections, {"seg_state": rows.tables.states}, where)
-    (starts,) = _columns(sections, {"seg_start": _ANY}, where)
-    if (
-        len(starts) != len(states) + 1 or starts[0] != 0 or starts[-1] != len(begins)
-        or any(j <= i for i, j in pairwise(starts))
-        or any(begins[i] > 1 for i in starts[:-1]) or any(rows.tables.live[s] < 0 for s in states)
-    ):  # fmt: skip
-        raise FormatError("the counted rows are damaged", where=where)
+def _read_segments(rows: StackRows, sections: Sections, sizes: Sizes, where: str) -> None:
+    starts, states, begins, numbers, following = (
+        column.tolist() for column in columns.read(sections, SEGMENTS, sizes, where).values()
+    )
     settled = list(map(Settled, numbers, following))
     for state, (i, j) in zip(states, pairwise(starts), strict=True):
+        if rows.tables.live[state] < 0:
+            raise FormatError(f"section 'seg_state' has the state {state}, which does not count", where=where)
         rows.keep_segments(state, begins[i:j], settled[i:j])
-
-
-def _columns(sections: Sections, bounds: dict[str, int], where: str) -> list[list[int]]:
-    """Columns of a stored table as lists, equally long, each below its bound."""
-    found = [_column(sections, name, bound, where).tolist() for name, bound in bounds.items()]
-    if len({len(column) for column in found}) > 1:
-        raise FormatError("columns of a stored table differ in length", where=where)
-    return found
-
-
-def _column(sections: Sections, name: str, bound: int, where: str) -> NDArray[Any]:
-    column = sections.get(name)
-    if column is None or column.ndim != 1 or column.dtype.kind != "u" or int(column.max(initial=0)) >= max(1, bound):
-        raise FormatError(f"section {name!r} is missing or points outside the index", where=where)
-    return column

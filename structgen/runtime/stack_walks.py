@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 from .pushdown_tables import PushdownTables
 from .tables import DEAD, INC, SET
@@ -18,6 +19,9 @@ _WORTH_A_BASE = 0.5
 #: How far the widest edges are followed to a configuration that stays in place, and with how many frames.
 _LONGEST_APPROACH, _MOST_FRAMES = 40, 8
 
+#: Sizes of vocabularies that a thread keeps arrays for.
+_MOST_SIZES = 4
+
 #: Threads and stack cells that a walk has room for at first.
 ROOM = 1 << 10
 
@@ -26,7 +30,7 @@ class _Scratch(threading.local):
     """Arrays that the kernels write to, one set for each thread and size of vocabulary."""
 
     def __init__(self) -> None:
-        self._arrays: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._arrays: Memo[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = Memo(_MOST_SIZES)
         self._intervals = np.empty((6, 1 << 12), np.int32)
 
     def intervals(self, size: int) -> NDArray[np.int32]:
@@ -38,7 +42,8 @@ class _Scratch(threading.local):
     def of(self, tokens: int, nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         found = self._arrays.get((tokens, nodes))
         if found is None:
-            found = self._arrays[tokens, nodes] = np.empty(tokens + 64, np.int32), np.empty(nodes + 64, np.int32)
+            found = np.empty(tokens + 64, np.int32), np.empty(nodes + 64, np.int32)
+            self._arrays[tokens, nodes] = found
         return found
 
 
@@ -182,7 +187,8 @@ class StackWalker:
                 if len(moves) != 1 or moves[0][0] is not None or not moves[0][1]:
                     return None
                 sequence = moves[0][1]
-            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or len(frames) > _MOST_FRAMES:
+            depth = len(frames) + len(sequence) - 1
+            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or depth > _MOST_FRAMES:
                 return None
             frames = (*reversed(sequence[:-1]), *frames)
             here = sequence[-1]

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from . import columns
+from .columns import MOST, Column, Field, Sizes
 from .container import smallest
 
 #: A dead state, and a missing target.
@@ -47,26 +49,35 @@ def dense_table(
     return table
 
 
-def counters_are_sound(
-    states: int, records: NDArray[np.int32], loops: NDArray[np.int32], live: NDArray[np.int32]
-) -> bool:
-    """Whether operations, loops and targets of the records are in range, and so are the states' loops.
+#: Which loops there are, and in which one each state counts; absent where nothing is counted.
+LOOPS = Column("loops", "i4", rows="loops", fields=((0, MOST), (1, MOST)), default=0)
+LIVE = Column("live", "i4", rows="states", least=DEAD, below="loops", default=DEAD)
 
-    The bounds of the loops are up to `bounds_are_sound`.
-    """
-    targets = records[:, 2:]
-    return bool(
-        not ((records[:, 0] < SET) | (records[:, 0] > INC)).any()
-        and not ((records[:, 1] < 0) | (records[:, 1] >= len(loops))).any()
-        and not ((targets < DEAD) | (targets >= states)).any()
-        and not ((records[:, 0] == SET) & (records[:, 2] < 0)).any()
-        and not ((live < DEAD) | (live >= len(loops))).any()
-    )
+#: The sections of the file format (see docs/format.md).
+SECTIONS = (
+    Column("edge_start", rows=("states", 1), starts="edges"),
+    Column("edge_low", "u1", rows="edges"),
+    Column("edge_high", "u1", rows="edges"),
+    LOOPS,
+    LIVE,
+    Column(
+        "records", "i4", rows="records", default=0,
+        fields=((SET, INC + 1), (0, "loops"), (DEAD, "states"), (DEAD, "states"), (DEAD, "states")),
+    ),
+    Column("edge_target", rows="edges", below=("states", "records")),
+    Column("accepting", "u1", flags="states"),
+)  # fmt: skip
+
+#: The fields of the meta section.
+FIELDS = (Field("states", int, least=1), Field("start", int, below="states"))
 
 
-def bounds_are_sound(loops: NDArray[np.int32]) -> bool:
-    """Whether the minimum and maximum of loops make sense."""
-    return not ((loops[:, 0] < 0) | (loops[:, 1] < 1) | (loops[:, 0] > loops[:, 1])).any()
+def check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], where: str) -> None:
+    """Raise `FormatError` where a maximum is below its minimum, or a count is set and the record leads nowhere."""
+    if (loops[:, 0] > loops[:, 1]).any():
+        raise FormatError("section 'loops' has a maximum below its minimum", where=where)
+    if (records[records[:, 0] == SET, 2] < 0).any():
+        raise FormatError("section 'records' has a set that leads nowhere", where=where)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,34 +153,11 @@ class Tables:
         return sections
 
     @classmethod
-    def from_sections(cls, states: int, start: int, sections: Mapping[str, NDArray[Any]], where: str) -> Tables:
-        """Tables used where they lie, after a check of every index in them. Raises `FormatError`."""
-        try:
-            edge_start, edge_target = sections["edge_start"], sections["edge_target"]
-            low, high, accepting = sections["edge_low"], sections["edge_high"], sections["accepting"]
-        except KeyError as error:
-            raise FormatError(f"section {error} is missing", where=where) from error
-        records = sections.get("records", np.zeros((0, 5), np.int32))
-        loops = sections.get("loops", np.zeros((0, 2), np.int32))
-        live = sections.get("live", np.full(states, DEAD, np.int32))
-        starts = edge_start.astype(np.int64)
-        one_dimensional = (edge_start, edge_target, low, high, accepting, live)
-        sound = (
-            states > 0 and 0 <= start < states
-            and all(a.ndim == 1 for a in one_dimensional)
-            and edge_start.dtype.kind == edge_target.dtype.kind == "u"
-            and low.dtype == high.dtype == accepting.dtype == np.uint8
-            and records.dtype == loops.dtype == live.dtype == np.int32
-            and records.ndim == loops.ndim == 2 and records.shape[1] == 5 and loops.shape[1] == 2
-            and len(starts) == states + 1 and starts[0] == 0 and starts[-1] == len(edge_target)
-            and len(low) == len(high) == len(edge_target) and len(live) == states
-            and len(accepting) == -(-states // 8)
-            and not (np.diff(starts) < 0).any() and not (high < low).any()
-            and (not len(edge_target) or int(edge_target.max()) < states + len(records))
-            and counters_are_sound(states, records, loops, live)
-            and bounds_are_sound(loops)
-        )  # fmt: skip
-        if not sound:
-            raise FormatError("the automaton's tables point outside themselves", where=where)
-        bits = np.unpackbits(accepting, count=states, bitorder="little")
-        return cls(edge_start, low, high, edge_target, bits, records, loops, live, start)
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> Tables:
+        """Read `to_sections`. Raises `FormatError`."""
+        found = columns.read(sections, SECTIONS, sizes, where)
+        if (found["edge_high"] < found["edge_low"]).any():
+            raise FormatError("section 'edge_high' has a range that ends before it begins", where=where)
+        if len(found["loops"]):
+            check_counters(found["records"], found["loops"], where)
+        return cls(**found, start=sizes["start"])

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..budget import Meter
+from ..locks import Lock
 from ..progress import Progress, silent
 from ..vocabulary.vocabulary import Vocabulary
 from .rows import RowPool, Segments
@@ -46,11 +47,15 @@ _CANDIDATES = 64
 
 
 class TokenMapper:
-    """Computes rows of one automaton over one vocabulary, and puts them into a pool."""
+    """Computes rows of one automaton over one vocabulary, and puts them into a pool.
 
-    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool) -> None:
+    Several threads may walk at once; the pool is only touched under its owner's lock.
+    """
+
+    def __init__(self, tables: Tables, vocabulary: Vocabulary, pool: RowPool, lock: Lock) -> None:
         self.tables = tables
         self.pool = pool
+        self._lock = lock
         self.vocabulary = vocabulary
         trie = vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)
@@ -121,12 +126,13 @@ class TokenMapper:
     def _sparse(self, state: int, ids: NDArray[np.int32]) -> Segments:
         if self.tables.accepting[state]:
             ids = np.concatenate([ids, self._eos])
-        return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_ids(np.sort(ids)),))
 
     def _wide_segments(self, states: list[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         """Wave after wave: first the states walked in full, then those that differ from one of these."""
         rows: dict[int, NDArray[np.uint32]] = {}
-        waves = self._plan(states)
+        waves = self._plan(states, walkers)
         for number, wave in enumerate(waves):
             jobs = [(state, base, rows.get(base)) for state, base in wave]
             needed = {base for later in waves[number + 1 :] for _, base in later}
@@ -136,13 +142,14 @@ class TokenMapper:
                     rows[state] = row.copy()
                 yield state, self._dense(state, row)
 
-    def _plan(self, states: list[int]) -> list[list[tuple[int, int]]]:
+    def _plan(self, states: list[int], walkers: _Walkers) -> list[list[tuple[int, int]]]:
         """Waves of ``(state, base)``; base -1 is a full walk, others were walked in an earlier wave."""
         table = self._table
         waves: list[list[tuple[int, int]]] = []
         wave_of: dict[int, int] = {}
-        for state in states:
-            known = list(wave_of)[-_CANDIDATES:]
+        for number, state in enumerate(states):
+            known = states[max(0, number - _CANDIDATES) : number]
+            walkers.check()
             base = -1
             if known:
                 cost = (table[known] != table[state]) @ self._weights
@@ -168,13 +175,14 @@ class TokenMapper:
     def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
         if self.tables.accepting[state]:
             _flip(row, self._eos)
-        return Segments((0,), (self.pool.add_dense(row),))
+        with self._lock:
+            return Segments((0,), (self.pool.add_dense(row),))
 
     # -- states whose tokens may count -----------------------------------------------------------------
 
     def _counted_segments(self, states: Sequence[int], walkers: _Walkers) -> Iterable[tuple[int, Segments]]:
         for state, found in walkers.map(self._walk_counted, list(states)):
-            yield state, self._cut(state, *found)
+            yield state, self._cut(state, *found, walkers)
 
     def _counts(self, state: int) -> tuple[int, int]:
         """The counts that a state can have."""
@@ -204,6 +212,7 @@ class TokenMapper:
         tokens: NDArray[np.int32],
         first: NDArray[np.int32],
         last: NDArray[np.int32],
+        walkers: _Walkers,
     ) -> Segments:
         """Sweep over the counts: a row for each stretch in which no token comes or goes."""
         if self.tables.accepting[state]:
@@ -219,8 +228,10 @@ class TokenMapper:
         begins: list[int] = []
         rows: list[int] = []
         for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
+            walkers.check()
             _flip(row, which[i:j])
-            number = self.pool.add_dense(row)
+            with self._lock:
+                number = self.pool.add_dense(row)
             if not rows or rows[-1] != number:
                 begins.append(begin)
                 rows.append(number)
@@ -266,22 +277,33 @@ class _Walkers:
 
     def __init__(self, threads: int, meter: Meter | None) -> None:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._process = os.getpid()
         self._meter = meter
         self._ahead = 4 * threads
 
     def __enter__(self) -> _Walkers:
         return self
 
+    def check(self) -> None:
+        """Raise `BudgetExceededError` when the time is up."""
+        if self._meter:
+            self._meter.check_time("token maps")
+
     def __exit__(self, *_: object) -> None:
-        if self._pool:
-            self._pool.shutdown(cancel_futures=True)
+        if pool := self._threads():
+            pool.shutdown(cancel_futures=True)
 
     def map(self, walk: Callable[[T], R], jobs: list[T]) -> Iterable[tuple[T, R]]:
         """``(job, walk(job))`` in order; at most a few results wait at any time."""
         for i in range(0, len(jobs), self._ahead):
             batch = jobs[i : i + self._ahead]
-            results = self._pool.map(walk, batch) if self._pool else map(walk, batch)
-            for job, result in zip(batch, results, strict=True):
-                if self._meter:
-                    self._meter.check_time("token maps")
+            pool = self._threads()
+            futures = [pool.submit(walk, job) for job in batch] if pool else []
+            for number, job in enumerate(batch):
+                result = futures[number].result() if futures and self._threads() else walk(job)
+                self.check()
                 yield job, result
+
+    def _threads(self) -> ThreadPoolExecutor | None:
+        """What walks, if there is any; a child that is forked meanwhile goes on without."""
+        return self._pool if self._process == os.getpid() else None

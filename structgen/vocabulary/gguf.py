@@ -96,13 +96,16 @@ def assemble(
             where=where,
             remedy="Known are 'llama' and 'gpt2'. If you know the bytes of its tokens, use Vocabulary.from_bytes.",
         )
-    if not isinstance(pieces, list) or not isinstance(types, list) or len(pieces) != len(types):
+    if (
+        not isinstance(pieces, list) or not isinstance(types, list) or len(pieces) != len(types)
+        or not all(isinstance(piece, str) for piece in pieces) or not all(type(type_) is int for type_ in types)
+    ):  # fmt: skip
         raise VocabularyError("the GGUF metadata lack tokens, or the type of each token", where=where)
-    ends = [i for i, piece in enumerate(pieces) if piece in END_NAMES]
-    ends += [i for key in ("eos", "eot", "eom") if isinstance(i := metadata.get(f"{key}_token_id"), int)]
-    named = {pieces[i] for i in ends if i < len(pieces)}
+    ends = {i for i, piece in enumerate(pieces) if piece in END_NAMES}
+    ends |= {i for key in ("eos", "eot", "eom") if type(i := metadata.get(f"{key}_token_id")) is int}
+    named = {pieces[i] for i in ends if 0 <= i < len(pieces)}
     if not named.isdisjoint(("<|call|>", "<|calls|>")) and not named.isdisjoint(("<|return|>", "<|flush|>")):
-        ends = [i for i in ends if i >= len(pieces) or pieces[i] != "<|end|>"]  # there it only ends a part
+        ends = {i for i in ends if not 0 <= i < len(pieces) or pieces[i] != "<|end|>"}  # there it only ends a part
     eos = set(ends if eos_ids is None else eos_ids)
     if not eos:
         raise VocabularyError(
@@ -156,10 +159,11 @@ class _Reader:
             self._number("Q")  # tensors
             found: dict[str, Any] = {}
             for _ in range(self._count(12)):
-                key = self._string().decode()
-                value = self._value(self._number("I"))
+                key, type_ = self._string().decode(), self._number("I")
                 if key.startswith(_PREFIX):
-                    found[key.removeprefix(_PREFIX)] = value
+                    found[key.removeprefix(_PREFIX)] = self._value(type_)
+                else:
+                    self._pass(type_)
             return found
 
     def _take(self, count: int) -> bytes:
@@ -190,6 +194,29 @@ class _Reader:
         if type_ not in _FORMATS:
             raise ValueError(f"there is no value type {type_}")
         return self._number(_FORMATS[type_])
+
+    def _pass(self, type_: int) -> None:
+        """Go past a value, which may be an array of gigabytes."""
+        if type_ == _ARRAY:
+            inner = self._number("I")
+            if inner == _STRING:
+                for _ in range(self._count(8)):
+                    self._seek(self._number("Q"))
+            elif inner in _FORMATS:
+                size = struct.calcsize(f"<{_FORMATS[inner]}")
+                self._seek(self._count(size) * size)
+            else:
+                raise ValueError(f"there is no array of value type {inner}")
+        elif type_ == _STRING:
+            self._seek(self._number("Q"))
+        else:
+            self._value(type_)
+
+    def _seek(self, count: int) -> None:
+        if count > self._left:
+            raise ValueError(f"{count:,} bytes are announced, {self._left:,} are left")
+        self._left -= count
+        self._file.seek(count, os.SEEK_CUR)
 
     def _array(self, type_: int) -> list[Any]:
         if type_ == _STRING:

@@ -167,7 +167,7 @@ def _as_ids(eos_token_id: int | Sequence[int] | None) -> list[int]:
     """A config's ``eos_token_id``, which is an id, a list of ids, or missing."""
     if eos_token_id is None:
         return []
-    return [eos_token_id] if isinstance(eos_token_id, int) else list(eos_token_id)
+    return list(eos_token_id) if isinstance(eos_token_id, list | tuple | set) else [eos_token_id]  # type: ignore[list-item]
 
 
 # -- a folder, without transformers --------------------------------------------------------------------
@@ -176,8 +176,14 @@ def _as_ids(eos_token_id: int | Sequence[int] | None) -> list[int]:
 def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) -> Vocabulary:
     document = _load_json(folder / "tokenizer.json")
     config = _load_json(folder / "special_tokens_map.json") | _load_json(folder / "tokenizer_config.json")
-    added = [{"id": int(i), **token} for i, token in config.get("added_tokens_decoder", {}).items()]
-    table = tokenizer_json.read(document, special_names=_special_names(config), added_tokens=added)
+    try:
+        added = [{"id": int(i), **token} for i, token in config.get("added_tokens_decoder", {}).items()]
+        special_names = _special_names(config)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise VocabularyError(
+            f"the tokenizer's config is malformed: {error}", where=str(folder), remedy="Fetch or save it again."
+        ) from error
+    table = tokenizer_json.read(document, special_names=special_names, added_tokens=added)
     if eos_ids is None:
         eos_ids = _as_ids(_load_json(folder / "generation_config.json").get("eos_token_id"))
         if eos_token := _content(config.get("eos_token")):
@@ -214,7 +220,7 @@ def _load_json(file: Path) -> dict[str, Any]:
         document = json.loads(file.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise VocabularyError(
             f"the file cannot be read: {error}", where=str(file), remedy="Fetch or save it again."
         ) from error

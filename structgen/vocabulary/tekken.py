@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import VocabularyError
 from .tokenizer_json import TokenTable
-from .vocabulary import Vocabulary
+from .vocabulary import MAX_SIZE, Vocabulary
 
 _EOS = "</s>"
 
@@ -62,7 +62,7 @@ def from_tekken(
             where=str(file),
             remedy="Pass the path of a tekken.json.",
         ) from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise VocabularyError(
             f"not a tekken file: {type(error).__name__}: {error}",
             where=str(file),
@@ -105,6 +105,8 @@ def _read(document: Mapping[str, Any]) -> TokenTable:
     config = document["config"]
     first_id = config["default_num_special_tokens"]
     used = config["default_vocab_size"] - first_id
+    if not 0 <= first_id <= first_id + used <= MAX_SIZE:
+        raise ValueError(f"{first_id} special tokens and {used} others")
     entries = document["vocab"][:used]
     if len(entries) < used or any(entry["rank"] != i for i, entry in enumerate(entries)):
         raise ValueError(f"expected the ranks 0 to {used - 1} in order")

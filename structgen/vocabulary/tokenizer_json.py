@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import VocabularyError
+from ..runtime.arguments import integer
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
+from .vocabulary import MAX_TOKEN_BYTES
 
 _WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
 
@@ -58,7 +60,7 @@ def read(
     """
     try:
         return _read(document, special_names, added_tokens)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise VocabularyError(
             f"the tokenizer is malformed: {type(error).__name__}: {error}",
             where="tokenizer.json",
@@ -73,7 +75,8 @@ def _read(
     _check_model(model)
     pieces = _pieces(model)
     decoder = piece_decoder(document)
-    added = {int(entry["id"]): entry for entry in [*(document.get("added_tokens") or ()), *added_tokens]}
+    entries = [*(document.get("added_tokens") or ()), *added_tokens]
+    added = {integer(entry["id"], "an added token's id", VocabularyError): entry for entry in entries}
     names = {*special_names, _unknown_piece(model)}
     special_tokens = {piece: i for piece, i in pieces if piece in names and i not in added}
     tokens: dict[int, bytes] = {}
@@ -123,6 +126,8 @@ def _added_bytes(entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None,
     content = entry["content"]
     for step in flatten(normalizer, "normalizers") if entry.get("normalized") else ():
         content = _normalize(content, step)
+        if len(content) > MAX_TOKEN_BYTES:  # each step may double it
+            raise VocabularyError(f"an added token has more than {MAX_TOKEN_BYTES:,} bytes when normalized")
     return decoder.added(content)
 
 

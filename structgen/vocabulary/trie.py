@@ -11,13 +11,14 @@ those at or below it reach to ``first_token[skip[i]]``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+
+from ..properties import cached_property
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary

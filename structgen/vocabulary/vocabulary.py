@@ -7,13 +7,17 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, TokenIdError, VocabularyError
+from ..errors import FormatError, VocabularyError
+from ..memo import Memo
+from ..properties import cached_property
+from ..runtime import columns
+from ..runtime.arguments import checked_token, integer
+from ..runtime.columns import Column, Field, Sizes
 from ..runtime.container import Buffer, pack, unpack
 
 if TYPE_CHECKING:
@@ -24,6 +28,15 @@ MAX_SIZE = 1 << 22
 
 #: Bytes of the longest token: the trie counts depths in uint16.
 MAX_TOKEN_BYTES = (1 << 16) - 1
+
+#: Bytes of rows that indexes of one vocabulary share.
+_MOST_SHARED = 256 << 20
+#: The sections and meta fields of the file format (see docs/format.md).
+SECTIONS = (
+    Column("token_offsets", "u4", rows=("size", 1), starts="bytes", widest=MAX_TOKEN_BYTES),
+    Column("token_bytes", "u1", rows="bytes"),
+)
+FIELDS = (Field("eos_ids", list, of=int, below="size"), Field("special_tokens", dict, of=int, below="size"))
 
 _alive: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
 
@@ -45,6 +58,8 @@ class Vocabulary:
     special_tokens:
         Names of ids that have no bytes (``{"<|eot_id|>": 128009}``). Not part of the fingerprint.
 
+    It can be pickled, without `encode`; in a process that has it already, that is what comes of it.
+
     Most callers want one of the constructors `from_pretrained`, `from_transformers`, `from_tekken`,
     `from_tiktoken`, `from_gguf` or `from_bytes`.
     """
@@ -59,15 +74,15 @@ class Vocabulary:
         self.offsets = offsets
         self.blob = blob
         self.size = len(offsets) - 1
-        self.eos_ids = tuple(sorted({int(i) for i in eos_ids}))
-        self.special_tokens = dict(special_tokens or {})
+        self.eos_ids = tuple(sorted(_ids(eos_ids, "an EOS id")))
+        self.special_tokens = _named(special_tokens)
         #: How the tokenizer splits a text, without special tokens around it, where the vocabulary was made from one.
         #: Not kept in files.
         self.encode: Callable[[str], Sequence[int]] | None = None
         self._check()
         self.bytes = blob.tobytes()
         #: Rows that depend on the vocabulary and a string's automaton alone; see `structgen.runtime.stack_rows`.
-        self.shared_rows: dict[bytes, Any] = {}
+        self.shared_rows: Memo[bytes, Any] = Memo(_MOST_SHARED, _bytes_of)
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -117,13 +132,14 @@ class Vocabulary:
         Raises
         ------
         VocabularyError
-            For negative or absurdly large ids, for tokens that are not bytes, and for an id that has bytes or
-            ends a text, but lies beyond ``size``.
+            For ids that are no integers, negative or absurdly large, for tokens that are not bytes, and for an id
+            that has bytes or ends a text, but lies beyond ``size``.
         """
         pairs = tokens.items() if isinstance(tokens, Mapping) else enumerate(tokens)
-        by_id = {int(i): token for i, token in pairs if token}
-        eos = {int(i) for i in eos_ids}
-        specials = {name: i for name, i in (special_tokens or {}).items() if size is None or i < size}
+        size = None if size is None else integer(size, "size", VocabularyError)
+        by_id = {integer(i, "a token id", VocabularyError): token for i, token in pairs if token}
+        eos = _ids(eos_ids, "an EOS id")
+        specials = {name: i for name, i in _named(special_tokens).items() if size is None or i < size}
         for i in eos.union(specials.values()):
             by_id.pop(i, None)
         for i, token in by_id.items():
@@ -200,8 +216,8 @@ class Vocabulary:
 
     def token(self, token_id: int) -> bytes | None:
         """The bytes of one id, ``None`` for a special token. Raises `TokenIdError` out of range."""
-        if not 0 <= token_id < self.size:
-            raise TokenIdError(f"token id {token_id} is outside the vocabulary", where=f"0..{self.size - 1}")
+        if type(token_id) is not int or not 0 <= token_id < self.size:
+            token_id = checked_token(token_id, self.size)
         return self.bytes[self.offsets[token_id] : self.offsets[token_id + 1]] or None
 
     @cached_property
@@ -247,6 +263,15 @@ class Vocabulary:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.fingerprint, self.to_bytes())
+
+    def __copy__(self) -> Vocabulary:
+        return self  # it never changes
+
+    def __deepcopy__(self, _: Any) -> Vocabulary:
+        return self
+
     def to_bytes(self) -> bytes:
         """Serialise in structgen's container format."""
         meta = {"kind": "vocabulary", "eos_ids": list(self.eos_ids), "special_tokens": self.special_tokens}
@@ -261,15 +286,9 @@ class Vocabulary:
     @classmethod
     def from_sections(cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str) -> Vocabulary:
         """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
-        offsets, blob = sections.get("token_offsets"), sections.get("token_bytes")
-        eos, specials = meta.get("eos_ids"), meta.get("special_tokens")
-        if (
-            offsets is None or blob is None
-            or offsets.dtype != np.uint32 or blob.dtype != np.uint8 or offsets.ndim != 1 or blob.ndim != 1
-            or not isinstance(eos, list) or not all(type(i) is int for i in eos)
-            or not isinstance(specials, dict) or not all(type(i) is int for i in specials.values())
-        ):  # fmt: skip
-            raise FormatError("the vocabulary sections are missing or malformed", where=where)
+        sizes: Sizes = {}
+        offsets, blob = columns.read(sections, SECTIONS, sizes, where).values()
+        eos, specials = columns.read_meta(meta, FIELDS, sizes, where).values()
         try:
             return cls(offsets, blob, eos, specials)
         except VocabularyError as error:
@@ -279,3 +298,26 @@ class Vocabulary:
     def alive(fingerprint: str) -> Vocabulary | None:
         """The vocabulary with this fingerprint that this process already holds, if any."""
         return _alive.get(fingerprint)
+
+
+def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
+    return Vocabulary.alive(fingerprint) or Vocabulary.from_buffer(data, "a pickled vocabulary")
+
+
+def _bytes_of(shared: Any) -> int:
+    """What a `structgen.runtime.shared.Shared` takes, or that there is none."""
+    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.resumes)
+
+
+def _ids(ids: Iterable[int], name: str) -> set[int]:
+    try:
+        each = iter(ids)
+    except TypeError:
+        raise VocabularyError(f"{name} is one of several, got {type(ids).__name__}", remedy="Pass a list.") from None
+    return {integer(i, name, VocabularyError) for i in each}
+
+
+def _named(special_tokens: Mapping[str, int] | None) -> dict[str, int]:
+    return {
+        name: integer(i, "the id of a special token", VocabularyError) for name, i in (special_tokens or {}).items()
+    }

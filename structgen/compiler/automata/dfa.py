@@ -14,12 +14,15 @@ from ...runtime.container import smallest
 from ...runtime.tables import Tables
 from .nfa import BYTES, Nfa, NfaBuilder
 
-#: Elementary steps of a kernel for each second of budget. Measured at 3 to 10 ns for the subset construction and
-#: 5 to 50 ns for the partition, whose arrays outgrow the caches.
-_STEPS_PER_SECOND = {"determinize": 100_000_000, "minimize": 20_000_000}
+#: Elementary steps of a kernel between two looks at the clock: 3 to 10 ns each in the subset construction, 5 to 50 ns
+#: in the partition, whose arrays outgrow the caches.
+_WORK = 1 << 19
+
+#: Transitions that are put in order, before the partition begins, in a second.
+_ORDERED_PER_SECOND = 10_000_000
 
 #: What `minimize` holds of a transition.
-_BYTES_OF_TRANSITION = 40
+_BYTES_OF_TRANSITION = 60
 
 #: Rows of a table that are turned into ranges at a time, to bound the memory in flight.
 _CHUNK = 4096
@@ -126,30 +129,57 @@ def _symbol(symbol: int) -> str:
     return chr(symbol) if 33 <= symbol < 127 else f"\\x{symbol:02x}"
 
 
-def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising") -> Dfa:
-    """Subset construction. Raises `CounterConflictError`, or `BudgetExceededError`."""
-    budget = meter.budget
-    status, loop, other, n, table, accepting, records, n_records = kernels.determinize(
-        nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
-        nfa.start, nfa.accept, nfa.n_classes, min(budget.states, budget.memory // (4 * nfa.n_classes)),
-        meter.work(_STEPS_PER_SECOND["determinize"]),
-    )  # fmt: skip
-    if status == kernels.CONFLICT:
-        raise CounterConflictError(tuple({x for x in (loop, other) if x >= 0}))
-    if status == kernels.TOO_MANY_STATES:
-        meter.check_memory(4 * nfa.n_classes * (n + 1), doing)
-        meter.check_states(budget.states + 1, doing)
-    if status == kernels.TOO_MUCH_WORK:
-        raise meter.out_of_time(doing)
-    meter.check_time(doing)
+def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: int | None = None) -> Dfa:
+    """Subset construction, of ``most`` states where that is less than the budget.
+
+    Raises `CounterConflictError`, or `BudgetExceededError`.
+    """
+    states = min(meter.budget.states, most or meter.budget.states)
+    width, room = nfa.n_classes, len(nfa.owner) + 1
+    at = np.array([0, 0, 0, -1, 0])
+    table, accepting, first = np.empty(64 * width, np.int32), np.zeros(64, np.uint8), np.zeros(65, np.int64)
+    items, records = np.empty(1024 + 3 * room, np.int32), np.empty((16, 5), np.int32)
+    slots = np.full(256, -1, np.int32)
+    while True:
+        status, loop, other, slots = kernels.determinize(
+            nfa.t_start, nfa.t_lo, nfa.t_hi, nfa.t_to, nfa.e_start, nfa.e_to, nfa.e_kind, nfa.owner, nfa.loops,
+            nfa.start, nfa.accept, width, states, _WORK, at, table, accepting, items, first, slots,
+            records,
+        )  # fmt: skip
+        n_states, n_items, n_records = at[:3].tolist()
+        if status == kernels.OK:
+            break
+        if status == kernels.CONFLICT:
+            raise CounterConflictError(tuple({x for x in (loop, other) if x >= 0}))
+        if status == kernels.TOO_MANY_STATES:
+            raise meter.too_many_states(states + 1, doing)
+        meter.check_time(doing)
+        if status == kernels.FULL:
+            held = table.nbytes + items.nbytes + first.nbytes + 4 * slots.nbytes
+            table = _with_room(table, (n_states + 3) * width, held, meter, doing)
+            items = _with_room(items, n_items + 3 * room, held, meter, doing)
+            accepting = _with_room(accepting, n_states + 3, held, meter, doing)
+            first = _with_room(first, n_states + 4, held, meter, doing)
+            records = _with_room(records, n_records + 2, held, meter, doing)
     return Dfa(
-        table=table.reshape(n, nfa.n_classes),
+        table=table[: n_states * width].reshape(n_states, width),
         classes=nfa.classes,
-        accepting=accepting,
+        accepting=accepting[:n_states],
         records=records[:n_records],
         loops=nfa.loops[:, :2].copy(),
         start=0,
     )
+
+
+def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: str) -> NDArray[Any]:
+    """The array, or a copy twice as long if it is shorter than ``size``; ``held`` bytes are held besides."""
+    if size <= len(array):
+        return array
+    larger = max(size, 2 * len(array))
+    meter.check_memory(held + larger * (array.nbytes // len(array)), doing)
+    copy = np.empty((larger, *array.shape[1:]), array.dtype)
+    copy[: len(array)] = array
+    return copy
 
 
 def minimize(dfa: Dfa, meter: Meter) -> Dfa:
@@ -160,19 +190,12 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     """
     if not dfa.states:
         return dfa
-    transitions = int(np.count_nonzero(dfa.table != kernels.DEAD))
-    meter.check_memory(_BYTES_OF_TRANSITION * transitions, "minimising")
-    if transitions > meter.work(_STEPS_PER_SECOND["minimize"]):
-        raise meter.out_of_time("minimising")
+    _check_transitions(int(np.count_nonzero(dfa.table != kernels.DEAD)), meter)
     tails, labels, heads = _labelled_transitions(dfa)
     order = np.argsort(labels, kind="stable").astype(np.int32)
     begins = np.concatenate([np.flatnonzero(runs_begin(labels[order])), [len(labels)]]).astype(np.int32)
-    status, block = kernels.coarsest_partition(
-        dfa.states, tails, order, begins, heads, dfa.accepting, meter.work(_STEPS_PER_SECOND["minimize"])
-    )
-    if status == kernels.TOO_MUCH_WORK:
-        raise meter.out_of_time("minimising")
-    return _renumbered(dfa, block)
+    del labels
+    return _renumbered(dfa, _partition(tails, order, begins, heads, dfa.accepting, meter))
 
 
 def coarsest_partition(table: NDArray[np.int32], kinds: NDArray[np.int64], meter: Meter) -> NDArray[np.int32]:
@@ -187,22 +210,44 @@ def coarsest_partition(table: NDArray[np.int32], kinds: NDArray[np.int64], meter
 
     Returns the block of each state, ``int32[states]``. Raises `BudgetExceededError`.
     """
+    _check_transitions(int(np.count_nonzero(table >= 0)) + len(kinds), meter)
     labels, tails = np.nonzero(table.T >= 0)
     heads = table[tails, labels]
     # A kind is one more label, with which its states lead to themselves.
     order = np.argsort(kinds, kind="stable")
     labels = np.concatenate([labels, table.shape[1] + kinds[order]])
     tails, heads = np.concatenate([tails, order]), np.concatenate([heads, order])
-    meter.check_memory(_BYTES_OF_TRANSITION * len(labels), "minimising")
     begins = np.append(np.flatnonzero(runs_begin(labels)), len(labels))
-    status, block = kernels.coarsest_partition(
-        len(table), tails.astype(np.int32), np.arange(len(labels), dtype=np.int32), begins.astype(np.int32),
-        heads.astype(np.int32), np.ones(len(table), np.uint8), meter.work(_STEPS_PER_SECOND["minimize"]),
+    return _partition(
+        tails.astype(np.int32), np.arange(len(labels), dtype=np.int32), begins.astype(np.int32),
+        heads.astype(np.int32), np.ones(len(table), np.uint8), meter,
     )  # fmt: skip
-    if status == kernels.TOO_MUCH_WORK:
+
+
+def _check_transitions(transitions: int, meter: Meter) -> None:
+    """Refuse to begin what would hold too much, or not even be put in order in time."""
+    meter.check_memory(_BYTES_OF_TRANSITION * transitions, "minimising")
+    if transitions > meter.work(_ORDERED_PER_SECOND):
         raise meter.out_of_time("minimising")
-    found: NDArray[np.int32] = block
-    return found
+
+
+def _partition(
+    tails: NDArray[np.int32], order: NDArray[np.int32], begins: NDArray[np.int32], heads: NDArray[np.int32],
+    accepting: NDArray[np.uint8], meter: Meter,
+) -> NDArray[np.int32]:  # fmt: skip
+    """The block of each state; see `kernels.coarsest_partition`."""
+    n, m = len(accepting), len(tails)
+    at, blocks, cords = np.zeros(4, np.int64), np.zeros((5, n + 1), np.int32), np.zeros((5, m + 1), np.int32)
+    marks = np.zeros((4, max(n, m) + 1), np.int32)
+    in_first, incoming = np.zeros(n + 2, np.int32), np.zeros(m, np.int32)
+    while (
+        kernels.coarsest_partition(
+            tails, order, begins, heads, accepting, _WORK, at, blocks, cords, marks, in_first, incoming
+        )
+        == kernels.TOO_MUCH_WORK
+    ):
+        meter.check_time("minimising")
+    return blocks[2, :n]
 
 
 def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
@@ -287,16 +332,29 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
     a, b = _same_classes(a, b)
     if not (a.states and b.states):
         return replace(a, table=a.table[:0], accepting=a.accepting[:0], start=0)
-    budget = meter.budget
-    status, n, table, accepting = kernels.intersect(
-        np.ascontiguousarray(a.table).reshape(-1), a.accepting, a.start, np.ascontiguousarray(b.table).reshape(-1),
-        b.accepting, b.start, a.n_classes, min(budget.states, budget.memory // (4 * a.n_classes)),
-    )  # fmt: skip
-    if status == kernels.TOO_MANY_STATES:
-        meter.check_memory(4 * a.n_classes * (n + 1), doing)
-        meter.check_states(budget.states + 1, doing)
-    meter.check_time(doing)
-    return minimize(trim(replace(a, table=table.reshape(n, a.n_classes), accepting=accepting, start=0)), meter)
+    width, held = a.n_classes, a.table.nbytes + b.table.nbytes
+    at, slots = np.array([1, 0]), np.full(256, -1, np.int32)
+    left, right = np.full((2, 64 + width), [[a.start], [b.start]], np.int32)
+    table, tables = np.empty(64 * width, np.int32), [np.ascontiguousarray(each.table).reshape(-1) for each in (a, b)]
+    while True:
+        status, slots = kernels.intersect(
+            tables[0], a.accepting, tables[1], b.accepting, width, meter.budget.states, _WORK, at, left, right, table,
+            slots,
+        )  # fmt: skip
+        n, done = at.tolist()
+        if status == kernels.OK:
+            break
+        if status == kernels.TOO_MANY_STATES:
+            raise meter.too_many_states(meter.budget.states + 1, doing)
+        meter.check_time(doing)
+        if status == kernels.FULL:
+            all_of = held + table.nbytes + 2 * left.nbytes + 4 * slots.nbytes
+            table = _with_room(table, (done + 1) * width, all_of, meter, doing)
+            left = _with_room(left, n + width, all_of, meter, doing)
+            right = _with_room(right, n + width, all_of, meter, doing)
+    accepting = a.accepting[left[:n]] & b.accepting[right[:n]]
+    product = replace(a, table=table[: n * width].reshape(n, width), accepting=accepting, start=0)
+    return minimize(trim(product), meter)
 
 
 def _same_classes(a: Dfa, b: Dfa) -> tuple[Dfa, Dfa]:

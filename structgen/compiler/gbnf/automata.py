@@ -13,9 +13,6 @@ do both.
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
-
 from ...budget import Meter
 from ...errors import BudgetExceededError
 from ..automata.dfa import CounterConflictError, determinize, minimize
@@ -37,11 +34,9 @@ def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> Lists:
     while True:
         construction = _Construction(facts, plan.called, counted, meter, doing)
         nfa = construction.run(facts.document.rules[rule].root)
-        bounded = copy(meter)
-        most = min(meter.budget.states, max(_MANY, _BLOWN_UP * len(nfa.owner)))
-        bounded.budget = replace(meter.budget, states=most)
         try:
-            dfa = minimize(determinize(nfa, bounded, doing), meter)
+            most = max(_MANY, _BLOWN_UP * len(nfa.owner))
+            dfa = minimize(determinize(nfa, meter, doing, most=most), meter)
         except CounterConflictError as conflict:
             # Spell out the cheaper of the two loops.
             loops = [construction.loops[i] for i in conflict.loops]
@@ -79,7 +74,7 @@ class _Construction:
         steps = 0
         while self._todo:
             steps += 1
-            if steps % 4096 == 0:
+            if steps % 256 == 0:
                 self._meter.check_time(self._doing)
                 self._check_size(0)
             number, source, target, owner = self._todo.pop()

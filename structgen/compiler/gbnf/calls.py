@@ -30,6 +30,8 @@ _COUNT_FROM = 24
 #: A rule with a repeat of more turns is called: copies of it would differ in nothing but what follows.
 _FEW_TURNS = 4
 
+_DOING = "measuring the rules"
+
 #: Sizes stop growing here.
 _HUGE = 1 << 40
 
@@ -55,15 +57,14 @@ class Plan:
 
 def plan(facts: Facts, start: int, meter: Meter) -> Plan:
     """Decide for all rules that the start needs. Raises `BudgetExceededError`."""
-    order, circular = _ordered(facts, start)
+    order, circular = _ordered(facts, start, meter)
     circular.add(start)
     rules, nodes = facts.document.rules, len(facts.document.nodes)
-    counted = frozenset(number for number in range(nodes) if _worth_counting(facts, number))
+    counted = frozenset(number for number in meter.each(range(nodes), _DOING) if _worth_counting(facts, number))
     for bound in _BOUNDS:
-        meter.check_time("measuring the rules")
         sizes = [0] * nodes
         called = set(circular)
-        for rule in order:
+        for rule in meter.each(order, _DOING):
             if _measure(facts, rule, called, counted, sizes, bound):
                 called.add(rule)
         if sum(sizes[rules[rule].root] for rule in called) <= max(_ALTOGETHER, _PER_NODE * nodes):
@@ -86,7 +87,7 @@ def useful_references(facts: Facts, rule: int) -> Iterator[int]:
             todo.extend(children(node))
 
 
-def _ordered(facts: Facts, start: int) -> tuple[list[int], set[int]]:
+def _ordered(facts: Facts, start: int, meter: Meter) -> tuple[list[int], set[int]]:
     """The rules that the start needs, each after those that it mentions; and those that close a circle.
 
     Those are where a depth-first search comes back to a rule that it is inside of; without them no circle is left.
@@ -97,6 +98,7 @@ def _ordered(facts: Facts, start: int) -> tuple[list[int], set[int]]:
     seen = {start}
     todo = [(start, useful_references(facts, start))]
     while todo:
+        meter.check_time(_DOING)
         here, mentioned = todo[-1]
         for rule in mentioned:
             if rule in inside:

@@ -26,7 +26,7 @@ def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
         names = ", ".join(rule.name for rule in document.rules)
         raise DefinitionError(f"there is no rule {definition.start}", remedy=f"Pass start=, one of {names}.")
     facts = establish(document, meter)
-    refuse_left_recursion(facts)
+    refuse_left_recursion(facts, meter)
     if not facts.productive(document.rules[start].root):
         raise EmptyLanguageError(
             f"no text can ever complete the rule {definition.start}",

@@ -94,7 +94,7 @@ def _in_a_row(parts: list[int]) -> int:
 # -- left recursion ----------------------------------------------------------------------------------------
 
 
-def refuse_left_recursion(facts: Facts) -> None:
+def refuse_left_recursion(facts: Facts, meter: Meter) -> None:
     """Raise `UnsupportedError` where a rule can begin with itself, naming the rules on the way."""
     rules = facts.document.rules
     done: set[int] = set()
@@ -104,6 +104,7 @@ def refuse_left_recursion(facts: Facts) -> None:
         on_path: set[int] = set()
         new = root if root not in done else -1
         while new >= 0 or todo:
+            meter.check_time("looking for left recursion")
             if new >= 0:
                 path.append(new)
                 on_path.add(new)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..regex.charset import complement, normalise
+from ..regex.syntax import BYTES_OF_RANGE
 from .characters import Character, read_character
 from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Rule, Sequence, repeated
 
@@ -41,6 +42,9 @@ class _Group:
     offset: int
     options: list[NodeId] = field(default_factory=list)
     items: list[NodeId] = field(default_factory=list)
+
+#: Nodes between two looks at the clock, and what one takes.
+_CHUNK, _BYTES_OF_NODE = 1024, 250
 
 
 def read(text: str, meter: Meter) -> Document:
@@ -184,8 +188,9 @@ class _Reader:
 
     def _add(self, node: Node) -> NodeId:
         self._nodes.append(node)
-        if len(self._nodes) % 4096 == 0:
+        if len(self._nodes) % _CHUNK == 0:
             self._meter.check_time("reading the grammar")
+            self._meter.hold(_CHUNK * _BYTES_OF_NODE, "reading the grammar")
         return len(self._nodes) - 1
 
     # -- items -----------------------------------------------------------------------------------------
@@ -256,6 +261,9 @@ class _Reader:
                 high = self._character()
             if low > high:
                 raise self._error(f"the range goes from U+{low:04X} down to U+{high:04X}", "Swap its ends.", place)
+            if not len(spans) % _CHUNK:
+                self._meter.check_time("reading the grammar")
+                self._meter.check_memory(BYTES_OF_RANGE * len(spans), "reading the grammar")
             spans.append((low, high))
         if not spans:
             raise self._error(

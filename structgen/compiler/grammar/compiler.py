@@ -13,10 +13,11 @@ from ...definitions import Grammar, Indentation
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
 from ...grammars import FOLDER
+from ...runtime.closure import set_of
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, merging, preferences, scanner
+from . import conflicts, equivalent, lalr, looping, merging, preferences, scanner
 from .endings import with_endings
 from .foresight import unforeseen
 from .lalr import Lalr
@@ -61,18 +62,18 @@ def compile_rules(
     if indentation is not None and layout is not None:
         newline = matchers[layout.newline]
         if newline is not None:
-            matchers[layout.newline] = by_column(newline, indentation.tab, layout.columns)
+            matchers[layout.newline] = by_column(newline, indentation.tab, layout.columns, meter)
     first = len(grammar.terminals) + 1
     always = _ignored(grammar) | (1 << layout.newline if layout else 0)
-    contexts = _contexts(grammar, table, lexer, always)
+    contexts = _contexts(grammar, table, lexer, always, meter)
     distinct = list(dict.fromkeys(contexts))
     positions = Positions(matchers, meter)
-    found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers), first, meter)
+    found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
     notes: list[str] = []
     if tell:
-        notes += conflicts.shifted(table) if ambiguity == "resolve" else ()
-        notes += preferences.in_regexes(grammar.terminals, matchers)
-        notes += preferences.among_terminals(grammar.terminals, found, positions)
+        notes += conflicts.shifted(table, meter) if ambiguity == "resolve" else ()
+        notes += preferences.in_regexes(grammar.terminals, matchers, meter)
+        notes += preferences.among_terminals(grammar.terminals, found, positions, meter)
     found = merging.merged(found, meter)
     start_of = dict(zip(distinct, found.starts, strict=True))
     starts = list(dict.fromkeys(found.starts))
@@ -93,7 +94,7 @@ def compile_rules(
         ends=np.array(ends, np.int32).reshape(-1, 3),
         beats=np.array(found.beats, np.uint8),
         lapses=np.array(found.lapses, np.uint8),
-        future=words_of(merging.futures(found), members),
+        future=words_of(merging.futures(found, meter), members),
         starts=np.array(starts, np.int32),
         context=np.array([number[start_of[context]] for context in contexts], np.int32),
         ignored=words_of([_ignored(grammar)], members)[0],
@@ -107,11 +108,11 @@ def compile_rules(
         layout=layout,
         notes=tuple(notes),
     )
-    given = sum(1 << t for t, matcher in enumerate(matchers) if matcher is None)
+    given = set_of(t for t, matcher in enumerate(matchers) if matcher is None)
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
     tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
-    return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols))) if tell else tables
+    return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter))) if tell else tables
 
 
 def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:
@@ -123,7 +124,8 @@ def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bo
     if ambiguity == "all":
         conflicts.check_finite(table.symbols)
     else:
-        conflicts.check(table, strict=strict)
+        conflicts.check(table, meter, strict=strict)
+        looping.check(table, meter)
     never = {name for name in grammar.ignored if name in table.symbols.names}
     dead = conflicts.unproductive(table.symbols, never)
     if grammar.start in dead:
@@ -131,11 +133,12 @@ def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bo
             f"no text can ever complete the rule {grammar.start}",
             remedy="Give it a way out that does not contain itself, or a terminal that is ignored.",
         )
-    rules = tuple(rule for rule in grammar.rules if not {rule.origin, *rule.expansion} & (dead | never))
+    without = dead | never
+    rules = tuple(rule for rule in grammar.rules if without.isdisjoint((rule.origin, *rule.expansion)))
     if len(rules) == len(grammar.rules):
         return table
     if table.conflicts and ambiguity == "resolve":
-        rule = next(rule for rule in grammar.rules if rule not in rules)
+        rule = next(rule for rule in grammar.rules if not without.isdisjoint((rule.origin, *rule.expansion)))
         raise DefinitionError(
             f"no text can ever complete '{rule}', and the grammar has conflicts that it may decide",
             remedy="Leave it out, or give it a way out that does not contain itself or a terminal that is ignored.",
@@ -179,11 +182,12 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     indentation = definition.postlex
     marked = read_marks(definition.text)
     names = [name for name, _ in definition.definitions]
-    undeclared = [name for name in names if not re.search(rf"%declare[^\n]*\b{name}\b", marked.text)]
+    known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
+    undeclared = [name for name in names if name not in known]
     declares = f"\n%declare {' '.join(undeclared)}\n" if undeclared else ""
     rules = load(
         marked.text + declares, definition.start, meter,
-        source=definition.path or "<grammar>", import_paths=definition.import_paths,
+        source=definition.path or "<grammar>", imports=definition.imports,
         declared=(
             *((indentation.indent, indentation.dedent) if indentation else ()),
             *marked.tokens, *marked.schemas, *names,
@@ -210,17 +214,19 @@ def _certain(table: Lalr) -> list[bool]:
 
 
 def _ignored(grammar: ContextFreeGrammar) -> int:
-    return sum(1 << t for t, terminal in enumerate(grammar.terminals) if terminal.name in grammar.ignored)
+    ignored = frozenset(grammar.ignored)
+    return set_of(t for t, terminal in enumerate(grammar.terminals) if terminal.name in ignored)
 
 
-def _contexts(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int) -> list[int]:
+def _contexts(grammar: ContextFreeGrammar, table: Lalr, lexer: str, always: int, meter: Meter) -> list[int]:
     """By parser state: the terminals that the lexer tries there."""
     everything = (1 << len(grammar.terminals)) - 1
     if lexer == "basic":
         return [everything] * table.states
     found = []
     for shifts, reductions in zip(table.shifts, table.reductions, strict=True):
-        accepted = sum(1 << terminal for terminal in shifts)
+        meter.check_time("building the lexer")
+        accepted = set_of(shifts)
         for terminals in reductions.values():
             accepted |= terminals
         found.append(accepted & everything | always)

@@ -13,17 +13,23 @@ the states that are on top of the stack then must have been given a rule before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from ...budget import Meter
-from ...runtime.closure import bits, solve
+from ...properties import cached_property
+from ...runtime.closure import set_of, solve
 from .conflicts import shortest_texts
 from .lalr import Lalr
 from .symbols import Symbol
 
+#: What the meter is told.
+_DOING = "seeing whether the parser can complete what it has taken"
+
 #: Reductions before one terminal; past that nothing is proved.
 _MOST_REDUCTIONS = 1000
+
+#: States that are looked at between two looks at the clock.
+_STEPS = 4096
 
 
 @dataclass(frozen=True)
@@ -73,9 +79,10 @@ class Completing:
         self._meter = meter
         self._weights = weights
         symbols = table.symbols
-        self._texts = shortest_texts(symbols, never, weights)
+        self._texts = shortest_texts(symbols, meter, never, weights)
         self._root = len(symbols.rules) - 1
         self._moves = table.automaton.moves
+        self._shifts = [set_of(shifts) for shifts in table.shifts]
         #: The states that such texts come to, and by state those that lie right below it.
         self._below: dict[int, set[int]] = {0: set()}
         todo = [0]
@@ -95,9 +102,8 @@ class Completing:
         found = {state for state in self._below if state not in plans}
         first = self._first(plans)
         come_from: dict[int, set[int]] = {}
-        for i, (state, plan) in enumerate(plans.items()):
-            if i % 64 == 0:
-                self._meter.check_time("seeing whether the parser can complete what it has taken")
+        for state, plan in plans.items():
+            self._meter.check_time(_DOING)
             ahead = 0
             for below, origin in self._after(state, plan):
                 ahead |= first[below, origin]
@@ -112,10 +118,14 @@ class Completing:
         return found - {0}  # which no text leads to
 
     def ways(self) -> dict[int, list[Way]]:
-        """By state on top: ways to be done with it, each of which the parser goes along with."""
+        """By state on top: ways to be done with it, each of which the parser goes along with.
+
+        Raises `BudgetExceededError`.
+        """
         unproved = self.unproved()
         found: dict[int, list[Way]] = {}
         for state, candidates in self._candidates.items():
+            self._meter.check_time(_DOING)
             if state in unproved or (self._is_contested and state not in self._plans):
                 continue
             found[state] = []
@@ -138,6 +148,7 @@ class Completing:
                     number[below, symbol] = len(number)
         values, related = [], []
         for below, symbol in number:
+            self._meter.check_time(_DOING)
             state = self._moves[below][symbol]
             plan = plans.get(state)
             if plan is None or plan.rule == self._root:
@@ -146,7 +157,7 @@ class Completing:
                 values.append(1 << plan.text[0] if plan.text else 0)
             then = [] if plan is None or values[-1] else self._after(state, plan, below)
             related.append([number[each] for each in then])
-        solve(values, related)
+        solve(values, related, lambda: self._meter.check_time(_DOING))
         return dict(zip(number, values, strict=True))
 
     @cached_property
@@ -154,7 +165,10 @@ class Completing:
         """By state: the rules that are under way, the one with the least left first."""
         symbols, items = self._table.symbols, self._table.automaton.items
         found: dict[int, list[_Plan]] = {}
+        held = 0
         for state in self._below:
+            self._meter.check_time(_DOING)
+            self._meter.check_memory(held, _DOING)
             candidates = found[state] = []
             for item in self._table.automaton.kernels[state] if state else ():
                 rule = items.rule[item]
@@ -162,6 +176,7 @@ class Completing:
                 rest = [self._texts[symbol] for symbol in symbols.rules[rule][1][read:]]
                 if None not in rest:
                     candidates.append(_Plan(rule, read, tuple(s for text in rest for s in text or ())))
+                    held += 200 + 8 * len(candidates[-1].text)
             candidates.sort(key=lambda plan: sum(self._weights[t] for t in plan.text))
         return found
 
@@ -175,6 +190,7 @@ class Completing:
         while True:
             found = {}
             for state, candidates in self._candidates.items():
+                self._meter.check_time(_DOING)
                 for plan in candidates if state not in plans else ():
                     if all(self._moves[below][origin] in plans for below, origin in self._after(state, plan)):
                         found[state] = plan
@@ -197,6 +213,7 @@ class Completing:
         if key not in self._under:
             found = {state}
             for _ in range(count):
+                self._meter.check_time(_DOING)
                 found = {below for each in found for below in self._below[each]}
             self._under[key] = frozenset(found)
         return self._under[key]
@@ -219,8 +236,7 @@ class Completing:
         symbols = self._table.symbols
         for _ in range(_MOST_REDUCTIONS):
             here = self._table.reductions[stack[-1]]
-            shifted = any(terminal in self._table.shifts[stack[-1]] for terminal in bits(ahead))
-            if shifted:
+            if ahead & self._shifts[stack[-1]]:
                 return plan is None
             rule = next((rule for rule, terminals in here.items() if not ahead & ~terminals), None)
             if rule is None:
@@ -240,9 +256,13 @@ class Option(NamedTuple):
     is_lower: bool
 
 
-def are_good(options: list[list[Option]]) -> list[bool]:
-    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower."""
+def are_good(options: list[list[Option]], meter: Meter) -> list[bool]:
+    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower.
+
+    Raises `BudgetExceededError`.
+    """
     good = [True] * len(options)
+    steps = 0
     while True:
         proved = [False] * len(options)
         # Places come after those that led to them, so the last ones are looked at first.
@@ -252,6 +272,10 @@ def are_good(options: list[list[Option]]) -> list[bool]:
             count = len(left)
             for place in left:
                 for groups, is_lower in options[place]:
+                    steps += 1 + len(groups)
+                    if steps > _STEPS:
+                        steps = 0
+                        meter.check_time("looking for what can follow lexemes")
                     known = good if is_lower else proved
                     if all(any(known[n] for n in group) for group in groups):
                         proved[place] = True

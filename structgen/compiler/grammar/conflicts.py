@@ -10,6 +10,7 @@ import heapq
 import itertools
 from collections.abc import Collection, Iterator
 
+from ...budget import Meter
 from ...errors import DefinitionError
 from ...grammars import names
 from ...runtime.closure import bits, solve
@@ -19,17 +20,23 @@ from .symbols import Symbol, Symbols
 #: So many conflicts are spelled out in one message.
 _MOST_SHOWN = 5
 
+#: What the meter is told.
+_DOING = "looking for shortest texts"
+
 #: Words longer than this are of no help to anybody.
 _LONGEST = 10_000
 
 
-def check(table: Lalr, *, strict: bool) -> None:
-    """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all."""
+def check(table: Lalr, meter: Meter, *, strict: bool) -> None:
+    """Raise `DefinitionError` for conflicts that nothing decides; where ``strict``, for all.
+
+    Raises `BudgetExceededError` where it takes too long to say what competes.
+    """
     bad = [conflict for conflict in table.conflicts if strict or conflict.winner is None]
     if not bad:
         return
-    words = shortest_texts(table.symbols)
-    shown = [described(table, conflict, words) for conflict in bad[:_MOST_SHOWN]]
+    describe = Descriptions(table, meter)
+    shown = [describe(conflict) for conflict in bad[:_MOST_SHOWN]]
     more = len(bad) - len(shown)
     raise DefinitionError(
         f"the grammar is not LALR(1): {'; '.join(shown)}{f'; and {more} more' if more else ''}",
@@ -37,41 +44,83 @@ def check(table: Lalr, *, strict: bool) -> None:
     )
 
 
-def shifted(table: Lalr) -> Iterator[str]:
-    """A sentence for each conflict in which shifting won, but for those in rules of structgen's own grammars."""
+def shifted(table: Lalr, meter: Meter) -> Iterator[str]:
+    """A sentence for each conflict in which shifting won, but for those in rules of structgen's own grammars.
+
+    Raises `BudgetExceededError`.
+    """
     imported = tuple(f"{name}__" for name in names())
     found = [
         conflict for conflict in table.conflicts
         if conflict.winner == -1
         and not all(table.symbols.names[table.symbols.rules[rule][0]].startswith(imported) for rule in conflict.rules)
     ]  # fmt: skip
-    words = shortest_texts(table.symbols) if found else None
-    return (f"two actions compete {described(table, conflict, words)}" for conflict in found)
+    describe = Descriptions(table, meter) if found else None
+    return (f"two actions compete {describe(conflict)}" for conflict in found if describe)
 
 
-def described(table: Lalr, conflict: Conflict, words: list[tuple[Symbol, ...] | None] | None = None) -> str:
-    """One conflict in a sentence."""
-    symbols = table.symbols
-    words = words if words is not None else shortest_texts(symbols)
-    terminal = next(bits(conflict.terminals))
-    names = [symbols.names[t] for t in _way_to(table, conflict.state, words)]
-    rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
-    if conflict.winner == -1:
-        target = table.automaton.moves[conflict.state][terminal]
-        item = table.automaton.kernels[target][0] - 1
-        rules.append(f"shift in '{table.automaton.items.shown(item)}'")
-    end = {None: "", -1: " (shifted)"}.get(conflict.winner, " (the first by priority)")
-    return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
+class Descriptions:
+    """Conflicts of one table, each in a sentence. Raises `BudgetExceededError`."""
+
+    def __init__(self, table: Lalr, meter: Meter) -> None:
+        self._table, self._meter = table, meter
+        self._words = shortest_texts(table.symbols, meter)
+        self._before = self._ways()
+
+    def __call__(self, conflict: Conflict) -> str:
+        """The sentence."""
+        self._meter.check_time(_DOING)
+        table, symbols = self._table, self._table.symbols
+        terminal = next(bits(conflict.terminals))
+        names = [symbols.names[t] for t in self._way_to(conflict.state)]
+        rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
+        if conflict.winner == -1:
+            target = table.automaton.moves[conflict.state][terminal]
+            item = table.automaton.kernels[target][0] - 1
+            rules.append(f"shift in '{table.automaton.items.shown(item)}'")
+        end = {None: "", -1: " (shifted)"}.get(conflict.winner, " (the first by priority)")
+        return f"after {' '.join(names) or 'nothing'}, before {symbols.names[terminal]}: {' or '.join(rules)}{end}"
+
+    def _ways(self) -> dict[int, tuple[int, Symbol]]:
+        """By state that symbols lead to: the one before it on a way of as few terminals as possible, and the symbol.
+
+        (Dijkstra's algorithm.)
+        """
+        tie = itertools.count()
+        heap: list[tuple[int, int, int, tuple[int, Symbol]]] = [(0, next(tie), 0, (-1, -1))]
+        found: dict[int, tuple[int, Symbol]] = {}
+        while heap:
+            length, turn, here, before = heapq.heappop(heap)
+            if turn % 256 == 0:
+                self._meter.check_time(_DOING)
+            if here in found:
+                continue
+            found[here] = before
+            for symbol, target in self._table.automaton.moves[here].items():
+                word = self._words[symbol]
+                if word is not None and target not in found:
+                    heapq.heappush(heap, (length + len(word), next(tie), target, (here, symbol)))
+        return found
+
+    def _way_to(self, state: int) -> Iterator[Symbol]:
+        """Terminals that lead from the start to a state, as few as possible."""
+        symbols = []
+        while state in self._before:
+            state, symbol = self._before[state]
+            symbols.append(symbol)
+        for symbol in reversed(symbols[:-1]):
+            yield from self._words[symbol] or ()
 
 
 def shortest_texts(
-    symbols: Symbols, never: int = 0, weights: list[int] | None = None
+    symbols: Symbols, meter: Meter, never: int = 0, weights: list[int] | None = None
 ) -> list[tuple[Symbol, ...] | None]:
     """By symbol: a shortest text of terminals; None where there is none.
 
     ``never`` are terminals that no text has, ``weights`` how long each counts. (Knuth's generalisation of Dijkstra's
-    algorithm, 1977.)
+    algorithm, 1977.) Raises `BudgetExceededError`.
     """
+    held = 0
     found: list[tuple[Symbol, ...] | None] = [
         (s,) if symbols.is_terminal(s) and not never >> s & 1 else None for s in range(len(symbols.names))
     ]
@@ -85,9 +134,13 @@ def shortest_texts(
     heap: list[tuple[int, int, Symbol, tuple[Symbol, ...]]] = []
 
     def settle(rule: int) -> None:
+        nonlocal held
         origin, expansion = symbols.rules[rule]
         if sum(len(found[s] or ()) for s in expansion) <= _LONGEST:
             text = tuple(t for s in expansion for t in found[s] or ())
+            held += 200 + 8 * len(text)
+            meter.check_time(_DOING)
+            meter.check_memory(held, _DOING)
             length = sum(weights[t] for t in text) if weights else len(text)
             heapq.heappush(heap, (length, next(tie), origin, text))
 
@@ -167,22 +220,3 @@ def check_finite(symbols: Symbols) -> None:
                     remedy="With ambiguity='all' no rule may begin with itself behind something empty, or be just "
                     "itself.",
                 )
-
-
-def _way_to(table: Lalr, state: int, words: list[tuple[Symbol, ...] | None]) -> tuple[Symbol, ...]:
-    """Terminals that lead from the start to a state, as few as possible."""
-    tie = itertools.count()
-    heap: list[tuple[int, int, int, tuple[Symbol, ...]]] = [(0, next(tie), 0, ())]
-    seen: set[int] = set()
-    while heap:
-        _, _, here, way = heapq.heappop(heap)
-        if here == state:
-            return way
-        if here in seen:
-            continue
-        seen.add(here)
-        for symbol, target in table.automaton.moves[here].items():
-            word = words[symbol]
-            if word is not None and target not in seen:
-                heapq.heappush(heap, (len(way) + len(word), next(tie), target, way + word))
-    return ()

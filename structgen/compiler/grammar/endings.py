@@ -14,16 +14,17 @@ accepted, so less may be called loose than is; nothing is called loose that is n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...budget import Meter
+from ...properties import cached_property
 from ...runtime.borders import Borders, Watched
-from ...runtime.closure import bits, solve
+from ...runtime.closure import bits, set_of, solve
 from ...runtime.endings import Endings
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.nesting import Nesting
@@ -32,7 +33,14 @@ from .completing import Completing, Option, Way, are_good
 from .conflicts import unproductive
 from .lalr import Lalr
 from .lines import Lines
+from .merging import successors
 from .separators import separated
+
+#: What the meter is told.
+_DOING = "looking for what can follow lexemes"
+
+#: Bytes that a lexer state takes up with what it is watched with, besides a set of endings.
+_BYTES_OF_PLACE = 400
 
 #: With a layout, so many borders are looked at; and none where more than so many of those behind one lexeme outlive
 #: the next byte. Past that only the next byte is held against what is watched.
@@ -103,7 +111,7 @@ class _Explorer:
         self._terminal: list[int] = []
         self._border: list[Watched] = []
         self._futures: list[int] = []
-        self._borders = Borders(tables, self._future, self._number)
+        self._borders = Borders(tables, self._future, self._number, check=self._check)
         #: What can be read by context and border, and where ignored lexemes lead to from there.
         self._pairs: dict[tuple[int, Watched], int] = {}
         self._contexts = _contexts_behind(tables, self._ignored)
@@ -113,6 +121,12 @@ class _Explorer:
     def _future(self, state: int) -> int:
         return self._futures[state]
 
+    def _check(self, states: int = 0) -> None:
+        """Look at the time, and at the sets of endings that so many lexer states are kept with."""
+        self._meter.check_time(_DOING)
+        self._meter.check_states(states, _DOING)
+        self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self._terminal) // 8), _DOING)
+
     def _number(self, terminal: int, border: Watched) -> int:
         key = terminal, border
         found = self._ending.get(key)
@@ -120,14 +134,14 @@ class _Explorer:
             found = self._ending[key] = len(self._terminal)
             self._terminal.append(terminal)
             self._border.append(border)
-            self._meter.check_states(found, "looking for what can follow lexemes")
+            self._meter.check_states(found, _DOING)
         return found
 
     def run(self) -> Endings:
-        tables = self._tables
-        rows = tables.table.tolist()
-        futures = [self._borders.here(state, ()) for state in range(len(rows))]
-        solve(futures, [sorted({target for target in row if target >= 0}) for row in rows])
+        tables, states = self._tables, len(self._tables.table)
+        futures = [self._borders.here(state, ()) for state in range(states)]
+        self._check(states)
+        solve(futures, successors(tables.table, self._meter), self._check)
         self._futures = futures
         for terminal in bits(self._given):
             self._number(terminal, ())
@@ -140,6 +154,7 @@ class _Explorer:
             for terminal, border, is_loose in zip(self._terminal, self._border, loose, strict=True)
         ]
         most = max(1, *map(len, number))
+        self._meter.check_memory(8 * most * len(number), _DOING)
         watched = [(*border, *[-1] * (most - len(border))) for border in number]
         return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
 
@@ -150,10 +165,10 @@ class _Explorer:
         if not self.is_far:
             del self._terminal[count:], self._border[count:]
             self._ending = {key: ending for key, ending in self._ending.items() if ending < count}
-            self._borders = Borders(self._tables, self._future, self._number)
+            self._borders = Borders(self._tables, self._future, self._number, check=self._check)
         nesting = Nesting.find(self._tables)
         if nesting is None:
-            return separated(self._tables, self._terminal, self._border, self._contexts)
+            return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
         lines = Lines(
             self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
         )  # fmt: skip
@@ -162,7 +177,7 @@ class _Explorer:
     def _explore_lines(self) -> bool:
         """Look at all borders, as `_explore` does; whether there are not too many."""
         tables, end = self._tables, self._tables.end
-        self._borders = Borders(tables, self._future, self._number, is_far=True)
+        self._borders = Borders(tables, self._future, self._number, is_far=True, check=self._check)
         if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > MOST_LASTING:
             return False
         todo: list[tuple[int, Watched]] = [(int(tables.context[0]), ())]
@@ -215,27 +230,51 @@ class _Explorer:
         todo: list[tuple[int, Watched]] = [(int(self._tables.context[0]), ())]
         seen = self._pairs = {todo[0]: 0}
         nexts: list[int] = []
+        known: dict[int, tuple[int, list[Watched]]] = {}  # by what comes next: itself, and the borders behind ignored
+
+        def meet(context: int, border: Watched) -> None:
+            if (context, border) not in seen:
+                seen[context, border] = len(todo)
+                todo.append((context, border))
+
         for context, border in todo:  # grows as it goes
-            if len(nexts) % 64 == 0:
-                self._meter.check_time("looking for what can follow lexemes")
-                self._meter.check_states(len(todo), "looking for what can follow lexemes")
-            nexts.append(self._borders.next(context, border))
-            behind = [(self._terminal[ending], self._border[ending]) for ending in bits(nexts[-1])]
+            self._check(len(todo))
+            following = self._borders.next(context, border)
+            if following in known:  # all that leaves the context was met before
+                following, staying = known[following]
+                for there in staying:
+                    meet(context, there)
+            else:
+                staying = known.setdefault(following, (following, []))[1]
+                for steps, ending in enumerate(bits(following)):
+                    if steps % 256 == 0:
+                        self._check(len(todo))
+                    terminal, there = self._terminal[ending], self._border[ending]
+                    if self._ignored >> terminal & 1:
+                        staying.append(there)
+                        meet(context, there)
+                    else:
+                        for after in self._contexts[terminal]:
+                            meet(after, there)
+            nexts.append(following)
             # Within a definition bytes are read that are none of the lexer's.
-            behind += ((terminal, left) for left in self._outlived(border) for terminal in bits(self._given))
-            for terminal, there in behind:
-                for after in (context,) if self._ignored >> terminal & 1 else self._contexts[terminal]:
-                    if (after, there) not in seen:
-                        seen[after, there] = len(todo)
-                        todo.append((after, there))
+            for left in self._outlived(border) if self._given else ():
+                for terminal in bits(self._given):
+                    for after in (context,) if self._ignored >> terminal & 1 else self._contexts[terminal]:
+                        meet(after, left)
         return nexts
 
     def _outlived(self, border: Watched) -> list[Watched]:
         """What can be watched when bytes were read that no lexeme has, nothing among it."""
-        found: list[Watched] = [border, ()] if border else [()]
-        for each in found:  # grows as it goes
-            found += [left for left in dict(self._borders.fate(each).stays).values() if left not in found]
-        return found
+        found: dict[Watched, None] = {border: None, (): None}
+        todo = list(found)
+        for each in todo:  # grows as it goes
+            for _, left in self._borders.fate(each).stays:
+                if left not in found:
+                    self._check(len(todo))
+                    found[left] = None
+                    todo.append(left)
+        return todo
 
     def _loose(self, nexts: list[int]) -> list[bool]:
         """By ending; the greatest solution."""
@@ -246,43 +285,22 @@ class _Explorer:
             each << 2 | (fate.ends == everything) << 1 | fate.is_final
             for each, fate in zip(nexts, fates, strict=True)
         ]
+        ignored = set_of(e for e, terminal in enumerate(self._terminal) if self._ignored >> terminal & 1)
         solve(reads, [
-            sorted({
-                self._pairs[context, self._border[ending]]
-                for ending in bits(each) if self._ignored >> self._terminal[ending] & 1
-            })
+            sorted({self._pairs[context, self._border[ending]] for ending in bits(each & ignored)})
             for (context, _), each in zip(self._pairs, nexts, strict=True)
-        ])  # fmt: skip
-        needed = self._needed()
+        ], self._check)  # fmt: skip
         with_terminal = [0] * self._tables.members
         for ending, terminal in enumerate(self._terminal):
             with_terminal[terminal] |= 1 << ending
-        end, loose = self._tables.end, (1 << len(self._terminal)) - 1
-
-        def is_loose(ending: int) -> bool:
-            for context, wanted in needed[self._terminal[ending]].items():
-                pair = self._pairs.get((context, self._border[ending]))
-                if pair is None:
-                    continue  # what is ignored was never read there
-                read = reads[pair]
-                for terminal in bits(wanted):
-                    if terminal == end:
-                        there = bool(read & 1)
-                    elif self._given >> terminal & 1:
-                        there = bool(read & 2 and loose & with_terminal[terminal])
-                    else:
-                        there = bool(read >> 2 & loose & with_terminal[terminal])
-                    if not there:
-                        return False
-            return True
-
-        while True:
-            left = sum(1 << ending for ending in bits(loose) if is_loose(ending))
-            if left == loose:
-                break
-            loose = left
+        loose = self._greatest(reads)
         # Texts are better of terminals that can be read behind most borders.
-        weights = [1 + 8 * sum(not read >> 2 & each for read in reads) for each in with_terminal[: end + 1]]
+        read_behind: Counter[int] = Counter()
+        for read, count in Counter(reads).items():
+            self._check()
+            for terminal in bits(self._terminals_of(read >> 2)):
+                read_behind[terminal] += count
+        weights = [1 + 8 * (len(reads) - read_behind[terminal]) for terminal in range(self._tables.end + 1)]
         completing = self._completing(weights)
         unproved = completing.unproved()
         unsure = self._ignored if unproved else 0
@@ -293,6 +311,37 @@ class _Explorer:
         if loose != (1 << len(self._terminal)) - 1:
             loose |= self._planned(reads, loose, with_terminal, completing.ways())
         return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
+
+    def _terminals_of(self, endings: int) -> int:
+        return set_of({self._terminal[ending] for ending in bits(endings)})
+
+    def _greatest(self, reads: list[int]) -> int:
+        """The largest set of endings behind which each terminal that the parser accepts can be read and is in it."""
+        needed, end = self._needed(), self._tables.end
+        loose = (1 << len(self._terminal)) - 1
+        while True:
+            given = self._given & self._terminals_of(loose)
+            readable: dict[int, int] = {}  # by what can be read: the terminals of which that is so
+            left = []
+            for ending in bits(loose):
+                if ending % 64 == 0:
+                    self._check()
+                for context, wanted in needed[self._terminal[ending]].items():
+                    pair = self._pairs.get((context, self._border[ending]))
+                    if pair is None:
+                        continue  # what is ignored was never read there
+                    read = reads[pair]
+                    if read not in readable:
+                        self._check()
+                        there = self._terminals_of(read >> 2 & loose) & ~self._given
+                        readable[read] = there | (read & 1) << end | (given if read & 2 else 0)
+                    if wanted & ~readable[read]:
+                        break
+                else:
+                    left.append(ending)
+            if len(left) == loose.bit_count():
+                return loose
+            loose = set_of(left)
 
     def _planned(
         self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
@@ -339,8 +388,7 @@ class _Explorer:
             node(target, context[target], border)
         options: list[list[Option]] = []
         for state, where, border in todo:  # grows as it goes
-            if len(options) % 256 == 0:
-                self._meter.check_time("looking for what can follow lexemes")
+            self._check(len(todo))
             found: list[Option] = []
             for way in ways.get(state, ()):
                 here: set[tuple[int, Watched]] | None = {(where, border)}
@@ -353,14 +401,14 @@ class _Explorer:
                     after = [[node(each, *place) for place in here] for each in way.after]
                     found.append(Option(after, way.is_lower))
             options.append(found)
-        good = are_good(options)
+        good = are_good(options, self._meter)
         failed = 0
         for _, terminal, target in self._tables.shift.tolist():
             for ending in bits(with_terminal[terminal] & ~loose):
                 key = target, context[target], self._border[ending]
                 if key not in number or not good[number[key]]:
                     failed |= 1 << ending
-        lexed = sum(each for t, each in enumerate(with_terminal) if not self._ignored >> t & 1)
+        lexed = set_of(e for e, terminal in enumerate(self._terminal) if not self._ignored >> terminal & 1)
         return lexed & ~failed
 
     def _needed(self) -> list[dict[int, int]]:

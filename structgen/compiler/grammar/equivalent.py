@@ -25,13 +25,13 @@ replacement, never the proof.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...budget import Meter
+from ...properties import cached_property
 from ...runtime.closure import bits
 from ...runtime.grammar_tables import SYMBOLS
 from .lalr import Lalr

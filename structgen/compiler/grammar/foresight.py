@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...budget import Meter
 from ...grammars import names
 from ...runtime.borders import Borders, Watched
 from ...runtime.grammar_tables import GrammarTables
@@ -12,7 +13,7 @@ from .endings import MOST_LASTING
 from .symbols import Symbols
 
 
-def unforeseen(tables: GrammarTables, symbols: Symbols) -> Iterator[str]:
+def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterator[str]:
     """A sentence for each reason why masks may let something through that no text completes."""
     layout, endings = tables.layout, tables.endings
     if layout is None or endings.is_loose:
@@ -25,7 +26,7 @@ def unforeseen(tables: GrammarTables, symbols: Symbols) -> Iterator[str]:
             " lexemes ahead, not to the end of a text, where something must be able to follow"
         )
         return
-    if not layout.is_far and _is_news(tables):
+    if not layout.is_far and _is_news(tables, meter):
         yield (
             "many lexemes could become longer ones even several bytes on; of what a lexeme could still become masks"
             " look at the next byte alone"
@@ -41,13 +42,14 @@ def unforeseen(tables: GrammarTables, symbols: Symbols) -> Iterator[str]:
         )
 
 
-def _is_news(tables: GrammarTables) -> bool:
+def _is_news(tables: GrammarTables, meter: Meter) -> bool:
     """Whether it is not for the terminals of structgen's own grammars that too much would have to be looked at."""
     endings = tables.endings
     borders = Borders(tables, endings.future.__getitem__, endings.number, is_far=True)
     imported = tuple(f"{name}__" for name in names())
     lasting: dict[Watched, bool] = {}  # whether some terminal with that border is none of structgen's
     for terminal, border in zip(endings.terminal, endings.border, strict=True):
+        meter.check_time("looking for what can follow lexemes")
         if borders.fate(border).stays:
             lasting[border] = lasting.get(border, False) or not tables.name(terminal).startswith(imported)
     return len(lasting) <= MOST_LASTING or sum(lasting.values()) > MOST_LASTING

@@ -2,15 +2,17 @@
 
 Lark cannot be stopped, and a short text may keep it busy for ever: a string that is never closed (its regexes
 backtrack), options in a row (each doubles the expansions), a template that names ever new templates, a terminal of
-two terminals of two terminals. `check_text` looks at the text alone; `check_definitions` at what was read, before it
-is written out.
+two terminals of two terminals, a long regex in many terminals. `check_text` looks at the text alone;
+`check_definitions` at what was read, before it is written out. Both reckon in microseconds, with rates that are
+about half of what was measured, and in bytes.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError
@@ -20,7 +22,7 @@ from ...grammar_text import GAP
 _PIECES = re.compile(
     rf"""(?P<blank>\s+) | (?P<comment>//[^\n]*|\#[^\n]*)
       | (?P<override>%override\b) | (?P<head>_?[A-Z][A-Z0-9_]*{GAP}(?:\.{GAP}[+-]?\d+{GAP})?:) | (?P<word>\w+)
-      | (?P<literal>"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\(?s:.)|[^/\\])*/)
+      | (?P<literal>"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/)
       | (?P<open>[(\[{{]) | (?P<close>[)\]}}]) | (?P<otherwise>["/]) | (?P<other>[^\w\s"/\#(){{}}\[\]])""",
     re.VERBOSE,
 )
@@ -28,11 +30,31 @@ _PIECES = re.compile(
 #: Line ends in a row: Lark's time grows with their square.
 _MOST_BLANK = 2_000
 
-#: Pieces of a text, and symbols of rules, that Lark gets through in a second; steps over definitions, likewise.
-_PIECES_A_SECOND = 30_000
-_SYMBOLS_A_SECOND = 200_000
-_STEPS_A_SECOND = 500_000
-_TERMINALS_A_SECOND = 30_000_000
+#: Microseconds that Lark takes to read a piece of a text, and as many characters as take one microsecond.
+_PIECE, _CHARACTERS = 33, 2
+
+#: Bytes for each character of a text, and of a string or regex, which Lark and Python's `re` take to parts.
+_BYTES_OF_TEXT, _BYTES_OF_CHARACTER = 16, 300
+
+#: Strings and regexes that are longer are looked at by themselves.
+_LONG = 4_096
+
+#: Microseconds for each: a node of a terminal as it is written out, one of a template, one of a rule; a literal of a
+#: rule, an expansion that a rule comes to, a symbol in one; a character of a regex (Python's `re` takes it to parts).
+_NODE, _COPY, _BRANCH, _LITERAL, _EXPANSION, _SYMBOL, _PARSED = 30, 30, 20, 80, 25, 3, 2
+
+#: Where branches of a regex begin alike, that takes the product of their lengths: so many of it are one character.
+_ALIKE = 1 << 15
+
+#: What begins and ends branches of a regex, escapes and classes passed over; a regex in which that is not so.
+_BRANCHES = re.compile(r"\\.|\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]|[(|)]", re.DOTALL)
+_VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x|/[a-z]*x[a-z]*\Z")
+
+#: In a microsecond: parts of terminals, rules that are gone through for a template, nodes gone through for symbols.
+_PARTS, _RULES, _NODES = 30, 10, 10
+
+#: Groups within groups; past that it matters that Lark looks for symbols in each.
+_DEEP = 8
 
 #: Terminals within terminals.
 _DEEPEST = 150
@@ -48,12 +70,13 @@ _FEW, _STEP = 50, 5
 _LARGE = 10**12
 
 
-def check_text(text: str, meter: Meter) -> None:
+def check_text(text: str, meter: Meter, file: str = "") -> None:
     """Look for what is never closed, for nesting, blank lines, terminals that grow beyond measure, and sheer length.
 
-    Raises `DefinitionError` for the first, `BudgetExceededError` for the others.
+    Raises `DefinitionError` for the first, `BudgetExceededError` for the others; ``file`` is what they name.
     """
-    most = meter.work(_PIECES_A_SECOND)
+    meter.check_memory(_BYTES_OF_TEXT * len(text), "reading the grammar")
+    most = meter.work(1_000_000) - len(text) // _CHARACTERS
     depth = 0
     for pieces, found in enumerate(_PIECES.finditer(text)):
         kind = found.lastgroup
@@ -62,7 +85,7 @@ def check_text(text: str, meter: Meter) -> None:
             if depth > meter.budget.depth:
                 raise BudgetExceededError(
                     f"groups are nested more than {meter.budget.depth:,} deep",
-                    where=_place(text, found.start()),
+                    where=_place(text, found.start(), file),
                     remedy="Give inner groups rules of their own.",
                 )
         elif kind == "close":
@@ -70,15 +93,19 @@ def check_text(text: str, meter: Meter) -> None:
         elif kind == "blank" and found[0].count("\n") > _MOST_BLANK:
             raise BudgetExceededError(
                 f"there are more than {_MOST_BLANK:,} line ends in a row",
-                where=_place(text, found.start()),
+                where=_place(text, found.start(), file),
                 remedy="Leave some out.",
             )
+        elif kind == "literal" and len(found[0]) > _LONG:
+            meter.check_memory(_BYTES_OF_CHARACTER * len(found[0]), "reading the grammar")
         elif kind == "otherwise":
             what = "string" if found[0] == '"' else "regex"
             raise DefinitionError(
-                f"the {what} is never closed", where=_place(text, found.start()), remedy=f"Close it with {found[0]}"
+                f"the {what} is never closed",
+                where=_place(text, found.start(), file),
+                remedy=f"Close it with {found[0]}",
             )
-        if pieces > most:
+        if pieces * _PIECE > most:
             raise meter.out_of_time("reading the grammar")
     _check_terminals(_terminals_within(text), meter)
 
@@ -89,21 +116,40 @@ def check_definitions(definitions: Mapping[str, Any], start: str, meter: Meter) 
     ``definitions`` are those of Lark's `GrammarBuilder`: each has ``is_term``, ``params`` and ``tree``, which is None
     for one that is declared only.
     """
+    trees = _Trees()
+    terminals = [trees.weight(d.tree) for d in definitions.values() if d.is_term and d.tree is not None]
+    _check_terminals_written_out(terminals, meter)
     rules = {name: d for name, d in definitions.items() if not d.is_term and d.tree is not None}
-    _check_unused(rules, start, meter)
     size = _Size()
     for definition in rules.values():
         if not definition.params:
             size.add(definition.tree)
+    copied = instances = 0
     for tree in _instances(rules):
+        instances += 1
+        copied += trees.weight(tree).nodes
         size.add(tree)
-    most = min(meter.budget.states, meter.work(_SYMBOLS_A_SECOND))
-    if size.symbols > most:
+        if size.symbols > meter.budget.states:
+            break
+    if size.symbols > meter.budget.states:
         raise BudgetExceededError(
-            f"written out, the rules come to more than {most:,} symbols",
+            f"written out, the rules come to more than {meter.budget.states:,} symbols",
             where="options and choices in a row multiply",
             remedy="Give parts rules of their own, or write x~0..n for x? x? x?",
         )
+    meter.check_memory(_BYTES_OF_CHARACTER // 2 * size.longest, "writing out the rules of the grammar")
+    spent = size.symbols * _SYMBOL + size.ways * _EXPANSION + size.literals * _LITERAL + size.nodes * _BRANCH
+    spent += size.steps + copied * _COPY + instances * (len(rules) + instances) // _RULES + size.parsed * _PARSED
+    spent += sum(each.nodes * _NODE + each.parsed * _PARSED for each in terminals)
+    if size.deepest > _DEEP:
+        spent += sum(trees.scanned(d.tree) for d in rules.values()) // _NODES
+    layers = _unused_layers(rules, start)
+    if layers and spent + (layers + instances) * size.deepest * size.symbols > meter.work(1_000_000):
+        raise BudgetExceededError(
+            f"unused rules use each other {layers:,} deep", where="taking them away", remedy="Leave them out."
+        )
+    if spent > meter.work(1_000_000):
+        raise meter.out_of_time("writing out the rules of the grammar")
 
 
 # -- terminals ------------------------------------------------------------------------------------------------
@@ -147,22 +193,138 @@ def _check_terminals(within: dict[str, list[str]], meter: Meter) -> None:
         weights[name] = min(_LARGE, 1 + sum(weights.get(part, 1) for part in within[name]))
         reached[name] = {name}.union(*(reached.get(part, ()) for part in within[name]))
 
-    most, steps = meter.work(_TERMINALS_A_SECOND), 0
+    most, steps = meter.work(_PARTS * 1_000_000), 0
     for name in within:
         weigh(name, 0)
         steps += sum(weights[part] for part in reached[name]) * len(reached[name])
         if steps > most:
-            raise BudgetExceededError(
-                "terminals are made of terminals too many times over",
-                where=f"terminal {name}",
-                remedy="Write the inner ones as one regex.",
-            )
+            raise _too_many_times(f"terminal {name}")
+
+
+def _too_many_times(where: str = "") -> BudgetExceededError:
+    return BudgetExceededError(
+        "terminals are made of terminals too many times over",
+        where=where,
+        remedy="Write the inner ones as one regex.",
+    )
+
+
+class _Weight(NamedTuple):
+    """What a tree comes to when nothing in it is shared.
+
+    Parameters
+    ----------
+    nodes:
+        Of the tree.
+    characters:
+        Of its regex.
+    parse:
+        What Python's `re` takes to parse that, in characters.
+    parsed:
+        What it takes for the widths of all parts: alternatives are sorted by them.
+    """
+
+    nodes: int
+    characters: int
+    parse: int
+    parsed: int
+
+
+class _Trees:
+    """The weights of Lark's trees, in which terminals share what they are made of."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Weight] = {}
+        #: By tree: the symbols below it, and how deep they lie, added up.
+        self._symbols: dict[int, tuple[int, int]] = {}
+
+    def weight(self, tree: Any) -> _Weight:
+        """The weight of a tree."""
+        for node in _post_order(tree, self._known):
+            self._known[id(node)] = self._weighed(node)
+        return self._known[id(tree)]
+
+    def _weighed(self, node: Any) -> _Weight:
+        if node.data == "literal":
+            return _Weight(1, 8 + 2 * len(node.children[0]), _parse(node.children[0]), 0)
+        within = [self._known[id(child)] for child in node.children if hasattr(child, "data")]
+        nodes, characters, parse, parsed = (sum(each) for each in zip((1, 8, 8, 0), *within, strict=True))
+        if len(within) > 1 and node.data == "expansions":
+            parsed += parse
+            parse += min(each.characters for each in within) * characters // _ALIKE
+        return _Weight(*(min(_LARGE, each) for each in (nodes, characters, parse, parsed)))
+
+    def scanned(self, tree: Any) -> int:
+        """Steps in which Lark looks for the symbols of each expansion of a rule: one for each that it is within."""
+        found = 0
+        for node in _post_order(tree, self._symbols):
+            symbols = depths = 0
+            for child in node.children:
+                below = self._symbols[id(child)] if hasattr(child, "data") else (1, 0)
+                symbols += below[0]
+                depths += sum(below)
+            self._symbols[id(node)] = symbols, depths
+            if node.data == "expansion":
+                found += depths
+        return found
+
+
+def _post_order(tree: Any, known: Mapping[int, Any]) -> Iterator[Any]:
+    """The trees within a tree, and itself, children first; not those that are known by then."""
+    todo = [(tree, False)]
+    while todo:
+        node, is_ready = todo.pop()
+        if id(node) in known:
+            continue
+        if is_ready:
+            yield node
+        else:
+            todo.append((node, True))
+            todo += ((child, False) for child in node.children if hasattr(child, "data"))
+
+
+def _parse(literal: str) -> int:
+    """What Python's `re` takes to parse a string or regex, in characters.
+
+    What all branches of a group begin with is taken away one by one, from each branch.
+    """
+    size = len(literal)
+    if size < _LONG or literal[0] != "/":
+        return size
+    if _VERBOSE.search(literal):  # comments may hold anything
+        return size + size * size // _ALIKE
+    alike, end = 0, size
+    groups = [(1, 1, size)]  # the open ones: where it begins, where its last branch does, the shortest of the others
+    for found in itertools.chain(_BRANCHES.finditer(literal), [None]):
+        mark, at = (found[0], found.start()) if found else (")", end)
+        if mark == "(":
+            groups.append((at, at, size))
+        elif mark in ("|", ")") and groups:
+            begin, branch, shortest = groups.pop()
+            if mark == "|":
+                groups.append((begin, at, min(shortest, at - branch)))
+            elif shortest < size:
+                alike += min(shortest, at - branch) * (at - begin)
+    return size + alike // _ALIKE
+
+
+def _check_terminals_written_out(terminals: list[_Weight], meter: Meter) -> None:
+    """Lark writes each terminal out as one regex, as if nothing were shared."""
+    nodes = sum(each.nodes for each in terminals)
+    characters = sum(each.characters for each in terminals)
+    longest = max((each.characters for each in terminals), default=0)
+    if nodes > meter.budget.states * _NODE:
+        raise _too_many_times()
+    meter.check_memory(characters + _BYTES_OF_CHARACTER // 2 * longest, "writing out the terminals of the grammar")
+    parsed = sum(each.parse + each.parsed for each in terminals)
+    if nodes * _NODE + parsed * _PARSED > meter.work(1_000_000):
+        raise meter.out_of_time("writing out the terminals of the grammar")
 
 
 # -- rules ----------------------------------------------------------------------------------------------------
 
 
-def _check_unused(rules: Mapping[str, Any], start: str, meter: Meter) -> None:
+def _unused_layers(rules: Mapping[str, Any], start: str) -> int:
     """Lark takes unused rules away in layers, looking at all rules each time."""
     uses = {name: {n for n in _rules_in(d.tree) if n in rules and n != name} for name, d in rules.items()}
     users = dict.fromkeys(rules, 0)
@@ -179,10 +341,7 @@ def _check_unused(rules: Mapping[str, Any], start: str, meter: Meter) -> None:
                 if not users[used_name] and used_name != start:
                     after.append(used_name)
         layer = after
-    if layers * sum(map(len, uses.values())) > meter.work(_STEPS_A_SECOND):
-        raise BudgetExceededError(
-            f"unused rules use each other {layers:,} deep", where="taking them away", remedy="Leave them out."
-        )
+    return layers
 
 
 def _rules_in(tree: Any) -> Iterator[str]:
@@ -194,10 +353,26 @@ def _rules_in(tree: Any) -> Iterator[str]:
 
 
 class _Size:
-    """Counts the symbols of rules as Lark writes them out: without groups, one expansion for each way through."""
+    """Counts what rules come to as Lark writes them out: without groups, one expansion for each way through.
+
+    Attributes
+    ----------
+    symbols, ways:
+        Symbols of expansions, and expansions.
+    nodes, literals:
+        Nodes of the rules' trees; strings and regexes, and uses of templates.
+    parsed, longest:
+        Characters of regexes in the rules, as `_Weight.parsed`, and those of the longest one.
+    steps:
+        Nodes that Lark looks at while it writes groups out, one after the other.
+    deepest:
+        How deep groups lie within groups.
+    """
 
     def __init__(self) -> None:
-        self.symbols = 0
+        self.symbols = self.ways = self.nodes = self.literals = self.parsed = self.longest = self.steps = 0
+        self.deepest = 1
+        self._depth = 1
 
     def add(self, tree: Any) -> None:
         """Count a rule, with the rules that its repeats become."""
@@ -205,22 +380,41 @@ class _Size:
 
     def _count(self, ways: int, symbols: int) -> None:
         self.symbols = min(_LARGE, self.symbols + ways + symbols)
+        self.ways = min(_LARGE, self.ways + ways)
 
     def _ways(self, tree: Any) -> tuple[int, int]:
         """How many expansions a tree comes to, and how many symbols these have."""
+        self.nodes += 1
         if tree.data == "expansions":
-            return _sum([self._ways(child) for child in tree.children])
-        if tree.data == "expansion":
-            ways, symbols = 1, 0
+            self._depth += 1
+            self.deepest = max(self.deepest, self._depth)
+            found = []
             for child in tree.children:
-                ways, symbols = _product((ways, symbols), self._ways(child))
-            return ways, symbols
+                found.append(self._ways(child))
+            self._depth -= 1
+            return _sum(found)
+        if tree.data == "expansion":
+            # Groups are written out one by one, each for all ways through those before it.
+            before, visits = self.nodes, 0
+            so_far = 1, 0
+            for child in tree.children:
+                so_far = _product(so_far, self._ways(child))
+                if child.data != "value" and child.children[-1] != "+":
+                    visits += so_far[0]
+            self.steps = min(_LARGE, self.steps + visits * (1 + self.nodes - before))
+            return so_far
         if tree.data == "alias":
             return self._ways(tree.children[0])
         if tree.data == "maybe":
             return _sum([self._ways(tree.children[0]), (1, 1)])
         if tree.data == "expr":
             return self._repeated(self._ways(tree.children[0]), *tree.children[1:])
+        leaf = tree.children[0]
+        if hasattr(leaf, "data"):
+            self.literals += 1
+            if leaf.data != "template_usage":
+                self.parsed += _parse(leaf.children[0])
+                self.longest = max(self.longest, len(leaf.children[0]))
         return 1, 1
 
     def _repeated(self, inner: tuple[int, int], operator: str, *counts: str) -> tuple[int, int]:
@@ -291,5 +485,5 @@ def _instances(rules: Mapping[str, Any]) -> Iterator[Any]:
             use(usage, names)
 
 
-def _place(text: str, at: int) -> str:
-    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+def _place(text: str, at: int, file: str) -> str:
+    return f"{file and f'{file}, '}line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...budget import Meter
-from ...runtime.closure import bits
+from ...runtime.closure import bits, set_of
 from . import lookaheads, lr0
 from .lr0 import Lr0
 from .rules import ContextFreeGrammar
@@ -108,27 +108,29 @@ def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) ->
     )
     for state, reductions in enumerate(table.reductions):
         if reductions:
-            conflicts = list(_conflicts(table, state))
+            conflicts = list(_conflicts(table, state, meter))
             table.conflicts.extend(conflicts)
             if resolve:
                 _resolve(reductions, conflicts)
     return table
 
 
-def _conflicts(table: Lalr, state: int) -> Iterator[Conflict]:
+def _conflicts(table: Lalr, state: int, meter: Meter) -> Iterator[Conflict]:
     """First rules against each other, then what is left of them against shifting."""
     reductions, priorities = table.reductions[state], table.symbols.priorities
-    shifted = sum(1 << terminal for terminal in table.shifts[state])
+    shifted = set_of(table.shifts[state])
     contested = seen = 0
     for terminals in reductions.values():
         contested |= seen & terminals
         seen |= terminals
     by_rules: dict[tuple[int, ...], int] = {}
     for terminal in bits(contested):
+        meter.check_time("looking for conflicts")
         rules = tuple(rule for rule, terminals in reductions.items() if terminals >> terminal & 1)
         by_rules[rules] = by_rules.get(rules, 0) | 1 << terminal
     lost: dict[int, int] = {}
     for rules, terminals in by_rules.items():
+        meter.check_time("looking for conflicts")
         best = max(priorities[rule] for rule in rules)
         winners = [rule for rule in rules if priorities[rule] == best]
         winner = winners[0] if len(winners) == 1 else None

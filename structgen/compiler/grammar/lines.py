@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from ...budget import Meter
 from ...runtime.borders import Borders, Watched
-from ...runtime.closure import bits, solve
+from ...runtime.closure import bits, set_of, solve
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.nesting import Nesting
 from ...runtime.words import set_at
 from .completing import Completing, Option, Way, are_good
+
+#: What the meter is told.
+_DOING = "looking for what can follow lexemes"
 
 #: What may come besides, right behind a line end: any of both, or dedents only.
 _BLOCK, _DEDENTS = 1, 2
@@ -86,7 +89,7 @@ class Lines:
         self._lines = {border: ends for border, ends in self._lines.items() if ends.bit_count() == whole}
         self._ignored = [e for t in bits(ignored) for e in self._endings.get(t, ())]
         self._ignored.sort(key=lambda e: self._blocked[borders[e]])
-        self._ignored_set = sum(1 << ending for ending in self._ignored)
+        self._ignored_set = set_of(self._ignored)
         self._everything = (1 << tables.table.shape[1]) - 1
         self._known: dict[tuple[int, Watched], tuple[int, bool, bool]] = {}
         self._simplest: dict[tuple[int, Watched], Watched] = {}
@@ -119,21 +122,20 @@ class Lines:
         }
         options: list[list[Option]] = []
         for state, place in todo:  # grows as it goes
-            if len(options) % 256 == 0:
-                self._meter.check_time("looking for what can follow lexemes")
+            self._meter.check_time(_DOING)
             found: list[Option] = []
             for way in ways.get(state, ()):
                 after = self._read(state, way, place)
                 if after is not None:
                     found.append(Option([[node(each, after)] for each in way.after], way.is_lower))
             options.append(found)
-        good = are_good(options)
+        good = are_good(options, self._meter)
         return [all(good[each] for each in roots.get(key, ())) for key in self._keys()]
 
     def _firsts(self, ways: dict[int, list[Way]]) -> dict[int, int]:
         """By state: the endings that its ways can begin with, as a set."""
         lines = sum(self._lines.values())
-        of = {terminal: sum(1 << e for e in endings) for terminal, endings in self._endings.items()}
+        of = {terminal: set_of(endings) for terminal, endings in self._endings.items()}
         of[self._layout.newline] = lines
         number = {state: i for i, state in enumerate(ways)}
         values, related = [], []
@@ -143,7 +145,7 @@ class Lines:
             for way in there:
                 if way.text:
                     values[-1] |= of.get(way.text[0][0], 0)
-        solve(values, related)
+        solve(values, related, lambda: self._meter.check_time(_DOING))
         return dict(zip(number, values, strict=True))
 
     def _keys(self) -> list[tuple[int, Watched]]:
@@ -163,6 +165,7 @@ class Lines:
         def enter(terminal: int, state: int) -> None:
             context = self._context[state]
             for border in borders.get(terminal, ()):
+                self._meter.check_time(_DOING)
                 found.setdefault((terminal, border), {})[state, context] = None
                 for ending in bits(self._next(context, border)[0] & self._ignored_set):
                     found.setdefault((self._terminal[ending], self._border[ending]), {})[state, context] = None
@@ -196,6 +199,7 @@ class Lines:
         """What can be read, past what is ignored; whether any byte may come; whether the text may end."""
         known = self._known.get((context, border))
         if known is None:
+            self._meter.check_time(_DOING)
             found, seen = 0, {border}
             is_free = is_final = False
             for each in (todo := [border]):  # grows as it goes

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, StructgenError
-from ...grammars import FOLDER
+from ...grammar_text import Imports
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Rule, Terminal
+
+#: Finds the path and the text of an import.
+_Find: TypeAlias = Callable[[str | None, str], tuple[str, str]]
 
 #: Where a text lies that is from no file: nothing lies beside it, and imports relative to it find nothing.
 _NO_FILE = os.path.join(os.devnull, "grammar")
@@ -28,7 +30,7 @@ def load(
     meter: Meter,
     *,
     source: str = "<grammar>",
-    import_paths: Sequence[str] = (),
+    imports: Imports | None = None,
     declared: Collection[str] = (),
 ) -> ContextFreeGrammar:
     """Read a grammar in Lark's syntax.
@@ -37,8 +39,8 @@ def load(
     ----------
     source:
         The absolute path of the file that the text is from, where relative imports are looked for; or just a name.
-    import_paths:
-        Folders in which imports are looked for before all others, besides Lark's own grammars and those of structgen.
+    imports:
+        The files that it imports; None reads them now.
     declared:
         Terminals that the grammar may declare without a definition; they have no pattern.
 
@@ -52,7 +54,9 @@ def load(
     from lark.load_grammar import GrammarBuilder
 
     source = source if os.path.isabs(source) else _NO_FILE
-    builder = GrammarBuilder(import_paths=[*import_paths, _shipped])  # type: ignore[no-untyped-call]
+    # Lark looks there first, and comes to no other place: where nothing is found, `find` raises what Lark lets pass.
+    find = _checked((imports or Imports.read(text, "", ())).find, meter)
+    builder = GrammarBuilder(import_paths=[find])  # type: ignore[no-untyped-call]
     try:
         check_text(text, meter)
         builder.load_grammar(text, source)
@@ -68,11 +72,11 @@ def load(
     except StructgenError:
         raise
     except Exception as error:
-        raise _bad_regex(builder._definitions) or _as_ours(error, source) from error
+        raise _bad_regex(builder._definitions, meter) or _as_ours(error, source) from error
     meter.check_time("loading the grammar")
     used = {symbol.name for rule in rules for symbol in rule.expansion}
     defined = {terminal.name for terminal in terminals}
-    without = sorted(name for name in used - defined if any(is_named(name, wanted) for wanted in declared))
+    without = sorted(filter(_among(declared), used - defined))
     missing = {s.name for r in rules for s in r.expansion if not s.is_term} - {r.origin.name for r in rules}
     if missing:
         raise DefinitionError(f"{min(missing)} is a template, used as a rule", remedy="Give it arguments: name{...}")
@@ -89,12 +93,16 @@ def load(
     return loaded
 
 
-def _shipped(base_path: str | None, grammar_path: str) -> tuple[str, str]:
-    """A grammar of structgen and its file, for Lark. What is looked for in a folder is none of these."""
-    file = FOLDER / grammar_path
-    if base_path is not None and Path(base_path) != FOLDER:
-        raise FileNotFoundError(grammar_path)
-    return str(file), file.read_text(encoding="utf-8")
+def _checked(find: _Find, meter: Meter) -> _Find:
+    """The same, with a look at the meter and at the text before Lark reads it."""
+
+    def checked(folder: str | None, name: str) -> tuple[str, str]:
+        meter.check_time("loading the grammar")
+        file, text = find(folder, name)
+        check_text(text, meter, file)
+        return file, text
+
+    return checked
 
 
 def is_named(name: str, wanted: str) -> bool:
@@ -105,6 +113,21 @@ def is_named(name: str, wanted: str) -> bool:
     return name == wanted or (
         name.endswith(f"__{wanted.removeprefix('_')}") and name.startswith("_") == wanted.startswith("_")
     )
+
+
+def _among(declared: Collection[str]) -> Callable[[str], bool]:
+    """Whether a name is, or was in a grammar that was imported, one of some: as `is_named` for each of them."""
+    wanted = frozenset(declared)
+    lengths = {len(name.removeprefix("_")) for name in wanted}
+
+    def is_among(name: str) -> bool:
+        if name in wanted:
+            return True
+        mark = "_" if name.startswith("_") else ""
+        ends = (name[-n:] for n in lengths if n and name[-n - 2 : -n] == "__")
+        return any(mark + end in wanted and (mark or end[0] != "_") for end in ends)
+
+    return is_among
 
 
 def _order(terminal: Any) -> tuple[int, int, int, str]:
@@ -137,18 +160,23 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                 )
 
 
-def _bad_regex(definitions: Mapping[str, Any]) -> DefinitionError | None:
-    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed."""
+def _bad_regex(definitions: Mapping[str, Any], meter: Meter) -> DefinitionError | None:
+    """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed.
+
+    Raises `BudgetExceededError`.
+    """
     from lark.load_grammar import _literal_to_pattern
+    from lark.utils import sre_parse  # type: ignore[attr-defined]
 
     for name, definition in definitions.items():
         for literal in definition.tree.find_data("literal") if definition.tree is not None else ():
             token = literal.children[0]
             if token.type != "REGEXP":
                 continue
+            meter.check_time("loading the grammar")
             try:
                 pattern = _literal_to_pattern(token)  # type: ignore[no-untyped-call]
-                re.compile(pattern.to_regexp())
+                sre_parse.parse(pattern.to_regexp())
             except re.error as error:
                 column = (error.pos or 0) + 1 - len("(?i:") * len(pattern.flags)
                 return DefinitionError(
@@ -171,12 +199,6 @@ def _as_ours(error: Exception, source: str) -> StructgenError:
         error = error.orig_exc
     if isinstance(error, GrammarError) and len(error.args) > 1:  # what it is about, and why
         return DefinitionError(f"{error.args[1]}, in {error.args[0]!r}")
-    if isinstance(error, OSError) or "Couldn't import" in str(error):  # the latter if it lies in the current folder
-        parts = [error.filename] if isinstance(error, OSError) else re.findall(r", '(\w+)'\)", str(error))
-        return DefinitionError(
-            f"there is no grammar {'/'.join(map(str, parts)).removesuffix('.lark')}.lark to import",
-            remedy="Name its folder in import_paths; what begins with a dot is looked for beside the grammar's file.",
-        )
     if isinstance(error, RecursionError):
         return BudgetExceededError(
             "the grammar is nested too deeply, or imports itself", remedy="Give inner groups rules of their own."

@@ -14,8 +14,14 @@ strongly connected components (the paper's Digraph).
 from __future__ import annotations
 
 from ...budget import Meter
-from ...runtime.closure import solve
+from ...runtime.closure import set_of, solve
 from .lr0 import Lr0
+
+#: What the meter is told.
+_DOING = "looking ahead"
+
+#: Bytes of a transition, besides its terminals.
+_BYTES_OF_TRANSITION = 500
 
 
 def lookaheads(automaton: Lr0, meter: Meter) -> list[dict[int, int]]:
@@ -27,26 +33,31 @@ def lookaheads(automaton: Lr0, meter: Meter) -> list[dict[int, int]]:
     follow = [0] * len(transitions)
     reads: list[list[int]] = []
     for i, (p, a) in enumerate(transitions):
+        if i % 256 == 0:
+            meter.check_time(_DOING)
+            meter.check_memory(i * (_BYTES_OF_TRANSITION + end // 8), _DOING)
         after = moves[p][a]
         reads.append([number[after, symbol] for symbol in moves[after] if symbol > end and nullable[symbol]])
-        for symbol in moves[after]:
-            if symbol <= end:
-                follow[i] |= 1 << symbol
-    solve(follow, reads)
+        follow[i] = set_of(symbol for symbol in moves[after] if symbol <= end)
+    solve(follow, reads, lambda: meter.check_time(_DOING))
     includes: list[list[int]] = [[] for _ in transitions]
     lookback: list[tuple[int, int, int]] = []  # state at the end, rule, transition
     empty_from = _empty_from(automaton)
+    held = 0  # related transitions
     for i, (p, a) in enumerate(transitions):
-        if i % 1024 == 0:
-            meter.check_time("looking ahead")
+        if i % 256 == 0:
+            meter.check_time(_DOING)
+            meter.check_memory(8 * held + len(transitions) * (_BYTES_OF_TRANSITION + end // 8), _DOING)
+        held += len(symbols.rules_of[a])
         for rule in symbols.rules_of[a]:
             here, from_ = p, empty_from[rule]
             for place, symbol in enumerate(symbols.rules[rule][1]):
                 if symbol > end and place + 1 >= from_:
                     includes[number[here, symbol]].append(i)
+                    held += 1
                 here = moves[here][symbol]
             lookback.append((here, rule, i))
-    solve(follow, includes)
+    solve(follow, includes, lambda: meter.check_time(_DOING))
     found: list[dict[int, int]] = [dict.fromkeys(rules, 0) for rules in automaton.complete]
     for state, rule, i in lookback:
         found[state][rule] |= follow[i]

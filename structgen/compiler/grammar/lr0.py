@@ -8,10 +8,14 @@ the beginning of rules, is the same wherever a nonterminal comes next, and is wo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from ...budget import Meter
+from ...properties import cached_property
+from ...runtime.closure import bits, solve
 from .symbols import Symbol, Symbols
+
+#: Items and moves between two looks at the clock; bytes of one.
+_STEPS, _BYTES_OF_MOVE = 8192, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +52,12 @@ class Items:
         return cls(symbols, first, following, rule)
 
     @cached_property
-    def _leftmost(self) -> list[set[Symbol]]:
-        """By symbol: the nonterminals that can begin it, itself included."""
+    def _leftmost(self) -> list[int]:
+        """By symbol: the nonterminals that can begin it, itself included, as a set."""
         symbols = self.symbols
-        begins: list[set[Symbol]] = [set() for _ in symbols.names]
-        for origin in range(symbols.terminals + 1, len(symbols.names)):
-            found = {origin}
-            todo = [origin]
-            while todo:
-                for rule in symbols.rules_of[todo.pop()]:
-                    symbol = self.following[self.first[rule]]
-                    if symbol > symbols.terminals and symbol not in found:
-                        found.add(symbol)
-                        todo.append(symbol)
-            begins[origin] = found
+        begins = [1 << symbol if symbol > symbols.terminals else 0 for symbol in range(len(symbols.names))]
+        firsts = [{self.following[self.first[rule]] for rule in rules} for rules in symbols.rules_of]
+        solve(begins, [sorted(symbol for symbol in first if symbol > symbols.terminals) for first in firsts])
         return begins
 
     def implied(self, awaited: frozenset[Symbol]) -> tuple[list[tuple[Symbol, list[int]]], list[int]]:
@@ -70,7 +66,10 @@ class Items:
         if known is None:
             moves: dict[Symbol, list[int]] = {}
             empty: list[int] = []
-            for origin in sorted(set().union(*(self._leftmost[symbol] for symbol in awaited))):
+            origins = 0
+            for symbol in awaited:
+                origins |= self._leftmost[symbol]
+            for origin in bits(origins):
                 for rule in self.symbols.rules_of[origin]:
                     item = self.first[rule]
                     symbol = self.following[item]
@@ -135,10 +134,13 @@ def build(symbols: Symbols, meter: Meter) -> Lr0:
 
     state_of((items.first[-1],))
     following, end = items.following, symbols.terminals
+    steps = held = 0
     for state, kernel in enumerate(automaton.kernels):  # grows as it goes
-        if state % 256 == 0:
+        if state % 256 == 0 or steps > _STEPS:
+            steps = 0
             meter.check_states(len(automaton.kernels), "building the parser's states")
             meter.check_time("building the parser's states")
+            meter.check_memory(held * _BYTES_OF_MOVE, "building the parser's states")
         moves: dict[Symbol, list[int]] = {}
         complete = []
         for item in kernel:
@@ -154,6 +156,8 @@ def build(symbols: Symbols, meter: Meter) -> Lr0:
             for symbol, after in implied:
                 known = moves.get(symbol)
                 moves[symbol] = after if known is None else sorted({*known, *after})
+        steps += len(kernel) + len(moves)
+        held += 4 + len(kernel) + len(moves)
         automaton.complete.append(complete)
         automaton.moves.append({symbol: state_of(tuple(after)) for symbol, after in moves.items()})
     return automaton

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...budget import Meter
 from ..automata.dfa import Dfa, coarsest_partition
 
@@ -76,11 +77,11 @@ class Matcher:
         return int(self.table[state, self.class_of[byte]])
 
 
-def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
+def by_column(matcher: Matcher, tab: int, most: int, meter: Meter) -> Matcher:
     """The same, with matches told apart by the column that the line after their last line end has come to.
 
     The variant of a match is that column, a space for 1 and a tab for ``tab`` (`lark.indenter.Indenter`); ``most +
-    1`` stands for all columns beyond ``most``, -1 for a match without a line end.
+    1`` stands for all columns beyond ``most``, -1 for a match without a line end. Raises `BudgetExceededError`.
     """
     class_of = np.array(matcher.class_of, np.int64)
     for byte in b"\n \t":  # each a class of its own
@@ -88,7 +89,8 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
     first = {int(c): byte for byte, c in reversed(list(enumerate(class_of)))}
     number = {(0, -1): 0}
     todo = [(0, -1)]
-    rows, ends = [], []
+    rows: list[list[int]] = []
+    ends: list[tuple[int, ...]] = []
 
     matters = _ends_in_line(matcher)
 
@@ -102,6 +104,10 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
         return number[state, column]
 
     for state, column in todo if matcher.states else ():  # grows as it goes
+        if len(rows) % 64 == 0:
+            meter.check_time("telling columns apart")
+            meter.check_states(len(todo), "telling columns apart")
+            meter.check_memory(len(todo) * (200 + 12 * len(first)), "telling columns apart")
         # What is watched is beaten or not; by what does not matter.
         ends.append(tuple(intern(watch, column if watch == state else -1) for watch in matcher.ends[state]))
         row = []
@@ -120,14 +126,20 @@ def by_column(matcher: Matcher, tab: int, most: int) -> Matcher:
 
 def _ends_in_line(matcher: Matcher) -> list[bool]:
     """By state: whether a match may end before the next line end, so that the column matters."""
-    found = np.array([bool(ends) for ends in matcher.ends], np.bool_)
     others = [byte for byte in range(256) if byte != 0x0A]
-    table = matcher.table[:, np.unique(matcher.class_of[others])]
-    while True:
-        more = found | (found[table] & (table >= 0)).any(axis=1)
-        if (more == found).all():
-            return [bool(ends) for ends in more]
-        found = more
+    ends = np.array([bool(ends) for ends in matcher.ends], np.bool_)
+    found: list[bool] = reaching(ends, matcher.table[:, np.unique(matcher.class_of[others])]).tolist()
+    return found
+
+
+def reaching(goals: NDArray[np.bool_], table: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """The states that lead to some, and these."""
+    tails, classes = np.nonzero(table >= 0)
+    heads = table[tails, classes].astype(np.int32)
+    found: NDArray[np.bool_] = kernels.co_accessible(
+        tails.astype(np.int32), heads, goals.astype(np.uint8)
+    ).astype(np.bool_)
+    return found
 
 
 def minimal(matcher: Matcher, meter: Meter) -> Matcher:
@@ -173,12 +185,7 @@ def _quotient(
 
 def _useful(matcher: Matcher) -> NDArray[np.bool_]:
     """The states from which a match, or the end of one that is watched, can come."""
-    found: NDArray[np.bool_] = matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends])
-    while True:
-        more = found | (found[matcher.table] & (matcher.table >= 0)).any(axis=1)
-        if (more == found).all():
-            return found
-        found = more
+    return reaching(matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends]), matcher.table)
 
 
 _NOTHING = Dfa(

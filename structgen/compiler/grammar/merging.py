@@ -10,6 +10,7 @@ does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -17,27 +18,44 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
-from ...runtime.closure import solve
+from ...runtime.closure import set_of, solve
 from ..automata.dfa import coarsest_partition
+from .matcher import reaching
 from .scanner import Lexer
 
 _States: TypeAlias = NDArray[np.bool_]
+
+#: States of which the successors are found at a time.
+_CHUNK = 1024
 
 
 def merged(lexer: Lexer, meter: Meter) -> Lexer:
     """A lexer that reads the same, its starts ascending. Raises `BudgetExceededError`."""
     is_start = np.zeros(len(lexer.table), np.bool_)
     is_start[lexer.starts] = True
-    lexemes = _reached(is_start, lexer.table)
+    lexemes = reached(is_start, lexer.table)
     watched = _watched(lexer, lexemes, meter)
     way = _way(lexer, lexemes, is_start, watched, meter)
     return _together(lexer, watched, way)
 
 
-def futures(lexer: Lexer) -> list[int]:
-    """By state: the terminals that a lexeme can become, however it goes on."""
-    found = [sum({1 << t for t, _ in there}) for there in lexer.ends]
-    solve(found, [sorted({target for target in row if target >= 0}) for row in lexer.table.tolist()])
+def futures(lexer: Lexer, meter: Meter) -> list[int]:
+    """By state: the terminals that a lexeme can become, however it goes on. Raises `BudgetExceededError`."""
+    found = [set_of({t for t, _ in there}) for there in lexer.ends]
+    solve(found, successors(lexer.table, meter), lambda: meter.check_time("building the lexer"))
+    return found
+
+
+def successors(table: NDArray[np.int32], meter: Meter) -> list[list[int]]:
+    """By state: the states that bytes lead to, ascending, each once. Raises `BudgetExceededError`."""
+    found: list[list[int]] = []
+    for begin in range(0, len(table), _CHUNK):
+        meter.check_time("building the lexer")
+        rows = np.sort(table[begin : begin + _CHUNK], axis=1)
+        is_first = rows >= 0
+        is_first[:, 1:] &= rows[:, 1:] != rows[:, :-1]
+        targets, ends = rows[is_first].tolist(), np.cumsum(is_first.sum(axis=1)).tolist()
+        found += (targets[first:last] for first, last in pairwise([0, *ends]))
     return found
 
 
@@ -70,13 +88,13 @@ def _watched(lexer: Lexer, lexemes: _States, meter: Meter) -> _Watched:
     seeds = np.zeros(count + 1, np.bool_)
     of_lexemes = (there for there, here in zip(lexer.ends, lexemes, strict=True) if here)
     seeds[list({watch for there in of_lexemes for _, watch in there if watch >= 0})] = True
-    is_watched = _reached(seeds, table)
+    is_watched = reached(seeds, table)
     table[~is_watched] = -1
     lapses = np.append(lexer.lapses, False) & is_watched
     # A match is settled where the text may end, and where no byte leads on.
-    stands = _reaching(is_watched & (~lapses | (table < 0).any(axis=1)) & (np.arange(count + 1) < count), table)
+    stands = reaching(is_watched & (~lapses | (table < 0).any(axis=1)) & (np.arange(count + 1) < count), table)
     beaten = np.arange(count + 1) == count
-    matters = _reaching(lapses | beaten, table)
+    matters = reaching(lapses | beaten, table)
     table[~matters[table] & (table >= 0)] = -1
     block = coarsest_partition(table, lapses + 2 * beaten.astype(np.int64), meter)
     return _Watched(table, lapses, np.where(is_watched & matters, block, -1), stands)
@@ -116,10 +134,10 @@ def _way(lexer: Lexer, lexemes: _States, is_start: _States, watched: _Watched, m
         for there, here in zip(lexer.ends, lexemes.tolist(), strict=True)
     ]
     table = np.where(lexemes[:, None], lexer.table, -1)
-    may_end = _reaching(np.array([bool(there) for there in ends]), table)
+    may_end = reaching(np.array([bool(there) for there in ends]), table)
     table[~may_end[table] & (table >= 0)] = -1
     # Where no lexeme goes on, what is watched may: such a state cannot be both.
-    differs = _reaching(np.any((table < 0) & (watched.table[:-1] >= 0), axis=1), table)
+    differs = reaching(np.any((table < 0) & (watched.table[:-1] >= 0), axis=1), table)
     watches = np.where(lexemes & ~differs, watched.block[:-1], -1)
     numbers: dict[object, int] = {}
     flags = (each.tolist() for each in (np.array(lexer.beats), np.array(lexer.lapses), is_start, watches))
@@ -183,17 +201,9 @@ def _with_merged_classes(
     return np.array(name, np.uint8)[class_of], np.ascontiguousarray(table[:, first])
 
 
-def _reached(seeds: _States, table: NDArray[np.int32]) -> _States:
+def reached(seeds: _States, table: NDArray[np.int32]) -> _States:
     """The states to which some lead, and these."""
     tails, classes = np.nonzero(table >= 0)
     heads = table[tails, classes]
     found: _States = kernels.co_accessible(heads, tails.astype(np.int32), seeds.astype(np.uint8)).astype(np.bool_)
-    return found
-
-
-def _reaching(goals: _States, table: NDArray[np.int32]) -> _States:
-    """The states that lead to some, and these."""
-    tails, classes = np.nonzero(table >= 0)
-    heads = table[tails, classes]
-    found: _States = kernels.co_accessible(tails.astype(np.int32), heads, goals.astype(np.uint8)).astype(np.bool_)
     return found

@@ -29,6 +29,9 @@ from .look_arounds import UNPAID, LookArounds
 from .matcher import Matcher, minimal
 from .program import Program, program
 
+#: Threads that are followed between two looks at the meter, and the bytes of one that is remembered.
+_STEPS, _BYTES_OF_THREAD = 8192, 120
+
 #: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is
 #: watched.
 _HERE, _PENDING, _WATCHED = range(3)
@@ -109,6 +112,16 @@ class _Determinizer:
         self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
         self._number: dict[Threads, int] = {}
         self._todo: list[Threads] = []
+        #: Threads that were followed since the meter was looked at; all that are remembered.
+        self._steps = self._held = 0
+
+    def _spend(self, steps: int) -> None:
+        """Count threads that are followed; look at the meter now and then."""
+        self._steps += steps
+        if self._steps > _STEPS:
+            self._steps = 0
+            self._meter.check_time("determinising a terminal")
+            self._meter.check_memory(self._held * _BYTES_OF_THREAD, "determinising a terminal")
 
     def run(self) -> Matcher:
         self._intern(self._closed((Thread(0, 0),), tuple(self._start_of(k) for k in self._behind)))
@@ -116,8 +129,7 @@ class _Determinizer:
         ends: list[tuple[int, ...]] = []
         for here in self._todo:  # grows as it goes
             self._meter.check_states(len(self._todo), "determinising a terminal")
-            if len(moves) % 256 == 0:
-                self._meter.check_time("determinising a terminal")
+            self._spend(16 + len(here.threads))
             ends.append(tuple(self._watching(here)))
             after, partition = self._after(here)
             moves.append(([self._intern(each) if each.threads or each.beats else -1 for each in after], partition))
@@ -161,6 +173,7 @@ class _Determinizer:
         parts = {p: pattern[first] for p, pattern in patterns.items()}
         table = np.empty((len(moves), len(first)), np.int32)
         for row, (after, p) in zip(table, moves, strict=True):
+            self._spend(16)
             row[:] = np.array(after)[parts[p]]
         return (np.cumsum(cuts) - 1).astype(np.uint8), table
 
@@ -212,6 +225,7 @@ class _Determinizer:
                 told_apart.add(partition)
                 behind.append(row)
         bytes_, partition = looks.partitions.refined(frozenset(told_apart))
+        self._held += 1 + len(bytes_) // 8
         return [self._step(steps, behind, byte) for byte in bytes_], partition
 
     def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
@@ -239,6 +253,7 @@ class _Determinizer:
         return found
 
     def _step(self, steps: list[_Step], behind: list[list[int]], byte: int) -> Threads:
+        self._spend(len(steps))
         moved: list[Thread] = []
         beats = False
         for role, paid, part, targets in steps:
@@ -289,6 +304,8 @@ class _Determinizer:
                 passed = owed if look < 0 else self._passed(look, owed, behind)
                 if passed != UNPAID:
                     todo.append((Thread(target, passed), begun))
+        self._spend(len(seen))
+        self._held += 4 + len(seeds) + len(found)
         threads = tuple(Thread(*thread, role) for thread, role in found.items())
         return Threads(threads, behind if any(state != 1 for state, _, _ in threads) else (), beats)
 

@@ -12,11 +12,21 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from .matcher import Matcher
 
+#: What the meter is told.
+_DOING = "running the terminals side by side"
+
 #: Terminals with the states of their automata, ascending.
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 #: Next positions, -1 for none, and for each class of bytes which of them: ``uint8[classes]``.
 Moves: TypeAlias = tuple[list[int], NDArray[np.uint8]]
+
+
+#: Moves of terminals that are put together between two looks at the clock.
+_STEPS = 1 << 15
+
+#: Bytes of a terminal in a position.
+_BYTES_OF_PAIR = 80
 
 
 class Positions:
@@ -37,6 +47,9 @@ class Positions:
         first = np.flatnonzero(np.concatenate([[True], cuts[1:]]))  # a byte of each class
         self.classes = len(first)
         nothing = np.zeros((0, self.classes), np.int32)
+        self._steps = 0
+        self._held = sum(4 * self.classes * matcher.states for matcher in present)
+        meter.check_memory(self._held, _DOING)
         #: By terminal: the table of its automaton, for these classes.
         self.tables = [nothing if m is None else m.table[:, m.class_of[first]] for m in matchers]
         self._number: dict[Pairs, int] = {}
@@ -56,9 +69,9 @@ class Positions:
         if known is None:
             known = self._number[pairs] = len(self.pairs)
             self.pairs.append(pairs)
-            if known % 256 == 0:
-                self._meter.check_states(known, "running the terminals side by side")
-                self._meter.check_time("running the terminals side by side")
+            self._held += _BYTES_OF_PAIR * (2 + len(pairs))
+            self._meter.check_states(known, _DOING)
+            self._spend(16 + len(pairs))
             alive = ending = beating = lapsing = 0
             for t, state in pairs:
                 matcher = self.matchers[t]
@@ -73,11 +86,20 @@ class Positions:
             self.lapsing.append(lapsing)
         return known
 
+    def _spend(self, steps: int) -> None:
+        """Count work; look at the meter now and then."""
+        self._steps += steps
+        if self._steps > _STEPS:
+            self._steps = 0
+            self._meter.check_time(_DOING)
+            self._meter.check_memory(self._held, _DOING)
+
     def after(self, position: int) -> Moves:
         """Where the bytes lead."""
         found = self._moves.get(position)
         if found is None:
             terminals = [t for t, _ in self.pairs[position]]
+            self._spend(len(terminals) * self.classes)
             rows = [self._row(t, state) for t, state in self.pairs[position]]
             parts: dict[tuple[int, ...], int] = {}
             columns: Iterable[tuple[int, ...]] = zip(*rows, strict=True) if rows else repeat((), self.classes)
@@ -96,6 +118,7 @@ class Positions:
         found = self._rows.get((terminal, state))
         if found is None:
             found = self._rows[terminal, state] = self.tables[terminal][state].tolist()
+            self._held += 100 + 8 * self.classes
         return found
 
     def state(self, position: int, terminal: int) -> int:

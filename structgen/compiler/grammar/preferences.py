@@ -16,7 +16,8 @@ are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, KeysView
+from typing import Generic, TypeVar
 
 from ...budget import Budget, Meter
 from ...errors import BudgetExceededError
@@ -31,23 +32,37 @@ from .rules import Terminal
 from .scanner import Lexer
 
 #: What may be spent on a terminal or a lexer: a grammar that needs more is compiled without being told.
-_BUDGET = Budget(states=20_000, seconds=1.0)
+_MOST_STATES, _MOST_SECONDS = 20_000, 1.0
+
+#: Of the time that is left all terminals may take so much, and one of them so much of that.
+_ALL, _ONE = 4, 2
+
+#: What the meter is told.
+_DOING = "looking for matches that are not the longest"
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 #: So many places are looked through for one lexer.
 _MOST_PLACES = 20_000
 
 
-def in_regexes(terminals: tuple[Terminal, ...], matchers: list[Matcher | None]) -> Iterator[str]:
-    """A sentence for each terminal of which the preferred match is not always the longest."""
+def in_regexes(terminals: tuple[Terminal, ...], matchers: list[Matcher | None], meter: Meter) -> Iterator[str]:
+    """A sentence for each terminal of which the preferred match is not always the longest.
+
+    Raises `BudgetExceededError` where the time is up.
+    """
+    whole = _part(meter, _ALL, meter.budget.seconds)
     for t in sorted(_plain(terminals, matchers)):
         terminal, matcher = terminals[t], matchers[t]
         if terminal.text is not None or terminal.pattern is None or matcher is None:
             continue
+        meter.check_time(_DOING)
         try:
-            everything = language(parse(terminal.pattern), Meter(_BUDGET), edges=False, count=False)
+            part = _part(whole, _ONE, _MOST_SECONDS)
+            everything = language(parse(terminal.pattern, 0, part), part, edges=False, count=False)
+            text = _not_preferred(matcher, everything, part)
         except BudgetExceededError:
             continue
-        text = _not_preferred(matcher, everything)
         if text is not None:
             taken = text[: _longest(matcher, text)]
             yield (
@@ -56,13 +71,25 @@ def in_regexes(terminals: tuple[Terminal, ...], matchers: list[Matcher | None]) 
             )
 
 
-def among_terminals(terminals: tuple[Terminal, ...], lexer: Lexer, places: Positions) -> Iterator[str]:
-    """A sentence for each two terminals of which one keeps the other from a longer match."""
+def _part(meter: Meter, share: int, most: float) -> Meter:
+    """A meter for something that may be left out: a share of what is left of another one, so many seconds at most."""
+    seconds = min(most, max(1e-9, meter.work(1_000_000) / 1_000_000 / share))
+    return Meter(Budget(_MOST_STATES, meter.budget.memory, seconds, meter.budget.depth))
+
+
+def among_terminals(
+    terminals: tuple[Terminal, ...], lexer: Lexer, places: Positions, meter: Meter
+) -> Iterator[str]:
+    """A sentence for each two terminals of which one keeps the other from a longer match.
+
+    Raises `BudgetExceededError` where the time is up.
+    """
     plain = sum(1 << t for t in _plain(terminals, places.matchers))
-    texts = _texts_to(lexer)
+    texts = _texts_to(lexer, meter)
     told: set[tuple[int, int]] = set()
     left = _MOST_PLACES
-    for state in sorted(texts.keys() & lexer.cuts, key=lambda state: (len(texts[state]), state)):
+    for state in sorted(texts.keys() & lexer.cuts, key=lambda state: (texts.depth(state), state)):
+        meter.check_time(_DOING)
         by, cut, position = lexer.cuts[state]
         if not plain >> by & 1:
             continue
@@ -73,11 +100,10 @@ def among_terminals(terminals: tuple[Terminal, ...], lexer: Lexer, places: Posit
             if rest is not None:
                 told.add((by, t))
                 more, winner = _taken(lexer, state, rest)
-                whole = texts[state] + rest
+                whole, name = texts.to(state) + rest, terminals[by if winner < 0 else winner].name
                 yield (
                     f"of {_shown(whole)}, which the terminal {terminals[t].name} matches, the lexer takes"
-                    f" {_shown(whole[: len(texts[state]) + more])} as {terminals[by if winner < 0 else winner].name},"
-                    f" which is tried before it"
+                    f" {_shown(whole[: len(whole) - len(rest) + more])} as {name}, which is tried before it"
                 )
 
 
@@ -98,24 +124,19 @@ def _longer(
 ) -> tuple[bytes | None, int]:
     """The shortest text with which a terminal that was cut off matches, and none that is tried; and what is left."""
     first = _first_bytes(lexer)
-    seen = {(state, position)}
-    layer = [(state, position, b"")]
-    while layer and left > 0:
-        following = []
-        for here, at, text in layer:
-            left -= 1
-            for c, target in enumerate(places.row(at)):
-                if target < 0 or not places.alive[target] >> terminal & 1:
-                    continue
-                after = int(lexer.table[here, c]) if here >= 0 else -1
-                if (after, target) in seen:
-                    continue
-                seen.add((after, target))
-                longer = text + bytes([first[c]])
-                if places.ending[target] >> terminal & 1 and (after < 0 or not lexer.ends[after]):
-                    return longer, left
-                following.append((after, target, longer))
-        layer = following
+    texts = _Texts([(state, position)])
+    for pair in texts:  # grows as it goes
+        if left <= 0:
+            break
+        left -= 1
+        here, at = pair
+        for c, target in enumerate(places.row(at)):
+            if target < 0 or not places.alive[target] >> terminal & 1:
+                continue
+            after = int(lexer.table[here, c]) if here >= 0 else -1
+            is_new = texts.add((after, target), pair, first[c])
+            if is_new and places.ending[target] >> terminal & 1 and (after < 0 or not lexer.ends[after]):
+                return texts.to((after, target)), left
     return None, left
 
 
@@ -132,26 +153,58 @@ def _is_plain(tree: Node) -> bool:
     return not any(isinstance(node, Look) or (isinstance(node, Repeat) and node.lazy) for node in post_order(tree))
 
 
-def _not_preferred(matcher: Matcher, everything: Dfa) -> bytes | None:
-    """A shortest text that is a match and not the preferred one of itself."""
+def _not_preferred(matcher: Matcher, everything: Dfa, meter: Meter) -> bytes | None:
+    """A shortest text that is a match and not the preferred one of itself. Raises `BudgetExceededError`."""
     first = _representatives(matcher, everything)
-    start = everything.start, 0
-    seen, layer = {start}, [(*start, b"")]
-    while layer:
-        following = []
-        for state, preferred, text in layer:
-            for byte in first:
-                after = int(everything.table[state, everything.classes[byte]])
-                if after < 0:
-                    continue
-                here = matcher.next(preferred, byte) if preferred >= 0 else -1
-                if everything.accepting[after] and (here < 0 or not matcher.ends[here]):
-                    return text + bytes([byte])
-                if (after, here) not in seen:
-                    seen.add((after, here))
-                    following.append((after, here, text + bytes([byte])))
-        layer = following
+    texts = _Texts([(everything.start, 0)])
+    for pair in texts:  # grows as it goes
+        meter.check_time(_DOING)
+        state, preferred = pair
+        for byte in first:
+            after = int(everything.table[state, everything.classes[byte]])
+            if after < 0:
+                continue
+            here = matcher.next(preferred, byte) if preferred >= 0 else -1
+            texts.add((after, here), pair, byte)
+            if everything.accepting[after] and (here < 0 or not matcher.ends[here]):
+                return texts.to(pair) + bytes([byte])
     return None
+
+
+class _Texts(Generic[_Key]):
+    """Shortest texts that lead somewhere, each as the last byte and where it leads from; shorter ones first."""
+
+    def __init__(self, starts: Iterable[_Key]) -> None:
+        self._order = list(starts)
+        #: Where the last byte leads from, that byte, and the length; the starts lead from themselves.
+        self._last: dict[_Key, tuple[_Key, int, int]] = {start: (start, -1, 0) for start in self._order}
+
+    def __iter__(self) -> Iterator[_Key]:
+        return iter(self._order)
+
+    def keys(self) -> KeysView[_Key]:
+        """All that texts lead to."""
+        return self._last.keys()
+
+    def add(self, key: _Key, before: _Key, byte: int) -> bool:
+        """Where a byte leads from something known; whether that is new."""
+        if key in self._last:
+            return False
+        self._last[key] = before, byte, self._last[before][2] + 1
+        self._order.append(key)
+        return True
+
+    def depth(self, key: _Key) -> int:
+        """How long the text is."""
+        return self._last[key][2]
+
+    def to(self, key: _Key) -> bytes:
+        """The text."""
+        found = bytearray()
+        while self._last[key][1] >= 0:
+            key, byte, _ = self._last[key]
+            found.append(byte)
+        return bytes(reversed(found))
 
 
 def _longest(matcher: Matcher, text: bytes) -> int:
@@ -181,15 +234,15 @@ def _first_bytes(lexer: Lexer) -> list[int]:
     return [found[c] for c in range(len(found))]
 
 
-def _texts_to(lexer: Lexer) -> dict[int, bytes]:
-    """By lexer state: a shortest text that leads there."""
+def _texts_to(lexer: Lexer, meter: Meter) -> _Texts[int]:
+    """By lexer state: a shortest text that leads there. Raises `BudgetExceededError`."""
     first = _first_bytes(lexer)
-    found: dict[int, bytes] = dict.fromkeys(lexer.starts, b"")
-    for state in (queue := list(found)):
+    found = _Texts(dict.fromkeys(lexer.starts))
+    for state in found:  # grows as it goes
+        meter.check_time(_DOING)
         for c, target in enumerate(lexer.table[state].tolist()):
-            if target >= 0 and target not in found:
-                found[target] = found[state] + bytes([first[c]])
-                queue.append(target)
+            if target >= 0:
+                found.add(target, state, first[c])
     return found
 
 

@@ -6,6 +6,7 @@ Of the empty moves of a state the preferred one comes first (Pike's, as in RE2 a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,8 +15,15 @@ from ...errors import UnsupportedError
 from ..automata.dfa import Dfa
 from ..automata.utf8 import utf8_edges
 from ..regex.looks import check_nesting
+from ..regex.lower import children, post_order
 from ..regex.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from .look_arounds import LookArounds
+
+#: Bytes of a state of a program with its moves.
+_BYTES_OF_STATE = 400
+
+#: From here on a number is just large.
+_LARGE = 10**12
 
 
 @dataclass(eq=False)
@@ -64,11 +72,15 @@ def program(tree: Node, looks: LookArounds, meter: Meter) -> Program:
 
     Raises `UnsupportedError` for look-around that can't be honoured, and `BudgetExceededError`.
     """
+    _check_size(tree, meter)
     made = Program()
     start, match = made.state(), made.state()
     todo: list[tuple[Node, int, int]] = [(tree, start, match)]
-    while todo:
-        meter.check_states(len(made.empty) // 4, "spelling out a terminal")
+    for step in itertools.count():
+        if not todo:
+            break
+        if step % 1024 == 0:
+            meter.check_time("spelling out a terminal")
         node, source, target = todo.pop()
         if isinstance(node, Chars):
             _add_character(made, node, source, target)
@@ -87,10 +99,30 @@ def program(tree: Node, looks: LookArounds, meter: Meter) -> Program:
                 made.empty[source].append((begin, -1))
                 todo.append((option, begin, target))
         elif isinstance(node, Repeat):
-            todo.extend(_repeat(made, node, source, target, meter))
+            todo.extend(_repeat(made, node, source, target))
         else:
             made.empty[source].append((target, _look(made, node, looks, meter)))
     return made
+
+
+def _check_size(tree: Node, meter: Meter) -> None:
+    """Refuse a program over the budget before it is built."""
+    sizes: dict[int, int] = {}
+    for step, node in enumerate(post_order(tree)):
+        if step % 1024 == 0:
+            meter.check_time("spelling out a terminal")
+        below = sum(sizes[id(child)] for child in children(node))
+        if isinstance(node, Chars):
+            size = len(utf8_edges(node.ranges))
+        elif isinstance(node, Repeat):
+            turns = 1 + node.min if node.max is None else node.max
+            size = turns * (below + 3)
+        else:
+            size = below + len(children(node))
+        sizes[id(node)] = 0 if isinstance(node, Look) else min(size, _LARGE)
+    # A state costs a fraction of what one of the automaton does.
+    meter.check_states(sizes[id(tree)] // 4, "spelling out a terminal")
+    meter.check_memory(_BYTES_OF_STATE * sizes[id(tree)], "spelling out a terminal")
 
 
 def _add_character(made: Program, node: Chars, source: int, target: int) -> None:
@@ -102,9 +134,8 @@ def _add_character(made: Program, node: Chars, source: int, target: int) -> None
         made.edges[names[tail]].append((low, high, names[head]))
 
 
-def _repeat(made: Program, node: Repeat, source: int, target: int, meter: Meter) -> Iterator[tuple[Node, int, int]]:
+def _repeat(made: Program, node: Repeat, source: int, target: int) -> Iterator[tuple[Node, int, int]]:
     """The turns that must be, then those that may: each a choice between another turn and going on."""
-    meter.check_states((node.min if node.max is None else node.max) // 4, "spelling out a terminal")
 
     def choose(here: int, turn: int) -> None:
         moves = [(turn, -1), (target, -1)]

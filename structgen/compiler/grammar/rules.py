@@ -8,7 +8,8 @@ That is rules over symbols, and the patterns of terminals. It is the readable fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+
+from ...properties import cached_property
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,9 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
         if terminal.pattern is None:
             found.append(None)
             continue
+        meter.check_time("reading the terminals")
         try:
-            matcher = preferred(parse(terminal.pattern, flags, depth=meter.budget.depth), meter, shared)
+            matcher = preferred(parse(terminal.pattern, flags, meter), meter, shared)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
@@ -62,6 +63,10 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
     return found
 
 
+#: Bytes of a lexer state besides its row in the table.
+_BYTES_OF_STATE = 500
+
+
 @dataclass(frozen=True, eq=False)
 class Embedded:
     """Strings that regexes match.
@@ -78,16 +83,21 @@ class Embedded:
     hidden_by: dict[int, int]
 
 
-def embedded(terminals: tuple[Terminal, ...], matchers: list[Matcher | None]) -> Embedded:
-    """As `lark.lexer._create_unless` finds them."""
+def embedded(terminals: tuple[Terminal, ...], matchers: list[Matcher | None], meter: Meter) -> Embedded:
+    """As `lark.lexer._create_unless` finds them. Raises `BudgetExceededError`."""
     becomes: dict[int, int] = {}
     hidden_by: dict[int, int] = {}
-    texts = [(k, terminal, terminal.text) for k, terminal in enumerate(terminals) if terminal.text is not None]
+    texts = [
+        (k, terminal, terminal.text.encode("utf-8", "surrogatepass"))
+        for k, terminal in enumerate(terminals) if terminal.text is not None
+    ]  # fmt: skip
     for t, (regex, matcher) in enumerate(zip(terminals, matchers, strict=True)):
         if regex.text is not None or matcher is None:
             continue
-        for k, string, text in texts:
-            if string.priority == regex.priority and _prefers(matcher, text.encode("utf-8", "surrogatepass")):
+        for i, (k, string, text) in enumerate(texts):
+            if i % 256 == 0:
+                meter.check_time("looking for strings that regexes match")
+            if string.priority == regex.priority and _prefers(matcher, text):
                 becomes[t] = becomes.get(t, 0) | 1 << k
                 if string.flags <= regex.flags:
                     hidden_by[k] = hidden_by.get(k, 0) | 1 << t
@@ -160,6 +170,10 @@ class _Builder:
         #: The terminals that still count, the strings that they can turn out to be, the position.
         self._states: list[tuple[int, int, int]] = []
         self._turned: dict[int, int] = {}
+        #: By the regexes beside which they are not tried by themselves: strings.
+        self._hidden: dict[int, int] = {}
+        for string, by in words.hidden_by.items():
+            self._hidden[by] = self._hidden.get(by, 0) | 1 << string
         self._cuts: dict[int, tuple[int, int, int]] = {}
         sizes = [0 if matcher is None else matcher.states for matcher in places.matchers]
         #: By terminal: the number of its first state among those of single terminals.
@@ -168,7 +182,7 @@ class _Builder:
     def run(self, contexts: list[int]) -> Lexer:
         starts: dict[tuple[int, int], int] = {}
         start_of = []
-        rows: list[NDArray[np.int64]] = []
+        rows: list[NDArray[np.int32]] = []
         ends: list[list[tuple[int, int]]] = []
         beats: list[bool] = []
         lapses: list[bool] = []
@@ -180,14 +194,15 @@ class _Builder:
                 self._states.append((*key, 0))  # not interned: nothing leads here
             start_of.append(starts[key])
             while len(rows) < len(self._states):
-                if len(rows) % 512 == 0:
-                    self._meter.check_states(len(self._states) + self._first[-1], "building the lexer")
-                    self._meter.check_time("building the lexer")
+                self._meter.check_time("building the lexer")
+                if len(rows) % 64 == 0:
+                    self._check_size()
                 row, found, beaten, lapsing = self._row(len(rows), len(rows) == start_of[-1])
                 rows.append(row)
                 ends.append(found)
                 beats.append(beaten)
                 lapses.append(lapsing)
+        self._check_size()
         count = len(rows)
         table = np.concatenate([np.stack(rows), *self._single_tables()])
         ends += self._single_ends()
@@ -195,17 +210,22 @@ class _Builder:
             beats += [] if matcher is None else matcher.beats.tolist()
             lapses += [] if matcher is None else matcher.lapses.tolist()
         return Lexer(
-            self._places.class_of, np.where(table < -1, count - 2 - table, table).astype(np.int32),
+            self._places.class_of, np.where(table < -1, np.int32(count - 2) - table, table),
             [[(t, count - 2 - watch if watch < -1 else watch) for t, watch in there] for there in ends],
             beats, lapses, start_of, self._cuts,
         )  # fmt: skip
 
+    def _check_size(self) -> None:
+        states = len(self._states) + self._first[-1]
+        self._meter.check_states(states, "building the lexer")
+        self._meter.check_memory(states * (3 * 4 * self._places.classes + _BYTES_OF_STATE), "building the lexer")
+
     def _single(self, terminal: int, state: int) -> int:
         return -2 - self._first[terminal] - state if state >= 0 else -1
 
-    def _single_tables(self) -> Iterator[NDArray[np.int64]]:
+    def _single_tables(self) -> Iterator[NDArray[np.int32]]:
         for first, table in zip(self._first, self._places.tables, strict=False):
-            yield np.where(table >= 0, -2 - first - table.astype(np.int64), -1)
+            yield np.where(table >= 0, np.int32(-2 - first) - table, np.int32(-1))
 
     def _single_ends(self) -> Iterator[list[tuple[int, int]]]:
         for t, matcher in enumerate(self._places.matchers):
@@ -220,7 +240,9 @@ class _Builder:
 
     def _candidates(self, context: int) -> int:
         """The terminals that a scanner for a context tries."""
-        hidden = sum(1 << k for k, by in self._words.hidden_by.items() if by & context)
+        hidden = 0
+        for by, strings in self._hidden.items():
+            hidden |= strings if by & context else 0
         return context & ~hidden & self._places.alive[0]
 
     def _strings(self, counting: int) -> int:
@@ -249,7 +271,7 @@ class _Builder:
             self._states.append(key)
         return state
 
-    def _row(self, number: int, is_start: bool) -> tuple[NDArray[np.int64], list[tuple[int, int]], bool, bool]:
+    def _row(self, number: int, is_start: bool) -> tuple[NDArray[np.int32], list[tuple[int, int]], bool, bool]:
         """Where the bytes lead from a state, what can end there, whether something is certain, whether it lapses."""
         counting, strings, position = self._states[number]
         places = self._places
@@ -270,4 +292,4 @@ class _Builder:
         targets, part = places.after(position)
         after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]
         # What a match that is certain puts out of the question has no say in whether that match counts.
-        return np.array(after, np.int64)[part], ends, bool(beating), bool(places.lapsing[position] & counting)
+        return np.array(after, np.int32)[part], ends, bool(beating), bool(places.lapsing[position] & counting)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...budget import Meter
 from ...runtime.borders import Watched
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.words import bits_of
 
 
 def separated(
-    tables: GrammarTables, terminals: list[int], borders: list[Watched], contexts: list[list[int]]
+    tables: GrammarTables, terminals: list[int], borders: list[Watched], contexts: list[list[int]], meter: Meter
 ) -> list[bool]:
     """By ending, where there is indentation: whether something ignored can follow, and then everything.
 
@@ -26,10 +27,16 @@ def separated(
         The endings.
     contexts:
         By terminal: the contexts that the lexer may read on in behind it.
+
+    Raises `BudgetExceededError`.
     """
+    doing = "looking for what can follow lexemes"
     terminal = np.array(terminals, np.int32)
     breaks = np.array([_breaks(tables, border) for border in borders], np.bool_)
+    meter.check_time(doing)
     members, targets = tables.members, tables.table[tables.starts]
+    meter.check_memory(len(tables.table) * members + 2 * targets.size * members, doing)
+    meter.check_memory(len(terminal) * (2 * len(targets) + breaks.shape[1]), doing)
     ignored = bits_of(tables.ignored.reshape(1, -1), members)[0]
     # By context, class of bytes and terminal: whether it can begin that. Then eight classes to a byte.
     first = bits_of(tables.future, members)[targets] & (targets >= 0)[:, :, None]
@@ -39,6 +46,7 @@ def separated(
     is_met = np.zeros((len(terminal), len(targets)), np.bool_)
     separates = np.broadcast_to(ignored[:, None], (members, len(targets))).copy()
     for end in np.flatnonzero(ignored[terminal]).tolist():
+        meter.check_time(doing)
         key = packed_breaks[end].tobytes()
         if key not in meets:
             meets[key] = ((packed & packed_breaks[end][:, None]).any(axis=1) | needless).all(axis=1)
@@ -47,6 +55,7 @@ def separated(
     # By context: the classes of bytes that begin what is ignored and can be followed by anything.
     separators = np.zeros(packed.shape[:2], np.uint8)
     for each in np.flatnonzero(ignored).tolist():
+        meter.check_time(doing)
         separators |= np.where(separates[each][:, None], packed[:, :, each], 0)
     distinct = {row.tobytes(): row for row in separators}
     follows = np.stack([(packed_breaks & row).any(axis=1) for row in distinct.values()], axis=1)

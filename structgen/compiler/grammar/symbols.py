@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from ...properties import cached_property
 from .rules import ContextFreeGrammar
 
 #: A terminal, the end of the text, or a nonterminal; in this order.

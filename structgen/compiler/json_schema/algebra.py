@@ -41,7 +41,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
         The schema's alternatives multiply beyond the budget.
     """
     schemas, root = without_dynamic_references(document, meter)
-    nodes = Nodes(schemas, root)
+    nodes = Nodes(schemas, root, meter)
     assertions = Assertions(meter, lenient=lenient)
     expansion = Expansion(nodes, assertions, meter)
     goal = nodes.goal(root)

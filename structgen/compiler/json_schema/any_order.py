@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from ...errors import UnsupportedError
+from ...errors import InternalError
 from ..pushdown import State
 from .building import CLOSE_BRACE, Builder, Refs, grouped
 from .marked_order import MarkedOrder
@@ -65,7 +65,7 @@ class AnyOrder(Members):
         following = self._following(first)
         live = self._live(following)
         if first not in live:
-            raise UnsupportedError("an object shape without members reached the lowering")
+            raise InternalError("an object shape without members reached the lowering")
         inside: dict[Seen, State] = {}
         for seen in live:
             if not live.keys().isdisjoint(following[seen]):

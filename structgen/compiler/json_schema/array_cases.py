@@ -108,7 +108,8 @@ class ArrayFamily(Family[ArrayCase]):
             )
             factors.append([] if case is None else [case])
         if schema.enum is not None:
-            factors.append([self._equal(value) for value in schema.enum if isinstance(value, list)])
+            values = self.nodes.meter.each(schema.enum, "reading an enumeration")
+            factors.append([self._equal(value) for value in values if isinstance(value, list)])
         return factors
 
     def violations(self, node: SchemaId) -> list[ArrayCase]:

@@ -37,6 +37,9 @@ class _Trimmed(NamedTuple):
         return found
 
 
+_DOING = "merging equal values"
+
+
 def assemble(drafts: Mapping[Goal, Draft], root: Goal, alive: set[Goal], meter: Meter) -> tuple[Value, ...]:
     """The values of all living goals that the root leads to; the root's comes first."""
     return _Assembly(drafts, alive, meter).run(root)
@@ -56,12 +59,12 @@ class _Assembly:
 
     def run(self, root: Goal) -> tuple[Value, ...]:
         for goal in _children_first(self.drafts, root, self.alive):
-            self.meter.check_time("merging equal values")
+            self.meter.check_time(_DOING)
             self._settle(self.numbers[goal], self._trim(self.drafts[goal]))
         order = self._reachable(self.same[self.numbers[root]])
         new = {old: position for position, old in enumerate(order)}
         refs = [new.get(same, -1) for same in self.same]
-        return tuple(_value(self.trimmed[k], self.pointers[k], refs) for k in order)
+        return tuple(_value(self.trimmed[k], self.pointers[k], refs) for k in self.meter.each(order, _DOING))
 
     def _settle(self, number: int, value: _Trimmed) -> int:
         """Give a number its value, or the number of an equal one."""
@@ -70,9 +73,17 @@ class _Assembly:
         return same
 
     def _trim(self, draft: Draft) -> _Trimmed:
-        outline, alive = draft.outline, self.alive
-        arrays = [trimmed_array(array, self._place) for array in draft.arrays if array_has_members(array, alive)]
-        objects = [placed_object(shape, self._place) for shape in draft.objects if object_has_members(shape, alive)]
+        outline, alive, each = draft.outline, self.alive, self.meter.each
+        arrays = [
+            trimmed_array(array, self._place)
+            for array in each(draft.arrays, _DOING)
+            if array_has_members(array, alive)
+        ]
+        objects = [
+            placed_object(shape, self._place)
+            for shape in each(draft.objects, _DOING)
+            if object_has_members(shape, alive)
+        ]
         if len(arrays) > 1:
             arrays = [
                 array._replace(prefix=tuple(map(self._united, array.prefix))) for array in merged_arrays(arrays)

@@ -40,7 +40,7 @@ class Builder:
         self.meter = meter
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
-        self.tries = Tries()
+        self.tries = Tries(meter)
         self.keys = KeyStates(self.program, self.tries, meter)
         self.whitespace: Whitespace
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.

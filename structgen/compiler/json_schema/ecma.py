@@ -23,9 +23,10 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from ...budget import Budget, Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..regex import charset
-from ..regex.syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
+from ..regex.syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
 
 _I, _M, _S = 1, 2, 4  # the flags i, m and s
 _FLAG_BITS = {"i": _I, "m": _M, "s": _S}
@@ -44,7 +45,7 @@ _SHORTHANDS = {"d": _DIGITS, "s": _WHITE_SPACE, "w": _WORD}
 _DOT = {False: Chars(charset.complement(_LINE_ENDS)), True: Chars(_ANYTHING)}
 _LINE_END = Chars(_LINE_ENDS)
 
-_PLAIN = re.compile(r"[^\\\[\](){}*+?^$|.]+")
+_PLAIN = re.compile(r"[^\\\[\](){}*+?^$|.]{1,4096}")
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _COUNTS = re.compile(r"([0-9]*)(,?)([0-9]*)\}")
 _MODIFIERS = re.compile(r"([a-zA-Z]*)(-[a-zA-Z]*)?([:)])")
@@ -96,15 +97,15 @@ _SPELL_OUT = "Spell the wanted texts out without it."
 _ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 
-def parse(pattern: str, *, depth: int = 1000) -> Node:
+def parse(pattern: str, meter: Meter | None = None) -> Node:
     """Parse a pattern.
 
     Parameters
     ----------
     pattern:
         ECMA-262, and what the module says of others.
-    depth:
-        How many groups may be open at once.
+    meter:
+        Of the compile; None: one of its own.
 
     Returns
     -------
@@ -118,12 +119,13 @@ def parse(pattern: str, *, depth: int = 1000) -> Node:
     UnsupportedError
         No finite automaton can honour it exactly, or its dialect is not ECMA-262's.
     BudgetExceededError
-        Groups are nested deeper than ``depth``.
+        Groups are nested deeper than the budget says, or reading takes too long or holds too much.
     """
+    meter = meter or Meter(Budget())
     try:
-        return _Parser(pattern, depth, bracket_first=False).parse()
+        return _Parser(pattern, meter, bracket_first=False).parse()
     except _LoneBracket:
-        return _Parser(pattern, depth, bracket_first=True).parse()
+        return _Parser(pattern, meter, bracket_first=True).parse()
 
 
 class _LoneBracket(Exception):
@@ -164,10 +166,11 @@ def alternate(options: list[Node]) -> Node:
 
 
 class _Parser:
-    def __init__(self, pattern: str, depth: int, bracket_first: bool) -> None:
+    def __init__(self, pattern: str, meter: Meter, bracket_first: bool) -> None:
         self.pattern = pattern
         self.index = 0
-        self.depth = depth
+        self.meter = meter
+        self.sets: dict[Ranges, Ranges] = {}
         self.bracket_first = bracket_first
         self.empty_class_at = -1
         self.group = _Group(start=0, flags=0)
@@ -178,6 +181,7 @@ class _Parser:
     def parse(self) -> Node:
         pattern, size = self.pattern, len(self.pattern)
         while self.index < size:
+            self.meter.check_time("reading the pattern")
             run = _PLAIN.match(pattern, self.index)
             if run:
                 fold = self.group.flags & _I
@@ -201,7 +205,7 @@ class _Parser:
                 self.group.end_option()
                 self.obstacle = "nothing to repeat"
             case "[":
-                self.add(Chars(self.char_class()))
+                self.add(Chars(self.kept(self.char_class())))
             case "\\":
                 self.escaped()
             case "*" | "+" | "?":
@@ -255,9 +259,10 @@ class _Parser:
 
     def push(self, start: int, flags: int | None = None, look: tuple[bool, bool] | None = None) -> None:
         self.outer.append(self.group)
-        if len(self.outer) > self.depth:
+        depth = self.meter.budget.depth
+        if len(self.outer) > depth:
             raise BudgetExceededError(
-                f"the pattern nests more than depth={self.depth:,} groups",
+                f"the pattern nests more than depth={depth:,} groups",
                 where=_column(start),
                 remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
             )
@@ -379,7 +384,7 @@ class _Parser:
         else:
             found = self.escape(start)
             fold = self.group.flags & _I
-            self.add(_literal(found, fold) if isinstance(found, int) else _folded(found, fold))
+            self.add(_literal(found, fold) if isinstance(found, int) else Chars(self.kept(_folded(found, fold))))
 
     def back_reference(self, start: int) -> None:
         """``\\1`` with that many groups; Annex B's octal, or the digit itself, without."""
@@ -391,6 +396,12 @@ class _Parser:
         octal = _LEGACY_OCTAL.match(self.pattern, self.index)
         self.index = octal.end() if octal else self.index + 1
         self.add(_literal(int(octal[0], 8) if octal else ord(self.pattern[self.index - 1]), self.group.flags & _I))
+
+    def kept(self, ranges: Ranges) -> Ranges:
+        """A set that the tree will hold; equal ones are held once."""
+        if ranges not in self.sets:
+            self.meter.hold(BYTES_OF_RANGE * len(ranges), "reading the pattern")
+        return self.sets.setdefault(ranges, ranges)
 
     def char_class(self) -> Ranges:
         """Read a class whose bracket has just been read."""
@@ -560,8 +571,8 @@ def _literal(code: int, fold: int) -> Chars:
     return Chars(charset.ignore_case(ranges, False) if fold else ranges)
 
 
-def _folded(ranges: Ranges, fold: int) -> Chars:
-    return Chars(charset.ignore_case(ranges, False) if fold else ranges)
+def _folded(ranges: Ranges, fold: int) -> Ranges:
+    return charset.ignore_case(ranges, False) if fold else ranges
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...errors import UnsupportedError
+from ...errors import InternalError
 from ...runtime.tables import INC, SET
 from ..pushdown import Counted, Edge, State
 from .building import CLOSE_BRACKET, Builder, grouped
@@ -95,7 +95,7 @@ class Items:
         following = self._following()
         live = self._live(following)
         if tally.start not in live:
-            raise UnsupportedError("an array shape without members reached the lowering")
+            raise InternalError("an array shape without members reached the lowering")
         for here in live:
             if here.items == self.loop_from or not live.keys().isdisjoint(following[here]):
                 self.inside[here] = builder.program.state("item")

@@ -64,7 +64,7 @@ class Language:
         """Of a clean tree and of an automaton exact, else bounds that hold."""
         if self._widths is None:
             if self.tree is not None:
-                facts = measure(self.tree)[id(self.tree)]
+                facts = measure(self.tree, meter)[id(self.tree)]
                 self._widths = facts.min_width, facts.max_width
             else:
                 self._widths = text_widths(self.plain(meter))

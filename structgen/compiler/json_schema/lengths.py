@@ -15,13 +15,15 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
+from ...properties import cached_property
 from ..automata.dfa import TARGET_LOW, Dfa, intersect, minimize
 from .words import everything, nothing, plain_dfa
 
@@ -30,6 +32,9 @@ _DEAD = -1
 COUNT_FROM = 24
 #: What it takes to count the characters of an automaton, for each entry of the table with all zones.
 _BYTES_OF_ENTRY, _ENTRIES_PER_SECOND = 40, 4_000_000
+_DOING = "bounding the length of a string"
+#: Automata of lengths up to here are remembered.
+_REMEMBERED = 1_000
 #: So many characters are spelled out at the start if that helps.
 _LONGEST_START = 64
 
@@ -62,8 +67,18 @@ def bounded(dfa: Dfa, minimum: int, maximum: int | None, meter: Meter, *, count:
         last = maximum - max(0, to_go - 1)
         if last - first >= 2:
             return _counted(dfa, minimum, first, last, maximum, meter)
-    meter.check_states((minimum if maximum is None else maximum) // 4, "spelling out the length of a string")
-    return intersect(dfa, _lengths(minimum, maximum), meter, "bounding the length of a string")
+    last = minimum if maximum is None else maximum
+    meter.check_states(last // 4, "spelling out the length of a string")
+    _check(last * everything().table.size, meter)
+    lengths = _lengths if last <= _REMEMBERED else _lengths.__wrapped__
+    return intersect(dfa, lengths(minimum, maximum), meter, _DOING)
+
+
+def _check(entries: int, meter: Meter) -> None:
+    """Refuse a table that would take too much memory or time to make."""
+    meter.check_memory(_BYTES_OF_ENTRY * entries, _DOING)
+    if entries > meter.work(_ENTRIES_PER_SECOND):
+        raise meter.out_of_time(_DOING)
 
 
 def text_widths(dfa: Dfa) -> tuple[int, int | None]:
@@ -115,9 +130,14 @@ def _lengths(minimum: int, maximum: int | None) -> Dfa:
     return plain_dfa(table.reshape(-1, one.n_classes).astype(np.int32), one.classes, accepting)
 
 
-@lru_cache(maxsize=32)
+_known_widths: WeakKeyDictionary[Dfa, _Widths] = WeakKeyDictionary()
+
+
 def _widths(dfa: Dfa) -> _Widths:
-    return _Widths(dfa)
+    known = _known_widths.get(dfa)
+    if known is None:
+        known = _known_widths[dfa] = _Widths(dfa)
+    return known
 
 
 class _Widths:
@@ -190,10 +210,7 @@ def _counted(dfa: Dfa, minimum: int, first: int, last: int, maximum: int, meter:
     """
     n, middle = dfa.states, first + 1
     zones = middle + 1 + maximum - last + 1
-    doing, entries = "bounding the length of a string", zones * dfa.table.size
-    meter.check_memory(_BYTES_OF_ENTRY * entries, doing)
-    if entries > meter.work(_ENTRIES_PER_SECOND):
-        raise meter.out_of_time(doing)
+    _check(zones * dfa.table.size, meter)
     live = dfa.table != _DEAD
     ends = between_characters(dfa)[dfa.table] & live  # a character
     offset = n * np.arange(zones)[:, None, None]

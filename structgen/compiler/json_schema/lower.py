@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...budget import Budget, Meter
+from ...budget import Meter, Unremembered
 from ...errors import DefinitionError
 from ..pushdown import Program
 from ..regex.lower import language
@@ -57,14 +57,14 @@ def _whitespace(builder: Builder) -> Whitespace:
     layout = builder.layout
     if layout.indent is not None:
         return Indented(builder.program, layout.indent)
-    return Gaps(builder.program, gap_automaton(layout.gap or ""))
+    return Gaps(builder.program, gap_automaton(layout.gap or "", Unremembered(builder.meter)))
 
 
 @lru_cache(maxsize=64)
-def gap_automaton(pattern: str) -> Automaton:
-    """The automaton of what may stand between tokens. Raises `DefinitionError`."""
-    meter = Meter(Budget())
-    gap = automaton(language(parse(pattern, 0, depth=meter.budget.depth), meter, count=False))
+def gap_automaton(pattern: str, by: Unremembered) -> Automaton:
+    """The automaton of what may stand between tokens. Raises `DefinitionError`, `BudgetExceededError`."""
+    meter = by.meter
+    gap = automaton(language(parse(pattern, 0, meter), meter, count=False))
     bytes_ = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
     if not gap.edges or not bytes_ <= _WHITESPACE:
         raise DefinitionError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...errors import UnsupportedError
+from ...errors import InternalError
 from ..pushdown import MOST_MEMBERS, Condition, Edge, Marked, State
 from .building import CLOSE_BRACE, Builder
 from .embed import QUOTE
@@ -30,7 +30,7 @@ class MarkedOrder(Members):
         self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
         self.spellings += map(self.spelling, self.listed)
         self.listed = []
-        #: The bits of properties, by their place; and the properties that have none: they can come twice.
+        #: The bits of properties, by their place; in a relaxed schema also those without one, which can come twice.
         self.members: dict[int, int] = {}
         self.rest: list[int] = []
         self._choose()
@@ -47,7 +47,7 @@ class MarkedOrder(Members):
         chosen = sorted(possible, key=lambda i: not properties[i].required)[:MOST_MEMBERS]
         self.members = {place: bit for bit, place in enumerate(sorted(chosen))}
         self.rest = [i for i in possible if i not in self.members]
-        if self.rest and (self.tally.is_exact or any(properties[i].required for i in self.rest)):
+        if self.rest:
             self.builder.relax(
                 "properties",
                 self.pointer,
@@ -81,7 +81,7 @@ class MarkedOrder(Members):
             or any(self.spellings[i] is None or not self.shape.properties[i].choice for i in required)
             or (self.tally.least > len(self.members) and not self.is_open)
         ):
-            raise UnsupportedError("an object shape without members reached the lowering")
+            raise InternalError("an object shape without members reached the lowering")
 
     # -- how many there are --------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from ...errors import UnsupportedError
+from ...errors import InternalError, UnsupportedError
 from ..pushdown import State
 from .building import CLOSE_BRACE, Builder, Refs, grouped
 from .embed import QUOTE, Automaton, Body
@@ -145,7 +145,6 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        builder.meter.check_states(len(builder.tries.ends) // 4, "lowering property names")
         end = builder.keys.action((builder.closing_quote(tails, self.inner),))
         return builder.tries.insert(names, text, end)
 
@@ -202,7 +201,7 @@ class InOrder(Members):
                 if place:
                     self.tails[place][tally] = self._tail(place, tally, inside[tally])
         if START not in inside:
-            raise UnsupportedError("an object shape without members reached the lowering")
+            raise InternalError("an object shape without members reached the lowering")
         close = CLOSE_BRACE if self._may_end(0, START) else None
         self.builder.whitespace.opening(start, inside[START], close, self.level)
 

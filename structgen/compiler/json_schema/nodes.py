@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ...budget import Meter
 from .equality import equality_key
 from .goals import ANYTHING, NOTHING, Atom, Goal, both, in_order
 from .schema import Json, Schema, SchemaId
@@ -22,11 +23,14 @@ class Nodes:
         The document's; their numbers are their `SchemaId`.
     root:
         The number of the whole document's.
+    meter:
+        Of the compile.
     """
 
-    def __init__(self, schemas: Sequence[Schema], root: SchemaId) -> None:
+    def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> None:
         self.schemas = list(schemas)
-        self._same = representatives(schemas, root)
+        self.meter = meter
+        self._same = representatives(schemas, root, meter)
         self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
         self._goals: list[Goal | None] = [None] * len(self.schemas)
         self._literals: dict[Any, Goal] = {}

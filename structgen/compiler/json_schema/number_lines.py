@@ -21,13 +21,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_FLOOR, Clamped, Context, Decimal, InvalidOperation, Overflow
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
 from ...budget import Meter
 from ...errors import BudgetExceededError
+from ...properties import cached_property
 
 #: More terms in one condition than this are refused: the product of two is quadratic.
 _MAX_TERMS = 512

@@ -19,6 +19,8 @@ for _byte in _SYMBOLS:
 PLUS, MINUS, POINT, ZERO = (int(CLASSES[byte]) for byte in b"+-.0")
 EXPONENT = tuple(int(CLASSES[byte]) for byte in b"Ee")
 
+_DOING = "spelling numbers"
+
 #: A state while exploring: a tag and what is known. Moves lead to the state after a symbol.
 State: TypeAlias = tuple[Any, ...]
 Moves: TypeAlias = Iterable[tuple[int, State]]
@@ -30,9 +32,9 @@ def explored(start: State, moves: Callable[[State], Moves], accepts: Callable[[S
     order = [start]
     rows: list[list[int]] = []
     for state in order:
-        if len(rows) % 512 == 511:
-            meter.check_time("spelling numbers")
-            meter.check_states(len(order), "spelling numbers")
+        if len(rows) % 64 == 63:
+            meter.check_time(_DOING)
+            meter.check_states(len(order), _DOING)
         row = [-1] * _COLUMNS
         for column, target in moves(state):
             number = numbers.setdefault(target, len(order))
@@ -43,7 +45,7 @@ def explored(start: State, moves: Callable[[State], Moves], accepts: Callable[[S
     dfa = Dfa(
         table=np.array(rows, np.int32),
         classes=CLASSES,
-        accepting=np.array([accepts(state) for state in order], np.uint8),
+        accepting=np.array([accepts(state) for state in meter.each(order, _DOING)], np.uint8),
         records=np.zeros((0, 5), np.int32),
         loops=np.zeros((0, 2), np.int64),
         start=0,

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from ...budget import Budget, Meter
+from ...properties import cached_property
 from ..automata.dfa import Dfa
 from .number_automata import number_dfa
 from .number_lines import (

@@ -49,7 +49,8 @@ class ObjectFamily(ObjectCombining):
             case = ObjectCase(rules, required, schema.min_properties, schema.max_properties, (), evaluated)
             factors.append([] if self.is_empty(case) else [case])
         if schema.enum is not None:
-            factors.append([self._equal(value) for value in schema.enum if isinstance(value, dict)])
+            values = self.nodes.meter.each(schema.enum, "reading an enumeration")
+            factors.append([self._equal(value) for value in values if isinstance(value, dict)])
         return factors + self._dependent_names(schema)
 
     @staticmethod

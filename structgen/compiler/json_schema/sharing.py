@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ...budget import Meter
 from .equality import equality_key
 from .schema import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 
@@ -34,7 +35,7 @@ def children(fields: dict[str, Any]) -> list[SchemaId]:
     return found
 
 
-def representatives(schemas: Sequence[Schema], root: SchemaId) -> list[SchemaId]:
+def representatives(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> list[SchemaId]:
     """For each subschema one that is equal, the same for all of them; cycles are not compared."""
     same = list(range(len(schemas)))
     known: dict[Hashable, SchemaId] = {}
@@ -43,6 +44,7 @@ def representatives(schemas: Sequence[Schema], root: SchemaId) -> list[SchemaId]
     seen = {root}
     while stack:
         node, fields, remaining = stack[-1]
+        meter.check_time("comparing subschemas")
         for child in remaining:
             if child not in seen:
                 seen.add(child)

@@ -94,10 +94,11 @@ class StringSet(ABC):
         meter.check_states(len(pattern) // 16, f"the pattern at {where}")
         if len(pattern) > meter.work(_PARSED_PER_SECOND):
             raise meter.out_of_time(f"the pattern at {where}")
-        parse = _parsed if len(pattern) <= _SHORT_PATTERN else _parsed.__wrapped__
         try:
-            tree = parse(pattern, meter.budget.depth)
-            meter.check_time("reading the pattern")
+            if len(pattern) <= _SHORT_PATTERN:
+                tree = _parsed(pattern, meter.budget.depth)
+            else:
+                tree = searched(ecma.parse(pattern, meter))
         except StructgenError as error:
             place = f"{where}, {error.where}" if where else error.where
             raise type(error)(error.what, where=place, remedy=error.remedy) from None
@@ -228,10 +229,11 @@ class _Words(StringSet):
         if isinstance(other, _Words) and self.negated and other.negated:
             return _words(self.words | other.words, negated=True)
         if not self.negated:
-            return _words(frozenset(text for text in self.words if text in other), negated=False)
+            words = meter.each(self.words, "comparing strings")
+            return _words(frozenset(text for text in words if text in other), negated=False)
         if isinstance(other, _Words):
             return other._meet(self, meter)
-        taken = [text for text in self.words if text in other]
+        taken = [text for text in meter.each(self.words, "comparing strings") if text in other]
         if not taken:
             return other
         rest = other_words_dfa(taken, meter)
@@ -369,7 +371,7 @@ def any_body(escapes: str) -> Dfa:
 
 @lru_cache(maxsize=512)
 def _parsed(pattern: str, depth: int) -> Node:
-    return searched(ecma.parse(pattern, depth=depth))
+    return searched(ecma.parse(pattern, Meter(Budget(depth=depth))))
 
 
 def _words(words: frozenset[str], negated: bool) -> StringSet:

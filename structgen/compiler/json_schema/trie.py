@@ -24,10 +24,17 @@ NONE: Node = -1
 NO_NAME, FORBIDDEN = -1, -2
 
 
+#: What a node takes, with the memory of where it is shared.
+_BYTES_OF_NODE = 400
+
+_DOING = "lowering property names"
+
+
 class Tries:
     """A forest. ``children[node]`` maps bytes to nodes, ``ends[node]`` is what a name ending there leads to."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
         self.children: list[dict[int, Node]] = []
         self.ends: list[int] = []
         self._chains: dict[tuple[int, Node], Node] = {}
@@ -35,9 +42,16 @@ class Tries:
 
     def insert(self, root: Node, spelling: bytes | Automaton, end: int) -> Node:
         """The trie with a name added, or with a new ``end`` for it; the empty name ends at the root."""
+        before = len(self.ends)
+        self._meter.check_time(_DOING)
         if isinstance(spelling, bytes):
-            return self._insert_text(root, spelling, end)
-        return self._insert_automaton(root, spelling, end)
+            self._meter.check_memory(_BYTES_OF_NODE * len(spelling), _DOING)
+            new = self._insert_text(root, spelling, end)
+        else:
+            new = self._insert_automaton(root, spelling, end)
+        self._meter.check_states(len(self.ends) // 4, _DOING)
+        self._meter.hold(_BYTES_OF_NODE * (len(self.ends) - before), _DOING)
+        return new
 
     def _node(self, children: dict[int, Node], end: int) -> Node:
         self.children.append(children)

@@ -21,6 +21,7 @@ from .trees import ANY_TEXT
 _NO_RECORDS = np.zeros((0, 5), np.int32)
 _NO_LOOPS = np.zeros((0, 2), np.int64)
 _DEAD = -1
+_DOING = "building the automaton of an enumeration"
 
 
 @cache
@@ -44,10 +45,10 @@ def words_dfa(words: Iterable[str], meter: Meter) -> Dfa:
     tail, byte, ends = _trie(words, meter)
     if not ends:
         return nothing()
-    states = _shared_suffixes(tail, byte, ends)
-    meter.check_states(len(states), "building the automaton of an enumeration")
+    states = _shared_suffixes(tail, byte, ends, meter)
+    meter.check_states(len(states), _DOING)
     classes, first = _classes(np.array(byte, np.int64))
-    meter.check_memory(4 * len(states) * len(first), "building the automaton of an enumeration")
+    meter.check_memory(4 * len(states) * len(first), _DOING)
     table = np.full((len(states), len(first)), _DEAD, np.int32)
     last = len(states) - 1
     moves = [(last - state, move & 0xFF, last - (move >> 8)) for state, (_, *to) in enumerate(states) for move in to]
@@ -57,7 +58,9 @@ def words_dfa(words: Iterable[str], meter: Meter) -> Dfa:
     return plain_dfa(table, classes, np.array([state[0] for state in reversed(states)], np.uint8))
 
 
-def _shared_suffixes(tail: list[int], byte: list[int], ends: list[int]) -> list[tuple[int, ...]]:
+def _shared_suffixes(
+    tail: list[int], byte: list[int], ends: list[int], meter: Meter
+) -> list[tuple[int, ...]]:
     """The states of the minimal automaton, the start last: each whether it accepts, and its moves.
 
     A move is the state that it leads to, times 256, plus the byte. (Revuz 1992: states of a trie are equal if their
@@ -68,7 +71,7 @@ def _shared_suffixes(tail: list[int], byte: list[int], ends: list[int]) -> list[
         accepting[end] = 1
     known: dict[tuple[int, ...], int] = {}
     moves: dict[int, tuple[int, ...]] = {}
-    for state in range(len(tail), 0, -1):
+    for state in meter.each(range(len(tail), 0, -1), _DOING):
         key = (accepting[state], *moves.pop(state, ()))
         number = known.setdefault(key, len(known))
         above = tail[state - 1]
@@ -123,7 +126,7 @@ def _trie(words: Iterable[str], meter: Meter) -> tuple[list[int], list[int], lis
     before = b""
     for text in texts:
         # A trie's state costs a fraction of what the automaton's does, and many of them will be shared.
-        meter.check_states((len(tail) + len(text)) // 4, "building the automaton of an enumeration")
+        meter.check_states((len(tail) + len(text)) // 4, _DOING)
         shared = _shared(before, text)
         del path[shared + 1 :]
         new = range(len(tail) + 1, len(tail) + 1 + len(text) - shared)

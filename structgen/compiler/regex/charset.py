@@ -91,7 +91,8 @@ def normalise(spans: Iterable[tuple[int, int]]) -> Ranges:
 
 def union(*sets: Ranges) -> Ranges:
     """The characters in any of the sets."""
-    return normalise(chain(*sets)) if len(sets) != 1 else sets[0]
+    some = [each for each in sets if each]
+    return normalise(chain(*some)) if len(some) != 1 else some[0]
 
 
 def intersect(a: Ranges, b: Ranges) -> Ranges:

@@ -14,7 +14,7 @@ from .parser import parse
 
 def compile_regex(regex: Regex, meter: Meter) -> Tables:
     """Parse, build, determinise, minimise. Raises the errors of `parse` and `regex_to_dfa`."""
-    tree = parse(regex.pattern, regex.flags, depth=meter.budget.depth)
+    tree = parse(regex.pattern, regex.flags, meter)
     return to_tables(regex_to_dfa(tree, meter))
 
 
@@ -23,7 +23,7 @@ def regex_program(regex: Regex, meter: Meter) -> Program:
 
     Raises the errors of `parse` and `language`, and `EmptyLanguageError`.
     """
-    dfa = language(parse(regex.pattern, regex.flags, depth=meter.budget.depth), meter, count=False)
+    dfa = language(parse(regex.pattern, regex.flags, meter), meter, count=False)
     if not dfa.states:
         raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
     program = Program()

@@ -49,7 +49,7 @@ class AnchoredLook(NamedTuple):
 def resolve_looks(dfa: Dfa, looks: list[AnchoredLook], language: Callable[..., Dfa], meter: Meter) -> Dfa:
     """Replace the markers in ``dfa`` (symbol ``256 + k`` for ``looks[k]``) by what they assert."""
     for k, (look, at_edge) in enumerate(looks):
-        check_nesting(look, at_edge)
+        check_nesting(look, at_edge, meter)
         item = language(look.item, meter, edges=False, suffix=not (look.behind or look.whole),
                         prefix=look.behind and not look.whole)  # fmt: skip
         side = _behind if look.behind else _ahead
@@ -101,11 +101,11 @@ def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) ->
     return complement(minimize(determinize(builder.build(start, accept), meter, "negating look-ahead"), meter))
 
 
-def check_nesting(look: Look, at_edge: bool) -> None:
+def check_nesting(look: Look, at_edge: bool, meter: Meter | None = None) -> None:
     """Refuse look-around inside ``look`` that sees beyond what ``look`` itself reads."""
     from .lower import measure
 
-    facts = measure(look)
+    facts = measure(look, meter)
     todo: list[tuple[Node, int, int, int]] = [(look.item, 0, 0, 1)]
     while todo:
         node, before, after, level = todo.pop()

@@ -63,7 +63,7 @@ def language(
     ``suffix`` and ``prefix``: any bytes may follow, or come before. ``count``: large repeats may become counted
     loops, with which the algebra of automata can't go on.
     """
-    facts = measure(tree)
+    facts = measure(tree, meter)
     counted = countable(tree, facts) if count and not facts[id(tree)].has_looks else set()
     while True:
         _check_size(tree, facts, counted, meter)
@@ -103,10 +103,11 @@ def children(node: Node) -> tuple[Node, ...]:
     return (node.item,) if isinstance(node, Repeat | Look) else ()
 
 
-def measure(tree: Node) -> dict[int, Facts]:
+def measure(tree: Node, meter: Meter | None = None) -> dict[int, Facts]:
     """The `Facts` of every node, by ``id``. Widths are in characters."""
     facts: dict[int, Facts] = {}
-    for node in post_order(tree):
+    nodes = post_order(tree)
+    for node in nodes if meter is None else meter.each(nodes, "measuring the pattern"):
         below = [facts[id(child)] for child in children(node)]
         looks = isinstance(node, Look) or any(f.has_looks for f in below)
         size = 2 + sum(f.size for f in below)
@@ -160,7 +161,7 @@ def _worth_counting(node: Repeat, facts: dict[int, Facts]) -> bool:
 def _check_size(tree: Node, facts: dict[int, Facts], counted: set[int], meter: Meter) -> None:
     """Refuse an NFA over the budget before it is built."""
     sizes: dict[int, int] = {}
-    for node in post_order(tree):
+    for node in meter.each(post_order(tree), "spelling out its repeats"):
         below = sum(sizes[id(child)] for child in children(node))
         if isinstance(node, Repeat):
             turns = node.max if node.max is not None else node.min + 1
@@ -209,7 +210,7 @@ class _Construction:
         for step in itertools.count():
             if not self._todo:
                 break
-            if step % 4096 == 0:
+            if step % 256 == 0:
                 meter.check_time("building the automaton")
             node, *rest = self._todo.pop()
             steps[type(node)](node, *rest)

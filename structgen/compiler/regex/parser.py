@@ -29,9 +29,10 @@ from typing import NamedTuple
 
 from interegular.utils.simple_parser import NoMatch, SimpleParser, nomatch
 
+from ...budget import Budget, Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from . import charset
-from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
+from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
 
 #: The flags of `re` as plain ints, whose algebra is faster than the enum's.
 _A, _I, _M, _S, _U, _X = map(int, (re.A, re.I, re.M, re.S, re.U, re.X))
@@ -47,8 +48,8 @@ _NOT_NEWLINE = Chars(charset.complement(_NEWLINE.ranges))
 _OPTIONAL_NEWLINE = Alternate((EMPTY, _NEWLINE))
 
 #: A run of characters that stand for themselves, and the same under re.VERBOSE.
-_PLAIN = re.compile(r"[^\\\[{()*+?^$|.]+")
-_PLAIN_VERBOSE = re.compile(r"[^\\\[{()*+?^$|.# \t\n\r\v\f]+")
+_PLAIN = re.compile(r"[^\\\[{()*+?^$|.]{1,4096}")
+_PLAIN_VERBOSE = re.compile(r"[^\\\[{()*+?^$|.# \t\n\r\v\f]{1,4096}")
 
 # A backslash hides the character behind it even inside comments.
 _GROUP_COMMENT = re.compile(r"[^\\)]*(?:\\.[^\\)]*)*\)", re.DOTALL)
@@ -84,7 +85,7 @@ _SPELL_OUT = "Spell the wanted texts out without it."
 _ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 
-def parse(pattern: str, flags: int = 0, *, depth: int = 1000) -> Node:
+def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Node:
     """Parse a regex.
 
     Parameters
@@ -93,8 +94,8 @@ def parse(pattern: str, flags: int = 0, *, depth: int = 1000) -> Node:
         Python's `re` syntax for str patterns.
     flags:
         A union of `re.ASCII`, `re.IGNORECASE`, `re.MULTILINE`, `re.DOTALL`, `re.VERBOSE` and `re.UNICODE`.
-    depth:
-        How many groups may be open at once.
+    meter:
+        Of the compile; None: one of its own.
 
     Returns
     -------
@@ -108,9 +109,9 @@ def parse(pattern: str, flags: int = 0, *, depth: int = 1000) -> Node:
     UnsupportedError
         The pattern uses a construct that no finite automaton can honour exactly.
     BudgetExceededError
-        Groups are nested deeper than ``depth``.
+        Groups are nested deeper than the budget says, or reading takes too long or holds too much.
     """
-    return _Parser(pattern, flags, depth).parse()
+    return _Parser(pattern, flags, meter or Meter(Budget())).parse()
 
 
 class _Furthest(defaultdict[int, list[str]]):
@@ -154,10 +155,11 @@ class _Group:
 
 
 class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
-    def __init__(self, data: str, flags: int, depth: int) -> None:
+    def __init__(self, data: str, flags: int, meter: Meter) -> None:
         super().__init__(data)
         self._expected = _Furthest()
-        self._depth = depth
+        self._meter = meter
+        self._sets: dict[Ranges, Ranges] = {}
         self._group = _Group(start=0, flags=int(flags))
         self._outer: list[_Group] = []
         self._captures = 0
@@ -180,6 +182,7 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         """Read to the end; ``self._group`` is the innermost open group, ``self._outer`` those around it."""
         data, size = self.data, len(self.data)
         while self.index < size:
+            self._meter.check_time("reading the pattern")
             flags = self._group.flags
             run = (_PLAIN_VERBOSE if flags & _X else _PLAIN).match(data, self.index)
             if run:
@@ -302,9 +305,10 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
 
     def _open(self, start: int, flags: int | None = None, look: _LookAround | None = None) -> None:
         self._outer.append(self._group)
-        if len(self._outer) > self._depth:
+        depth = self._meter.budget.depth
+        if len(self._outer) > depth:
             raise BudgetExceededError(
-                f"the pattern nests more than depth={self._depth:,} groups",
+                f"the pattern nests more than depth={depth:,} groups",
                 where=_column(start),
                 remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
             )
@@ -360,9 +364,15 @@ class _Parser(SimpleParser[Node]):  # type: ignore[no-untyped-call]
         """Read a class whose bracket has just been read."""
         start = self.index - 1
         try:
-            self._add(Chars(self._class()))
+            self._add(Chars(self._kept(self._class())))
         except nomatch:
             raise _malformed("missing ], unterminated character class", start, _ESCAPE_IT) from None
+
+    def _kept(self, ranges: Ranges) -> Ranges:
+        """A set that the tree will hold; equal ones are held once."""
+        if ranges not in self._sets:
+            self._meter.hold(BYTES_OF_RANGE * len(ranges), "reading the pattern")
+        return self._sets.setdefault(ranges, ranges)
 
     def _class(self) -> Ranges:
         negate = self.static_b("^")

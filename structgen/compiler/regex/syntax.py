@@ -13,6 +13,9 @@ from typing import TypeAlias
 #: Sorted, disjoint, non-adjacent inclusive ranges of code points, surrogates excluded.
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
+#: What a range of code points takes in memory: a pair of integers, and its place.
+BYTES_OF_RANGE = 120
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chars:

@@ -1,0 +1,63 @@
+"""`Memo`: a dictionary with a bound, for what can be worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def first(entries: dict[K, V], count: int) -> dict[K, V]:
+    """The entries that a dictionary had when it had so many."""
+    return dict(islice(entries.items(), count))
+
+
+def _one(_: object) -> int:
+    return 1
+
+
+class Memo(dict[K, V]):
+    """A dictionary that lets go of its older half when it grows beyond a bound.
+
+    To look something up costs what it costs in any dictionary; only ``memo[key] = value`` looks at the bound. Several
+    threads may use it.
+
+    Parameters
+    ----------
+    most:
+        Entries, or what they weigh together.
+    weigh:
+        What a value weighs: bytes, as a rule.
+    """
+
+    __slots__ = ("_most", "_weigh", "_weight")
+
+    def __init__(self, most: int, weigh: Callable[[V], int] = _one) -> None:
+        super().__init__()
+        self._most = most
+        self._weigh = weigh
+        self._weight = 0  # at least that of all values, for some were replaced
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self._weight += self._weigh(value)
+        if self._weight > self._most:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        weights = {key: self._weigh(value) for key, value in self.copy().items()}
+        total = sum(weights.values())
+        for key, weight in weights.items() if total > self._most else ():
+            if 2 * total <= self._most:
+                break
+            self.pop(key, None)
+            total -= weight
+        self._weight = total
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        super().clear()
+        self._weight = 0

@@ -1,0 +1,289 @@
+"""The stacks of a parser whose conflicts are kept, as a graph.
+
+Where actions compete all of them are followed, and there are several stacks. As long as they are few they are chains
+that share what lies below, as in `structgen.runtime.parser_stack`, and those that others cover are left out
+(`structgen.runtime.parser_cover`). Where more are left, those with the same state on top become one node with several
+below it, and what happens on top of it happens once: a graph-structured stack (Tomita 1986). It has no more tops
+than the parser has states, whatever the text, and 2^n stacks take n nodes where each of n symbols was read in two
+ways.
+
+What a stack leads to is remembered by the stack, and worked out from what those lead to that it is reduced to: of a
+long row of rules that end together each step makes what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from .grammar_tables import GrammarTables
+from .parser_cover import Cover
+from .parser_stack import Accepted, After, Parser, Stack
+
+#: So many stacks are kept apart at most.
+MOST_APART = 16
+
+_Key = TypeVar("_Key")
+
+
+class Node(Stack):
+    """A state on top of one stack or several.
+
+    Its depth is one more than that of the deepest below it, so depths fall on all ways to the bottom.
+    """
+
+    __slots__ = ("belows",)
+    belows: tuple[Stack, ...]
+
+    def __init__(self, state: int, belows: tuple[Stack, ...]) -> None:
+        super().__init__(state, belows[0] if len(belows) == 1 else None)
+        self.belows = belows
+        self.depth = 1 + max((below.depth for below in belows), default=-1)
+
+    def top(self, count: int) -> tuple[object, ...]:
+        """The uppermost states, the top first; a node with several below it stands for all that they are."""
+        found: list[object] = []
+        node: Stack | None = self
+        while node is not None and count:
+            found.append(node.state)
+            count -= 1
+            if count and len(node.belows) > 1:
+                found.append(node)
+            node = node.below
+        return tuple(found)
+
+
+class GraphParser(Parser):
+    """Moves over stacks, all of those that compete.
+
+    Parameters
+    ----------
+    tables:
+        The parser.
+    """
+
+    def __init__(self, tables: GrammarTables) -> None:
+        super().__init__(tables)
+        self.start = Node(0, ())
+        #: By state and what it is on top of: nodes, and what sets come to that have equal states on top.
+        self._nodes: dict[tuple[int, frozenset[Stack]], Node] = {}
+        self._merged: dict[tuple[int, frozenset[Stack]], Stack] = {}
+        #: Tells stacks that are needed from others.
+        self.cover = Cover(self, tables)
+        #: Nodes that reductions went through so far: what texts cost.
+        self.work = 0
+
+    def forget(self) -> None:
+        """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
+        nodes, self._nodes, self._merged = self._nodes, {}, {}
+        for node in nodes.values():
+            node.forget()
+        super().forget()
+        self.cover.forget()
+
+    def push(self, stack: Stack, state: int) -> Stack:
+        """A state on top of a stack; the same object for the same."""
+        pushed = stack.above.get(state)
+        if pushed is None:
+            self.stacks += 1
+            pushed = stack.enter(Node(state, (stack,)))
+        return pushed
+
+    def _over(self, state: int, belows: frozenset[Stack]) -> Stack:
+        """A state on top of several stacks; of these, those with the same state on top are one again, and so on down.
+
+        So the same stacks are the same node, and what was merged before is found at once.
+        """
+        todo = [(state, belows)]
+        while True:
+            here = todo[-1]
+            if here not in self._merged:
+                alike: dict[int, set[Stack]] = {}
+                for below in here[1]:
+                    alike.setdefault(below.state, set()).add(below)
+                keys = [
+                    (each, frozenset(below for stack in stacks for below in stack.belows))
+                    for each, stacks in alike.items() if len(stacks) > 1
+                ]  # fmt: skip
+                missing = [key for key in keys if key not in self._merged]
+                self.work += len(here[1])
+                if missing:
+                    todo += missing
+                    continue
+                apart = [stack for stacks in alike.values() if len(stacks) == 1 for stack in stacks]
+                self._merged[here] = self._node(here[0], [*apart, *(self._merged[key] for key in keys)])
+            todo.pop()
+            if not todo:
+                return self._merged[here]
+
+    def _node(self, state: int, belows: list[Stack]) -> Stack:
+        """A state on top of stacks with different states on top."""
+        if len(belows) == 1:
+            return self.push(belows[0], state)
+        key = state, frozenset(belows)
+        found = self._nodes.get(key)
+        if found is None:
+            self.stacks += len(belows)
+            found = self._nodes[key] = Node(state, tuple(sorted(belows, key=lambda below: below.depth)))
+        return found
+
+    def few(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
+        """Stacks with what they differ in besides, few of them, that take the same texts; the lowest depth looked at.
+
+        Those that others cover are left out. If many are left, those with the same state on top are merged, and with
+        a node that stands for several others always are.
+        """
+        stacks = list(stacks)
+        merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
+        kept, looked = self.cover.thinned(self._together(stacks, merged) if merged else stacks)
+        if len(kept) > MOST_APART:
+            kept = self._together(kept, {(stack.state, key) for stack, key in kept})
+        if len(kept) < len(stacks):
+            looked = min(looked, *(stack.depth - 1 for stack, _ in stacks))
+        return kept, looked
+
+    def _together(
+        self, stacks: list[tuple[Stack, _Key]], which: set[tuple[int, _Key]]
+    ) -> list[tuple[Stack, _Key]]:
+        """Stacks with those merged that have some states on top, and the same key."""
+        found: list[tuple[Stack, _Key]] = []
+        alike: dict[tuple[int, _Key], list[Stack]] = {}
+        for stack, key in stacks:
+            if (stack.state, key) in which:
+                alike.setdefault((stack.state, key), []).append(stack)
+            else:
+                found.append((stack, key))
+        for (state, key), same in alike.items():
+            over = frozenset(below for stack in same for below in stack.belows)
+            found.append((same[0] if len(same) == 1 else self._over(state, over), key))
+        return found
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        """The stacks with a nonterminal in place of the uppermost states; none where it cannot be there."""
+        level: Iterable[Stack] = (stack,)
+        for _ in range(length):
+            level = {below: None for node in level for below in node.belows}
+            self.work += len(level)
+        found: dict[int, list[Stack]] = {}
+        for node in level:
+            target = self._gotos[node.state].get(origin)
+            if target is not None:
+                found.setdefault(target, []).append(node)
+        return [
+            self.push(nodes[0], target) if len(nodes) == 1 else self._over(target, frozenset(nodes))
+            for target, nodes in found.items()
+        ]
+
+    def reduced(self, stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
+        """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
+        return [
+            (reduced, before)
+            for length, origin, before in self._reductions[stack.state] if before & terminals
+            for reduced in self.replaced(stack, length, origin)
+        ]  # fmt: skip
+
+    def accepted(self, stack: Stack) -> Accepted:
+        """The terminals that may come next; exact, where lookaheads alone promise too much."""
+        todo = [stack]
+        while True:
+            here = todo[-1]
+            answer = here.accepted
+            if answer is None:
+                found, looked, missing = self._shifted[here.state], here.depth, []
+                for reduced, before in self.reduced(here):
+                    after = reduced.accepted
+                    if after is None:
+                        missing.append(reduced)
+                    else:
+                        found |= before & after.terminals
+                        looked = min(looked, reduced.depth - 1, after.looked)
+                if missing:
+                    self._check(len(todo), stack)
+                    todo += missing
+                    continue
+                answer = here.accepted = Accepted(found, looked)
+            todo.pop()
+            if not todo:
+                return answer
+
+    def accepts(self, stack: Stack, terminal: int) -> bool:
+        """Whether a terminal may come next."""
+        return bool(self.accepted(stack).terminals >> terminal & 1)
+
+    def may_be_last(self, stack: Stack, terminal: int) -> bool:
+        """Whether the text may be complete after a terminal; in doubt, True."""
+        return bool(self.after(stack, terminal).stacks)
+
+    def after(self, stack: Stack, terminal: int) -> After:
+        """The stacks after a terminal."""
+        known = stack.after.get(terminal)
+        if known is not None:
+            return known
+        todo = [stack]
+        while True:
+            here = todo[-1]
+            answer = here.after.get(terminal)
+            if answer is None:
+                found, looked = self._shift_to(here, terminal)
+                missing = []
+                for reduced, _ in self.reduced(here, 1 << terminal):
+                    after = reduced.after.get(terminal)
+                    if after is None:
+                        missing.append(reduced)
+                    else:
+                        found.update(dict.fromkeys(after.stacks))
+                        looked = min(looked, reduced.depth - 1, after.looked)
+                if missing:
+                    self._check(len(todo), stack)
+                    todo += missing
+                    continue
+                few, there = self.few(found) if len(found) > 1 else (list(found), looked)
+                answer = After(tuple(few), min(looked, there))
+                here.remember_after(terminal, answer)
+            todo.pop()
+            if not todo:
+                return answer
+
+    def every(self, stack: Stack, terminal: int, most: int) -> tuple[list[tuple[Stack, int]], int]:
+        """Stacks after a terminal with their contexts, covered or not; and the lowest depth looked at.
+
+        All, if no more than so many stacks are looked at between reductions.
+        """
+        found: dict[tuple[Stack, int], None] = {}
+        looked, todo = stack.depth, {stack: None}
+        for here in (queue := [stack]):  # grows as it goes
+            shifted, there = self._shift_to(here, terminal)
+            found.update(shifted)
+            looked = min(looked, there)
+            for reduced, _ in self.reduced(here, 1 << terminal):
+                looked = min(looked, reduced.depth - 1)
+                if reduced not in todo and len(todo) < most:
+                    todo[reduced] = None
+                    queue.append(reduced)
+        return list(found), looked
+
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, list[tuple[Stack, int]], int]]:
+        """By terminal that is shifted at once: the stacks after it with their context, the lowest depth looked at."""
+        for terminal in self._shifts[stack.state]:
+            found, looked = self._shift_to(stack, terminal)
+            yield terminal, list(found), looked
+
+    def _shift_to(self, stack: Stack, terminal: int) -> tuple[dict[tuple[Stack, int], None], int]:
+        """The stacks after a shift and the reductions that are certain then, and the lowest depth looked at."""
+        target = self._shifts[stack.state].get(terminal)
+        looked = stack.depth
+        found: dict[tuple[Stack, int], None] = {}
+        todo = [] if target is None else [self.push(stack, target)]
+        for done, here in enumerate(todo):  # grows as it goes
+            certain = self._certain[here.state]
+            if certain is None:
+                assert target is not None
+                found[here, self._context[target]] = None
+                continue
+            self._check(done, stack)
+            for reduced in self.replaced(here, certain[0], certain[1]):
+                looked = min(looked, reduced.depth - 1)
+                todo.append(reduced)
+        return found, looked

@@ -1,0 +1,191 @@
+"""Definitions from strangers: each compiles or is refused by a typed error, within the budget of a request."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile_definitions import DEFINITIONS
+from naive import small_vocabulary
+
+import structgen as sg
+from structgen import kernels
+from structgen.budget import Meter
+from structgen.building import build
+from structgen.compiler.automata import dfa
+from structgen.compiler.regex.lower import language
+from structgen.compiler.regex.parser import parse
+from structgen.errors import BudgetExceededError
+from structgen.garbage import paused
+
+ROOT = Path(__file__).resolve().parents[1]
+VOCABULARY = small_vocabulary()
+
+#: Those whose rows are worked out, too.
+EAGER = dict(itertools.islice(DEFINITIONS.items(), 0, None, 5))
+
+#: So many times the budget, a compile hangs.
+HANGS = 3
+
+
+def ends(make: Callable[[], Any], *, eager: bool) -> bool:
+    """Whether a definition is compiled or refused before anybody would say that it hangs.
+
+    The clock is that of this process's work, which no other process changes.
+    """
+    budget, began = sg.Budget.request, time.process_time()
+    try:
+        definition = make()
+        began, meter = time.process_time(), Meter(budget, clock=time.process_time)
+        with paused():
+            machine, _ = build(definition, VOCABULARY, meter)
+            if eager:
+                machine.fill(threads=1, meter=meter)
+    except sg.Error as error:
+        message = str(error)
+    else:
+        message = "compiled" if machine.row(machine.start).any() else ""
+    return 0 < len(message) < 4_000 and time.process_time() - began < HANGS * budget.seconds
+
+
+@pytest.mark.parametrize("make", DEFINITIONS.values(), ids=DEFINITIONS.keys())
+def test_a_definition_compiles_or_is_refused_in_time(make: Callable[[], Any]) -> None:
+    assert ends(make, eager=False)
+
+
+@pytest.mark.parametrize("make", EAGER.values(), ids=EAGER.keys())
+def test_its_rows_are_worked_out_or_refused_in_time(make: Callable[[], Any]) -> None:
+    assert ends(make, eager=True)
+
+
+#: Of all definitions those that held the most, by what held it.
+LARGEST = (
+    "regex: 100,000 classes",
+    "regex: 100,000 long classes",
+    "regex: counts of a letter three ways",
+    "regex: optional letters",
+    "regex: 200 word boundaries",
+    "schema: references to all, in anyOf",
+    "schema: 1,000 names of 1,000 letters",
+    "schema: no enum of 20,000 words",
+    "schema: a divisor of 99,991",
+    "gbnf: a doubling of recursions",
+    "gbnf: 20,000 alternatives",
+)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells what a process holds at its peak")
+def test_a_process_holds_no_more_than_the_budget() -> None:
+    only = [part for name in LARGEST for part in ("--only", name)]
+    done = subprocess.run(
+        [sys.executable, "benchmarks/hostile.py", "--json", *only],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(outcomes) >= len(LARGEST), done.stderr[-2_000:]
+    assert all(outcome["typed"] for outcome in outcomes)
+    assert {o["name"]: o["peak"] >> 20 for o in outcomes if o["peak"] > 1.1 * sg.Budget.request.memory} == {}
+
+
+# -- how often the clock is looked at ---------------------------------------------------------------------------
+
+
+class Ticks:
+    """A clock on which a second passes whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    def __call__(self) -> float:
+        self.looked += 1
+        return float(self.looked)
+
+
+def test_a_meter_goes_by_its_clock() -> None:
+    clock = Ticks()
+    meter = Meter(sg.Budget(seconds=3), clock=clock)
+    for _ in range(3):
+        meter.check_time("waiting")
+    with pytest.raises(BudgetExceededError, match="3 seconds"):
+        meter.check_time("waiting")
+    assert clock.looked == 5
+
+
+def test_a_loop_is_metered_every_few_turns() -> None:
+    items = itertools.count()
+    with pytest.raises(BudgetExceededError):
+        list(Meter(sg.Budget(seconds=3), clock=Ticks()).each(items, "counting"))
+    assert next(items) < 100
+
+
+def test_what_is_held_counts_until_it_is_let_go() -> None:
+    meter = Meter(sg.Budget(memory=1_000))
+    meter.hold(600, "holding")
+    meter.check_memory(400, "holding")
+    with pytest.raises(BudgetExceededError, match="1,001 bytes"):
+        meter.check_memory(401, "holding")
+    meter.let_go(500)
+    meter.hold(900, "holding")
+    with pytest.raises(BudgetExceededError):
+        meter.hold(1, "holding")
+
+
+def test_a_request_gets_less_than_an_owner() -> None:
+    request, own = sg.Budget.request, sg.Budget()
+    assert (request.seconds, request.memory) == (2.0, 256 << 20)
+    assert all(getattr(request, name) < getattr(own, name) for name in ("states", "memory", "seconds", "depth"))
+
+
+def counter(turns: int) -> dfa.Dfa:
+    """The texts of the bytes 0 and 1 with a multiple of ``turns`` zeros."""
+    states = np.arange(turns, dtype=np.int32)
+    table = np.stack([(states + 1) % turns, states, np.full(turns, -1, np.int32)], axis=1).astype(np.int32)
+    classes = np.minimum(np.arange(256, dtype=np.int32), 2)
+    return dfa.Dfa(
+        table, classes, (states == 0).astype(np.uint8), np.zeros((0, 5), np.int32), np.zeros((0, 2), np.int64), 0
+    )
+
+
+#: What runs a kernel for long: the name of the kernel, and how it is called.
+LONG: dict[str, tuple[str, Callable[[Meter], Any]]] = {
+    "subsets": ("determinize", lambda meter: language(parse("(a|b)*a(a|b){16}"), meter)),
+    "counts": ("determinize", lambda meter: language(parse("(?:a{1,50}|a{1,70}|a{1,90}b){1,40}"), meter)),
+    "a product": ("intersect", lambda meter: dfa.intersect(counter(401), counter(409), meter)),
+    "a partition": ("coarsest_partition", lambda meter: dfa.minimize(counter(100_003), meter)),
+}
+
+
+@pytest.mark.parametrize(("kernel", "run"), LONG.values(), ids=LONG.keys())
+def test_a_kernel_works_in_slices(kernel: str, run: Callable[[Meter], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    whole = getattr(kernels, kernel)
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return whole(*arguments)
+
+    monkeypatch.setattr(dfa, "_WORK", 2_000)
+    monkeypatch.setattr(kernels, kernel, counted)
+    with pytest.raises(BudgetExceededError, match="seconds"):
+        run(Meter(sg.Budget(seconds=50), clock=Ticks()))
+    assert 1 < calls <= 51
+
+
+@pytest.mark.parametrize("work", [1, 100, 1 << 19])
+def test_slices_change_nothing(work: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = ("(a|b)*a(a|b){6}", "x{30,60}y|(?:ab){25,}", "(?=.*a)(?=.*b)[a-d]{3,9}", "(?:a{1,5}|a{1,7}b){1,6}")
+    expected = [str(language(parse(pattern), Meter(sg.Budget()))) for pattern in patterns]
+    monkeypatch.setattr(dfa, "_WORK", work)
+    assert [str(language(parse(pattern), Meter(sg.Budget()))) for pattern in patterns] == expected
