@@ -23,6 +23,7 @@ from ..locks import Lock, Rank
 from ..memo import Memo
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
+from .automaton_distances import NEVER
 from .on_demand import OnDemand
 from .reached import Reached, row_of
 from .stacks import Fork
@@ -96,6 +97,8 @@ class StackDistances:
         self._reached = Reached(machine, arena)
         self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._gain = self._find_gain(arena)
+        if self.distance(machine.start) == NEVER - 1:
+            raise _too_long("a text of more than a million bytes")
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
         """By place the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
@@ -209,7 +212,8 @@ class StackDistances:
             if not missing:
                 tokens[here] = self._best(here)
             elif len(todo) > _MOST_BYTES:
-                return self._far
+                tokens[thread] = self._far
+                break
             todo += missing
         return tokens[thread]
 
@@ -265,8 +269,8 @@ class StackDistances:
         return found
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
-        """The distance of the nearest of some threads."""
-        return min(map(self._split, self._settled(threads)))
+        """The distance of the nearest of some threads; `NEVER` less one for texts of more than a million bytes."""
+        return min(NEVER - 1, *map(self._split, self._settled(threads)))
 
     def _trim(self) -> None:
         """Forget, where much is remembered."""

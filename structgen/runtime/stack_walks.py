@@ -23,7 +23,7 @@ _LONGEST_APPROACH, _MOST_FRAMES = 40, 8
 _MOST_SIZES = 4
 
 #: Threads and stack cells that a walk has room for at first.
-ROOM = 1 << 12
+ROOM = 1 << 10
 
 
 class _Scratch(threading.local):
