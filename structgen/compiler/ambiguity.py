@@ -51,7 +51,7 @@ def check_ambiguity(machine: PushdownMachine, program: Program, meter: Meter) ->
                 widest = max(after, key=lambda thread: size_of((thread,)))
                 raise UnsupportedError(
                     "a text can be read in ever more ways at once, the longer it gets",
-                    where=f"rule {program.names[state_order(program)[widest[0]]]}, "
+                    where=f"rule {program.names[state_order(program, meter)[widest[0]]]}, "
                     f"after {text[:40]!r} and {turns} times {piece!r}",
                     remedy="Have its alternatives differ in how they begin, or mark where its parts begin and end.",
                 )

@@ -58,9 +58,9 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     )
 
 
-def state_order(program: Program) -> list[State]:
+def state_order(program: Program, meter: Meter) -> list[State]:
     """The program's states in the order of their numbers in its tables."""
-    flat = _Flattener(program, Meter(Budget()))
+    flat = _Flattener(program, meter)
     flat.run()
     return flat.states
 
