@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gbnf_judge import Judge
+from numpy.typing import NDArray
 
 import structgen as sg
 from structgen import locks
@@ -208,25 +209,25 @@ def test_long_work_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = index.machine
     assert isinstance(machine, PushdownMachine)
     config = machine.advance(machine.start, ids_of(b"(")[0])
+    assert config is not None
     assert len(config.threads) == 200
     assert index.slow_steps == 0
-    turns = []
+    rows: list[NDArray[np.int32]] = []
+    other = threading.Thread(target=lambda: rows.append(machine.row(machine.start)))
     original = machine.rows.settle
 
     def settle(*args: Any) -> Any:
-        if not turns:
-            turns.append(threading.Thread(target=lambda: turns.append(machine.row(machine.start))))
-            turns[0].start()
+        if other.ident is None:
+            other.start()
         return original(*args)
 
     monkeypatch.setattr(machine.rows, "settle", settle)
     row = machine.row(config)
     assert index.slow_steps > 0
-    turns[0].join(60)
-    assert len(turns) == 2
+    other.join(60)
     again = sg.compile(sg.Gbnf(f"root ::= {PARALLEL}"), VOCABULARY, eager=False).machine
     np.testing.assert_array_equal(row, again.row(again.advance(again.start, ids_of(b"(")[0])))
-    np.testing.assert_array_equal(turns[1], again.row(again.start))
+    np.testing.assert_array_equal(rows, [again.row(again.start)])
 
 
 # -- the graph by itself -------------------------------------------------------------------------------------
