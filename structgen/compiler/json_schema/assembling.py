@@ -77,12 +77,12 @@ class _Assembly:
         arrays = [
             trimmed_array(array, self._place)
             for array in each(draft.arrays, _DOING)
-            if array_has_members(array, alive)
+            if array_has_members(array, alive, self.meter)
         ]
         objects = [
             placed_object(shape, self._place)
             for shape in each(draft.objects, _DOING)
-            if object_has_members(shape, alive)
+            if object_has_members(shape, alive, self.meter)
         ]
         if len(arrays) > 1:
             arrays = [

@@ -35,13 +35,16 @@ class Draft(NamedTuple):
         return list(dict.fromkeys(goal for choice in choices for goal, _ in choice))
 
 
+_DOING = "looking for values without members"
+
+
 def inhabited(drafts: Mapping[Goal, Draft], meter: Meter) -> set[Goal]:
     """The goals that have members."""
     alive: set[Goal] = set()
     waiting: dict[Goal, list[Goal]] = {}
     # Children are found after their parents, so most questions are settled in one pass from the end.
     for goal in reversed(list(drafts)):
-        if _has_members(drafts[goal], alive):
+        if _has_members(drafts[goal], alive, meter):
             alive.add(goal)
         else:
             for child in drafts[goal].children():
@@ -49,20 +52,20 @@ def inhabited(drafts: Mapping[Goal, Draft], meter: Meter) -> set[Goal]:
                     waiting.setdefault(child, []).append(goal)
     changed = [goal for goal in waiting if goal in alive]
     while changed:
-        meter.check_time("looking for values without members")
+        meter.check_time(_DOING)
         for parent in waiting.pop(changed.pop(), ()):
-            if parent not in alive and _has_members(drafts[parent], alive):
+            if parent not in alive and _has_members(drafts[parent], alive, meter):
                 alive.add(parent)
                 changed.append(parent)
     return alive
 
 
-def _has_members(draft: Draft, alive: set[Goal]) -> bool:
+def _has_members(draft: Draft, alive: set[Goal], meter: Meter) -> bool:
     outline = draft.outline
     if outline.null or outline.booleans or not outline.numbers.is_empty() or not outline.strings.is_empty():
         return True
-    return any(array_has_members(array, alive) for array in draft.arrays) or any(
-        object_has_members(shape, alive) for shape in draft.objects
+    return any(array_has_members(array, alive, meter) for array in draft.arrays) or any(
+        object_has_members(shape, alive, meter) for shape in draft.objects
     )
 
 
@@ -73,7 +76,7 @@ def _living(choice: GoalChoice, alive: set[Goal]) -> GoalChoice:
 # Objects
 
 
-def object_has_members(draft: ObjectDraft, alive: set[Goal]) -> bool:
+def object_has_members(draft: ObjectDraft, alive: set[Goal], meter: Meter) -> bool:
     """Whether some object has this shape."""
     required = optional = 0
     for _, choice, must in draft.properties:
@@ -86,7 +89,7 @@ def object_has_members(draft: ObjectDraft, alive: set[Goal]) -> bool:
         return False
     if draft.low > required + optional and draft.low > required + optional + _room(draft, alive):
         return False
-    return not draft.exists or _marks_fit(draft, alive, required)
+    return not draft.exists or _marks_fit(draft, alive, required, meter)
 
 
 def _room(draft: ObjectDraft, alive: set[Goal]) -> int:
@@ -110,7 +113,7 @@ def _capacity(keys: StringSet, names: set[str], enough: int) -> int:
 _MOST_LISTED = 10_000
 
 
-def _marks_fit(draft: ObjectDraft, alive: set[Goal], required: int) -> bool:
+def _marks_fit(draft: ObjectDraft, alive: set[Goal], required: int, meter: Meter) -> bool:
     """Whether all marks can be earned within the upper bound: the least number of optional members that does it."""
     full = (1 << draft.exists) - 1
     cost = {0: 0}  # marks earned -> optional members spent
@@ -118,19 +121,21 @@ def _marks_fit(draft: ObjectDraft, alive: set[Goal], required: int) -> bool:
         earned = {marks for _, marks in _living(choice, alive)}
         if not earned:
             continue
-        cost = _spent(cost, earned, 0 if must else 1, optional=not must)
+        cost = _spent(cost, earned, 0 if must else 1, meter, optional=not must)
     names = {name for name, _, _ in draft.properties}
     for keys, choice in draft.others:
         earned = {marks for _, marks in _living(choice, alive)}
         for _ in range(_capacity(keys, names, draft.exists) if earned else 0):
-            cost = _spent(cost, earned, 1, optional=True)
+            cost = _spent(cost, earned, 1, meter, optional=True)
     return full in cost and (draft.high is None or required + cost[full] <= draft.high)
 
 
-def _spent(cost: dict[int, int], earned: set[int], price: int, *, optional: bool) -> dict[int, int]:
+def _spent(
+    cost: dict[int, int], earned: set[int], price: int, meter: Meter, *, optional: bool
+) -> dict[int, int]:
     """The costs after one more member that earns one of the sets of marks."""
     after = dict(cost) if optional else {}
-    for marks, paid in cost.items():
+    for marks, paid in meter.each(cost.items(), _DOING):
         for more in earned:
             total = paid + price
             if total < after.get(marks | more, total + 1):
@@ -141,7 +146,7 @@ def _spent(cost: dict[int, int], earned: set[int], price: int, *, optional: bool
 # Arrays
 
 
-def array_has_members(draft: ArrayDraft, alive: set[Goal]) -> bool:
+def array_has_members(draft: ArrayDraft, alive: set[Goal], meter: Meter) -> bool:
     """Whether some array has this shape; uniqueness left aside."""
     prefix = []
     for choice in draft.prefix:
@@ -155,10 +160,12 @@ def array_has_members(draft: ArrayDraft, alive: set[Goal]) -> bool:
         most = draft.high if most is None else min(most, draft.high)
     if most is not None and draft.low > most:
         return False
-    return not draft.counts or _counts_fit(prefix, rest, draft, most)
+    return not draft.counts or _counts_fit(prefix, rest, draft, most, meter)
 
 
-def _counts_fit(prefix: list[GoalChoice], rest: GoalChoice, draft: ArrayDraft, most: int | None) -> bool:
+def _counts_fit(
+    prefix: list[GoalChoice], rest: GoalChoice, draft: ArrayDraft, most: int | None, meter: Meter
+) -> bool:
     """Whether some length lets every count come out right.
 
     A breadth-first search over the counts, each of which stops where more of it makes no difference.
@@ -176,7 +183,8 @@ def _counts_fit(prefix: list[GoalChoice], rest: GoalChoice, draft: ArrayDraft, m
         if length == horizon or (most is not None and length >= most):
             return False
         earned = {marks for _, marks in (prefix[length] if length < len(prefix) else rest)}
-        reached = {_counted(counts, marks, caps) for counts in reached for marks in earned}
+        meter.check_states(len(reached), _DOING)
+        reached = {_counted(counts, marks, caps) for counts in meter.each(reached, _DOING) for marks in earned}
         length += 1
     return False
 
