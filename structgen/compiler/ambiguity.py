@@ -27,8 +27,9 @@ from .pushdown_tables import state_order
 #: By so many stacks a text that repeats a piece may grow.
 MOST_STACKS = 1 << 10
 
-#: Walks, bytes of each, and the share of bytes that are chosen at random in each walk more.
-_WALKS, _BYTES, _RANDOM = 4, 128, 0.15
+#: Walks, bytes of each, bytes after which one ends that comes to nothing new, and the share of bytes that are chosen at
+#: random in each walk more.
+_WALKS, _BYTES, _NOTHING_NEW, _RANDOM = 4, 128, 16, 0.15
 
 #: Bytes of the longest piece that is repeated, and turns after which it is no longer a question of time.
 _PIECE, _TURNS = 8, 64
@@ -85,14 +86,16 @@ class _Search:
         text = bytearray()
         threads = self._machine.start_threads
         found: list[tuple[int, tuple[Thread, ...], list[int]]] = []
-        for _ in range(_BYTES):
-            if self._work > _MOST_WORK:
+        new = 0
+        for done in range(_BYTES):
+            if self._work > _MOST_WORK or done - new > _NOTHING_NEW:
                 break
             by_class = {self._class_of[byte]: byte for byte in self._machine.candidates(threads)}
             following = {byte: after for byte in by_class.values() if (after := self._step(threads, byte))}
             tops = frozenset(state for state, _, _ in threads)
             if tops not in self._seen:
                 self._seen.add(tops)
+                new = done
                 found.append((len(text), threads, list(following)))
             if not following:
                 yield from self._pieces(bytes(text), found)
