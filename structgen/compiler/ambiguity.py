@@ -27,8 +27,8 @@ from .pushdown_tables import state_order
 #: By so many stacks a text that repeats a piece may grow.
 MOST_STACKS = 1 << 10
 
-#: Walks, bytes of each, bytes after which one ends that comes to nothing new, and the share of bytes that are chosen at
-#: random in each walk more.
+#: Walks, bytes of each, bytes after which one ends that comes to nothing new, and the share of bytes that are chosen
+#: at random in each walk more.
 _WALKS, _BYTES, _NOTHING_NEW, _RANDOM = 4, 128, 16, 0.15
 
 #: Bytes of the longest piece that is repeated, and turns after which it is no longer a question of time.
