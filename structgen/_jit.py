@@ -41,6 +41,8 @@ def _folder(source: str) -> Path | None:
     """A private folder for the kernels compiled from this source file; None, with a warning, where there is none."""
     digest = hashlib.blake2b(Path(source).read_bytes(), digest_size=8).hexdigest()
     name = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}-{digest}"
+    if numba.config.BOUNDSCHECK:  # other code from the same source
+        name += "-checked"
     folder = cache_root() / "kernels" / name
     try:
         private_folder.make(folder)
