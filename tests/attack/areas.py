@@ -67,7 +67,7 @@ def files(seconds: float) -> Outcome:
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             return Outcome(count, violations=[f"{', '.join(left) or 'the fuzzer'}: {' '.join(said)}"])
-    kinds: list[dict[str, int]] = list(json.loads(done.stdout.splitlines()[-1]).values())
+    kinds: list[dict[str, int]] = list(json.loads(done.stdout.splitlines()[-1])["definitions"].values())
     return Outcome(sum(sum(kind.values()) for kind in kinds), sum(kind["refused"] for kind in kinds))
 
 
