@@ -126,8 +126,8 @@ class Guide:
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
         words = self._words
-        if type(bitmask) is _ndarray and (bitmask.base is None or bitmask.strides == _PACKED):
-            width = len(bitmask) if bitmask.ndim == 1 else 0
+        if type(bitmask) is _ndarray and bitmask.strides == _PACKED:
+            width = len(bitmask)
         else:
             bitmask = array_of(bitmask, f"int32[{words}]")
             width = len(bitmask) if bitmask.ndim == 1 else 0
