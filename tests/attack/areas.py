@@ -112,6 +112,10 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> subp
         return subprocess.CompletedProcess(command, 1, "", f"it ran for more than {seconds:.0f} s")
 
 
+_CACHES = (
+    "test_privileges.py", "test_cache.py", "test_cache_hostile.py", "test_cache_processes.py", "test_write_back.py",
+)  # fmt: skip
+
 #: By name: what is run, and its share of the time.
 AREAS: dict[str, tuple[Area, int]] = {
     "regexes": (definitions("regex"), 3),
@@ -119,7 +123,8 @@ AREAS: dict[str, tuple[Area, int]] = {
     "GBNF": (definitions("gbnf"), 2),
     "Lark": (grammars, 6),
     "files": (files, 4),
-    "caches, other users": (tests("test_privileges.py", "test_cache.py", "test_cache_processes.py"), 2),
+    "files, by hand": (tests("test_hostile_files.py", "test_hostile_tokenizers.py"), 1),
+    "caches, other users": (tests(*_CACHES), 2),
     "threads, forks": (tests("test_concurrency.py"), 2),
     "arguments": (tests("test_arguments.py", "test_tensor_arguments.py"), 1),
 }
