@@ -33,8 +33,9 @@ PAGES = [
 ]
 
 #: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
-#: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says ``python no-run`` are only parsed: they need a network,
-#: or an engine that has no fake. Fenced ``pycon`` is a session, and runs as a doctest.
+#: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says ``python no-run``
+#: are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a session, and runs as a
+#: doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -118,7 +119,7 @@ def on_design(patch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Engines that are fakes, for the time being; mlx-lm and Outlines have none, `make test-engines` runs the like."""
+    """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
     engines: dict[str, dict[str, Any]] = {
         "llama_cpp": {"Llama": LlamaOfPath, "LogitsProcessorList": list},
         "onnxruntime_genai": {"Generator": lambda model, parameters: FakeGenerator([[]])},
