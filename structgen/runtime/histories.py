@@ -48,7 +48,8 @@ class Histories:
 
     def here(self) -> NDArray[np.int32]:
         """The configurations where sequences are, ``int32[sequences]``."""
-        return self.configs[self.at]
+        found: NDArray[np.int32] = self.configs[self.at]
+        return found
 
     def begin(self, config: int) -> int:
         """A new node with nothing before it."""
@@ -123,7 +124,8 @@ class Histories:
 
     def path(self, sequence: int) -> list[int]:
         """The configurations that a sequence was at, the first one first."""
-        return self.configs[self._chain(sequence)].tolist()
+        found: list[int] = self.configs[self._chain(sequence)].tolist()
+        return found
 
     def tokens_of(self, sequence: int) -> tuple[list[int], Any]:
         """The token that led to each configuration of `path`, and those before the first one's."""
