@@ -1,9 +1,9 @@
 """Damages index files in ways that hurt, as their declarations tell them, and uses whatever still opens.
 
-``python tests/index_fuzzer.py COUNT SEED FOLDER`` damages so many files, with correct checksums, and prints what
-became of them. What is not refused must work, or raise an error of structgen's; a file with which anything else
-happens is left in the folder, and the status is 1. Meant to run with ``NUMBA_BOUNDSCHECK=1``: kernels check no bounds
-otherwise.
+``python tests/index_fuzzer.py COUNT SEED FOLDER`` damages those that `write_originals` put there, so many times, with
+correct checksums, and prints what became of them. What is not refused must work, or raise an error of structgen's; a
+file with which anything else happens is left in the folder, and the status is 1. Meant to run with
+``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
 """
 
 from __future__ import annotations
@@ -353,17 +353,26 @@ def tried(data: bytes, known: sg.Vocabulary, random: Random) -> str:
     return "used"
 
 
+def write_originals(folder: Path) -> None:
+    """Two files of each definition, without a vocabulary and with one; where no bounds are checked, it is quick."""
+    known = vocabulary()
+    for number, (name, definition) in enumerate(DEFINITIONS.items()):
+        index = sg.compile(definition, known, eager=number % 3 > 0)
+        walk(index, Random(0))
+        use(index, Random(0))
+        for with_vocabulary in (False, True):
+            data = index.to_bytes(with_vocabulary=with_vocabulary)
+            (folder / f"{name} {with_vocabulary:d}.original").write_bytes(data)
+
+
 def run(count: int, seed: str, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     """Damage so many files, each kind in turn. Returns what became of them, by definition and by damage."""
     parser_stack._MOST_REDUCTIONS = 10_000  # what damaged tables spend a million on takes seconds
     known = vocabulary()
     originals = []
-    for number, (name, definition) in enumerate(DEFINITIONS.items()):
-        index = sg.compile(definition, known, eager=number % 3 > 0)
-        walk(index, Random(0))
-        use(index, Random(0))
-        for with_vocabulary in (True, False):
-            data = index.to_bytes(with_vocabulary=with_vocabulary)
+    for name in DEFINITIONS:
+        for path in sorted(folder.glob(f"{name} ?.original")):
+            data = path.read_bytes()
             declared = Declared(data, known)
             assert not declared.undeclared, (name, declared.undeclared)
             originals.append((name, data, declared))

@@ -34,8 +34,8 @@ PAGES = [
 
 #: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
 #: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says
-#: ``python no-run`` are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a session,
-#: and runs as a doctest.
+#: ``python no-run`` are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a
+#: session, and runs as a doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from index_fuzzer import DEFINITIONS, KINDS, boundary, damaged
+from index_fuzzer import DEFINITIONS, KINDS, boundary, damaged, write_originals
 
 from structgen.runtime.columns import Column
 
@@ -30,6 +30,7 @@ def test_damaged_files_of_every_kind(tmp_path: Path, pytestconfig: pytest.Config
         **os.environ, "NUMBA_BOUNDSCHECK": "1", "STRUCTGEN_CACHE_DIR": str(kernels), "TMPDIR": str(tmp_path),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[1]), str(Path(__file__).parent)]),
     }  # fmt: skip
+    write_originals(tmp_path)
     seed = os.environ.get("STRUCTGEN_FUZZ_SEED", "0")  # any text, such as a date
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "index_fuzzer", str(COUNT), seed, str(tmp_path)],

@@ -169,7 +169,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
         machine = PushdownMachine(to_tables(program), vocabulary)
         machine.fill()
         meta, sections = unpack(Index("json_schema", "handmade", machine).to_bytes())
-        for _ in range(60):
+        for _ in range(20):
             name = rng.choice([n for n, a in sections.items() if a.nbytes])
             damaged = sections[name].copy()
             damaged.view(np.uint8).reshape(-1)[rng.randrange(damaged.nbytes)] = rng.randrange(256)
@@ -183,7 +183,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
                 wander(index.machine, rng)
             except FormatError:
                 refused += 1
-    assert refused > 100
+    assert refused > 33
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
+from index_fuzzer import write_originals
+
 import structgen as sg
 
 from .definitions import attack, vocabulary
@@ -61,9 +63,10 @@ def files(seconds: float) -> Outcome:
     """Mutated index files, whose checksums are right, with every index of a kernel checked."""
     count = int(min(_MOST_FILES, max(50, seconds * _FILES_A_SECOND)))
     with tempfile.TemporaryDirectory() as folder:
+        write_originals(Path(folder))
         command = [sys.executable, str(TESTS / "index_fuzzer.py"), str(count), str(time.time_ns()), folder]
         done = run(command, {"NUMBA_BOUNDSCHECK": "1"}, 20 * seconds + 600)
-        left = sorted(path.name for path in Path(folder).iterdir())
+        left = sorted(path.name for path in Path(folder).glob("*.sgx"))
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             return Outcome(count, violations=[f"{', '.join(left) or 'the fuzzer'}: {' '.join(said)}"])
