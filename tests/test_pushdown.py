@@ -163,7 +163,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
     """Flip bytes in every section of a sealed file: reading it either raises `FormatError` or gives sound tables."""
     rng = random.Random(5)
     refused = 0
-    for seed in range(12):
+    for seed in range(6):
         rng.seed(3000 + seed)
         program, vocabulary = random_program(rng), random_vocabulary(rng)
         machine = PushdownMachine(to_tables(program), vocabulary)
@@ -183,7 +183,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
                 wander(index.machine, rng)
             except FormatError:
                 refused += 1
-    assert refused > 33
+    assert refused > 16
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:
