@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Compiles what asks for files, hosts and code, opens an index and an entry of a cache, and prints what Python noticed.
+#: Compiles what asks for files, hosts and code, opens indexes and entries of a cache, and prints what Python noticed.
 PROGRAM = """
 import json, os, sys, warnings
 from pathlib import Path
@@ -23,7 +23,7 @@ cache = sg.Cache(folder / "cache")
 
 
 def definitions():
-    for reference in ("http://127.0.0.1:9/a.json", "//127.0.0.1/a", f"file://{secret}", str(secret), "../secret", "urn:a"):
+    for reference in ("http://127.0.0.1:9/a.json", "//127.0.0.1/a", f"file://{secret}", str(secret), "../secret"):
         for key in ("$ref", "$dynamicRef", "$recursiveRef", "$schema", "$id"):
             yield sg.JsonSchema({key: reference, "properties": {"a": {key: reference}}})
     yield sg.JsonSchema({"format": "__import__('os').system('true')", "pattern": "(?{1})", "$comment": "<!ENTITY a>"})
@@ -53,13 +53,14 @@ def use():
     return compiled
 
 
+WATCHED = ("open", "socket", "subprocess", "pickle", "exec", "ctypes", "urllib")
 use()  # what is imported at first, and kernels
 noticed, libraries = set(), [Path(module.__file__).resolve().parent for module in (lark, sg)]
 running = True
 
 
 def notice(event, arguments):
-    if not running or event.partition(".")[0] not in ("open", "socket", "subprocess", "pickle", "exec", "ctypes", "urllib"):
+    if not running or event.partition(".")[0] not in WATCHED:
         return
     if event == "open":
         if arguments[2] & os.O_DIRECTORY:
