@@ -80,8 +80,8 @@ class Guide:
         self._config: Config = self._machine.start
         # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
         self._past: tuple[Any, Config, int] | None = None
-        # Likewise, of (earlier list, tokens that were forgotten).
-        self._text: tuple[Any, array[int]] | None = None
+        # Likewise, of (earlier list, tokens that were forgotten, ``int32``).
+        self._text: tuple[Any, bytes] | None = None
         self._room = -1 if max_rollback is None else _room(max_rollback)
 
     @property
@@ -192,7 +192,7 @@ class Guide:
         for config, token in reversed(kept):
             self._past = (self._past, config, token)
         tokens.reverse()
-        self._text = self._text, tokens
+        self._text = self._text, tokens.tobytes()
         self._room = _room(most) - most
 
     def _target(self, token_id: int) -> Config | None:
@@ -241,11 +241,11 @@ class Guide:
 
     def __reduce__(self) -> tuple[Any, ...]:
         (_, *tokens), text = self.tokens()
-        parts = [array("i", tokens)]
+        parts = [array("i", tokens).tobytes()]
         while text is not None:
             text, earlier = text
             parts.append(earlier)
-        return _replayed, (self._index, self._most, self._given, b"".join(part.tobytes() for part in reversed(parts)))
+        return _replayed, (self._index, self._most, self._given, b"".join(reversed(parts)))
 
     def tokens(self) -> tuple[list[int], Any]:
         """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""

@@ -7,7 +7,6 @@ nobody comes back to are swept out when the forest has doubled; their tokens are
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from .guide import NO_TOKEN
 
-_FEW = 1 << 12
+_FEW = 1 << 13
 
 
 class Histories:
@@ -112,8 +111,9 @@ class Histories:
             found = np.zeros(stops[-1], np.int32)
             kernels.take_texts(firsts, self.befores, self.tokens, stops, found, tops, starts)
         texts = {int(numbers[node]): text for node, text in self._texts.items() if marks[node]}
-        for node, top, start, stop in zip(numbers[firsts].tolist(), tops.tolist(), starts, stops, strict=True):
-            texts[node] = self._texts.get(top), array("i", found[start:stop].tobytes())
+        data, bounds = found.tobytes(), zip((4 * starts).tolist(), (4 * stops).tolist(), strict=True)
+        for node, top, (start, stop) in zip(numbers[firsts].tolist(), tops.tolist(), bounds, strict=True):
+            texts[node] = self._texts.get(top), data[start:stop]
         self._texts = texts
 
     def before(self, which: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int32]:
