@@ -452,7 +452,7 @@ def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
         inner_a, low_a, high_a, b, inner_b, low_b, high_b = inner_b, low_b, high_b, a, inner_a, low_a, high_a
     if high_a is None:
         return None
-    longest = high_b if high_b is not None else text_widths(inner_b)[1]
+    longest = high_b if high_b is not None else text_widths(inner_b, meter)[1]
     if longest is None or longest > high_a:
         return None
     lower = bounded(inner_a, low_a, None, meter)

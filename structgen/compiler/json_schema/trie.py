@@ -137,5 +137,5 @@ def spelling(name: str, escapes: str, meter: Meter) -> bytes | Automaton | None:
                 return text.encode()
             except UnicodeEncodeError:
                 return None
-    spellings = automaton(StringSet.literal([name]).body(escapes, meter))
+    spellings = automaton(StringSet.literal([name]).body(escapes, meter), meter)
     return spellings if spellings.edges else None

@@ -64,7 +64,7 @@ def language(
     loops, with which the algebra of automata can't go on.
     """
     facts = measure(tree, meter)
-    counted = countable(tree, facts) if count and not facts[id(tree)].has_looks else set()
+    counted = countable(tree, facts, meter) if count and not facts[id(tree)].has_looks else set()
     while True:
         _check_size(tree, facts, counted, meter)
         build = _Construction(facts, counted, edges)
@@ -136,12 +136,12 @@ def _sum(widths: list[int | None]) -> int | None:
     return None if None in widths else sum(w for w in widths if w is not None)
 
 
-def countable(tree: Node, facts: dict[int, Facts]) -> set[int]:
+def countable(tree: Node, facts: dict[int, Facts], meter: Meter) -> set[int]:
     """The repeats to count, by ``id``: the outermost of the large ones whose body is never empty."""
     counted: set[int] = set()
     todo = [tree]
     seen: set[int] = set()
-    while todo:
+    for _ in meter.each(iter(todo.__len__, 0), "looking for repeats to count"):
         node = todo.pop()
         if id(node) in seen:
             continue
