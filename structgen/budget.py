@@ -104,7 +104,7 @@ class Meter:
         )
 
     def check_time(self, doing: str) -> None:
-        """Raise `BudgetExceededError` when the time or the memory is up; ``doing`` names the phase for the message."""
+        """Raise `BudgetExceededError` when time or memory is up; ``doing`` names the phase for the message."""
         self.check_memory(0, doing)
 
     def each(self, items: Iterable[_Item], doing: str, every: int = _ITEMS) -> Iterator[_Item]:

@@ -28,7 +28,7 @@ _BYTES_OF_TRANSITION = 60
 #: Rows of a table that are turned into ranges at a time, to bound the memory in flight.
 _CHUNK = 4096
 
-#: Cells of a table whose transitions are listed at a time.
+#: Cells of a table whose transitions are listed, or that are copied, at a time.
 _CELLS = 1 << 20
 
 #: Columns of a counter record.
@@ -191,7 +191,9 @@ def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: s
     larger = max(size, min(2 * len(array), meter.room(held) // of_one))
     meter.check_memory(held + larger * of_one, doing)
     copy = np.empty((larger, *array.shape[1:]), array.dtype)
-    copy[: len(array)] = array
+    for begin in meter.each(range(0, len(array), _CELLS), doing, every=1):
+        end = min(begin + _CELLS, len(array))
+        copy[begin:end] = array[begin:end]
     return copy
 
 
@@ -417,11 +419,14 @@ def trim(dfa: Dfa) -> Dfa:
     return replace(dfa, table=new[dfa.table[kept]], accepting=dfa.accepting[kept], start=int(new[dfa.start]))
 
 
-def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
-    """Copy an automaton into an NFA under construction. Returns its start and its accepting states."""
+def add_to(builder: NfaBuilder, dfa: Dfa, owner: int = -1) -> tuple[int, list[int]]:
+    """Copy an automaton into an NFA under construction, inside counted loop ``owner`` or none.
+
+    Returns its start and its accepting states.
+    """
     base = len(builder.owners)
     # An automaton without states still needs a place to start.
-    builder.owners.extend([-1] * max(1, dfa.states))
+    builder.owners.extend([owner] * max(1, dfa.states))
     state, low, high, target = dfa.edges()
     builder.edge_blocks.append(np.stack([state + base, low, high, target + base], axis=1).astype(np.int32))
     return base + dfa.start, [base + int(s) for s in np.flatnonzero(dfa.accepting)]
@@ -430,9 +435,9 @@ def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
 # -- the form that is stored and run ----------------------------------------------------------------------
 
 
-def to_tables(dfa: Dfa) -> Tables:
+def to_tables(dfa: Dfa, meter: Meter | None = None) -> Tables:
     """The converter from the compiler's form of an automaton to the one that is stored and run."""
-    state, low, high, entry = dfa.edges()
+    state, low, high, entry = dfa.edges(meter)
     return Tables(
         edge_start=smallest(np.searchsorted(state, np.arange(dfa.states + 1))),
         edge_low=low.astype(np.uint8),

@@ -37,7 +37,7 @@ _ANCHOR_2020 = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 class Sink(Protocol):
     """What takes the subschemas and references that handlers find.
 
-    ``meter`` also bounds the nesting of constants. ``all_draft4``: the whole document is held to Draft 4's metaschema,
+    ``meter``: of the compile. ``all_draft4``: the whole document is held to Draft 4's metaschema,
     not just a part with a ``$schema`` of its own, which the metaschema of the document around it governs.
     """
 

@@ -25,7 +25,8 @@ from ... import kernels
 from ...budget import Meter
 from ...properties import cached_property
 from ..automata.dfa import TARGET_LOW, Dfa, intersect, minimize
-from .words import everything, nothing, plain_dfa
+from ..automata.words import nothing, plain_dfa
+from .words import everything
 
 _DEAD = -1
 #: Bounds up to here are spelled out.

@@ -26,6 +26,7 @@ from ...budget import Budget, Meter
 from ...errors import StructgenError
 from ..automata import dfa as automata
 from ..automata.dfa import Dfa
+from ..automata.words import words_dfa
 from ..regex import charset
 from ..regex.syntax import Chars, Node, Repeat
 from . import ecma
@@ -33,7 +34,7 @@ from .encode import json_text, needs_escape
 from .languages import Language, complement, digest, texts_of, union
 from .lengths import bounded, text_widths
 from .trees import ANYTHING, Run, few_texts, run_of, searched
-from .words import everything, other_words_dfa, words_dfa
+from .words import everything, other_words_dfa
 
 #: A pattern or a run of so many texts, or fewer, becomes their set.
 _FEW = 64

@@ -24,8 +24,8 @@ NONE: Node = -1
 NO_NAME, FORBIDDEN = -1, -2
 
 
-#: What a node takes, with the memory of where it is shared.
-_BYTES_OF_NODE = 400
+#: What a node takes beside its objects, with the memory of where it is shared.
+_BYTES_OF_NODE = 120
 
 _DOING = "lowering property names"
 
