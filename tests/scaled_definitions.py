@@ -89,6 +89,16 @@ def _web(n: int, step: Callable[[int, int], int], **keywords: Any) -> Any:
     }
 
 
+def _stride(stride: int) -> Callable[[int, int], int]:
+    """Each definition's first reference is so far beyond the last one's."""
+    return lambda i, j: stride * i + j + 1
+
+
+def _deep(number: int) -> Any:
+    """A value of thirty levels."""
+    return nested(lambda inner: {"k": [inner, number]}, 30, number)
+
+
 def _lists(n: int, keyword: str) -> Any:
     """Arrays of each other, each of a length of its own."""
     return {
@@ -110,8 +120,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
     ),
     "webs at once": (
         lambda n: {
-            "$defs": {str(k): {"$defs": {}, **_web(n, lambda i, j, k=k: i * k + j + 1)} for k in (2, 3, 5)},
-            "allOf": [{"$id": f"urn:w{k}", **_web(n, lambda i, j, k=k: i * k + j + 1)} for k in (2, 3, 5)],
+            "allOf": [{"$id": f"urn:w{k}", **_web(n, _stride(k))} for k in (2, 3, 5)],
         },
         (5, 30, 120),
     ),
@@ -228,7 +237,7 @@ _SCHEMAS: dict[str, tuple[Family, tuple[int, ...]]] = {
         (6, 14, 60),
     ),
     "an enum of deep values": (
-        lambda n: {"enum": [nested(lambda inner, i=i: {"k": [inner, i]}, 30, i) for i in range(n)]},
+        lambda n: {"enum": [_deep(i) for i in range(n)]},
         (50, 900, 9_000),
     ),
     "an enum of long arrays": (lambda n: {"enum": [[i, *range(200)] for i in range(n)]}, (40, 900, 5_000)),
