@@ -17,6 +17,7 @@ if not hasattr(os, "fork"):
 
 import hostile_definitions
 import mixed_definitions
+import scaled_definitions
 from attack import areas, definitions
 from attack.outcome import Outcome
 
@@ -102,7 +103,8 @@ def test_the_program_ends_with_what_it_found(tmp_path: Path) -> None:
     assert "threads, forks" in done.stderr
     report = tmp_path / "report.json"
     command = [*program, "--minutes", "0", "--json", str(report), "GBNF"]
-    left = sum(name.startswith("gbnf") for name in (*mixed_definitions.DEFINITIONS, *hostile_definitions.DEFINITIONS))
+    modules = (hostile_definitions, mixed_definitions, scaled_definitions)
+    left = sum(name.startswith("gbnf") for module in modules for name in module.DEFINITIONS)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout
     assert Outcome(**json.loads(report.read_text())["GBNF"]) == Outcome(left=left)
