@@ -69,9 +69,9 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         """Let threads that wait have their turn, once in `SLICE` seconds.
 
         The owner calls this where all that the lock guards is whole and no lock of a higher rank is held, and reads
-        it anew afterwards: others may have changed it.
+        it anew afterwards: others may have changed it. A thread that does not hold the lock keeps nobody waiting.
         """
-        if time.monotonic() - self._since < SLICE:
+        if time.monotonic() - self._since < SLICE or not self._is_owned():
             return
         self.passed_on += 1
         held = self._release_save()

@@ -176,10 +176,10 @@ def test_what_nests(rules: str, kind: str) -> None:
     tables = tables_of(rules + LINE)
     if kind:
         with pytest.raises(NotNestedError, match=kind):
-            Nesting.of(tables)
-        assert Nesting.find(tables) is None
+            Nesting.of(tables, int)
+        assert Nesting.find(tables, int) is None
     else:
-        assert Nesting.of(tables) == Nesting.find(tables)
+        assert Nesting.of(tables, int) == Nesting.find(tables, int)
 
 
 def test_open_brackets_are_told_by_the_stack() -> None:
@@ -197,7 +197,7 @@ def test_open_brackets_are_told_by_the_stack() -> None:
         %ignore " "
     """
     machine = compiled(text, columns=160)
-    nesting = Nesting.of(machine.tables)
+    nesting = Nesting.of(machine.tables, int)
     random, deepest = Random(0), (0, 0)
     for _ in range(60):
         threads: tuple[Thread, ...] = (machine._reader.start,)

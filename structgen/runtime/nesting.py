@@ -7,7 +7,7 @@ whatever its text, the open brackets are the nets of the symbols on the stack ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,22 +47,25 @@ class Nesting:
     below: list[int]
 
     @classmethod
-    def find(cls, tables: GrammarTables) -> Nesting | None:
+    def find(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting | None:
         """As `of`; None for a grammar whose brackets or blocks do not nest."""
         try:
-            return cls.of(tables)
+            return cls.of(tables, check)
         except NotNestedError:
             return None
 
     @classmethod
-    def of(cls, tables: GrammarTables) -> Nesting:
-        """Of a grammar with a layout. Raises `NotNestedError`, `FormatError`."""
+    def of(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting:
+        """Of a grammar with a layout. ``check`` is called rule by rule, and may raise.
+
+        Raises `NotNestedError`, `FormatError`.
+        """
         layout = tables.layout
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
         rules, start = _rules(tables, moves)
-        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start)
-        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start)
+        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
+        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
         net, depth = [0] * len(tables.context), [0] * len(tables.context)
         for _, symbol, target in moves:
             net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
@@ -108,8 +111,9 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
 
 
 def _nets(
-    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int
-) -> dict[int, int]:
+    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int,
+    check: Callable[[], object],
+) -> dict[int, int]:  # fmt: skip
     """By symbol; without those of which there is no text."""
     own = {**dict.fromkeys(opening, 1), **dict.fromkeys(closing, -1)}
     found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
@@ -122,6 +126,7 @@ def _nets(
             uses.setdefault(symbol, []).append(rule)
     todo = [rule for rule, count in enumerate(missing) if not count]
     for rule in todo:  # grows as it goes
+        check()
         origin, expansion = rules[rule]
         net = sum(found[symbol] for symbol in expansion)
         if found.setdefault(origin, net) != net:
@@ -132,16 +137,20 @@ def _nets(
                 todo.append(use)
     if found.get(start, 0):
         raise NotNestedError(kind, start)
-    _check_order(kind, rules, found, own, start)
+    _check_order(kind, rules, found, own, start, check)
     return found
 
 
-def _check_order(kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int) -> None:
+def _check_order(
+    kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int,
+    check: Callable[[], object],
+) -> None:  # fmt: skip
     """Raise `NotNestedError` where a text can close what was not opened before."""
     lowest = {terminal: min(0, net) for terminal, net in own.items()}
     for _ in range(len(rules) + 1):
         fell = -1
         for origin, expansion in rules:
+            check()
             height = low = 0
             for symbol in expansion:
                 low = min(low, height + lowest.get(symbol, 0))
