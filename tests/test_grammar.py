@@ -135,7 +135,7 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
 
 
 def test_what_a_byte_beats_where_it_stands_is_watched_beside_what_it_does_not() -> None:
-    """Behind ``@`` a longer E is open, and behind ``#`` a longer C as well: the next letter belongs to it, not to N."""
+    """Behind ``@`` a longer E is open, and behind ``#`` a longer C: the next letter belongs to it, not to N."""
     text = r"""
     start: E C N M | E C K
     E: /@(#[^\r\n]*!)?/

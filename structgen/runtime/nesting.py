@@ -63,13 +63,13 @@ class Nesting:
         layout = tables.layout
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
-        rules, start = _rules(tables, moves)
+        rules, start = _rules(tables, moves, check)
         nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
         blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
         net, depth = [0] * len(tables.context), [0] * len(tables.context)
         for _, symbol, target in moves:
             net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
-        return cls(net, depth, _below(tables, moves, nets, start))
+        return cls(net, depth, _below(tables, moves, nets, start, check))
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""
@@ -89,7 +89,9 @@ class Nesting:
         return found
 
 
-def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], int]:
+def _rules(
+    tables: GrammarTables, moves: list[list[int]], check: Callable[[], object]
+) -> tuple[list[_Rule], int]:
     """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
     before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
     ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
@@ -100,6 +102,7 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
             start = symbol
     found: dict[_Rule, None] = {}
     for state, length, origin in tables.reduce.tolist():
+        check()
         symbols = []
         for _ in range(length):  # all ways back read the same symbols
             if symbol_of[state] < 0:
@@ -163,7 +166,9 @@ def _check_order(
         raise NotNestedError(kind, fell if fell >= 0 else start)
 
 
-def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int) -> list[int]:
+def _below(
+    tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int, check: Callable[[], object]
+) -> list[int]:
     into: list[list[tuple[int, int]]] = [[] for _ in tables.context]
     for state, symbol, target in moves:
         if symbol in nets:
@@ -171,6 +176,7 @@ def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int
     found = [0] * len(tables.context)
     todo = list(range(len(found)))
     while todo:
+        check()
         target = todo.pop()
         for state, net in into[target]:
             if found[target] - net > found[state]:

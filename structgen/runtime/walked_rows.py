@@ -17,6 +17,9 @@ from .grammar_threads import At, Reader
 from .lexer_places import NOTHING, ROOT, LexerPlaces, Watched
 from .parses import Parse
 
+#: Places that are visited between two pauses.
+_VISITS = 8
+
 
 class _Row:
     """What a row is put together of.
@@ -38,7 +41,8 @@ class _Row:
 
     def look(self, depth: int) -> None:
         """Something was looked at down to a depth."""
-        self.looked = min(self.looked, depth)
+        if depth < self.looked:
+            self.looked = depth
 
 
 #: A resume list, the parser, where in a lexeme or a definition, what is watched.
@@ -82,12 +86,13 @@ class WalkedRows:
         found = _Row(parse.stack.depth)
         todo: list[_Place] = [(ROOT, parse, at, watched)]
         seen = set(todo)
-        for place in todo:  # grows as it goes
+        for number, place in enumerate(todo, 1):  # grows as it goes
             for more in self._visit(place, found):
                 if more[0] != NOTHING and more not in seen:
                     seen.add(more)
                     todo.append(more)
-            self._pause()
+            if not number % _VISITS:
+                self._pause()
         if found.ids:
             found.numbers[-1, self._places.row(np.array(sorted(found.ids), np.int32))] = None
         key = tuple(sorted(found.numbers))
