@@ -284,14 +284,12 @@ def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> 
 def test_whether_a_grammar_has_texts_is_metered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock is looked at on the way; afterwards nothing of it is left."""
     monkeypatch.setattr(outcomes, "_STEPS", 1)
-    text, lexer, possible, _ = WALLS["a text may not end"]
-    tables = tables_of(sg.Grammar(text, lexer=lexer))
+    tables = tables_of(sg.Grammar(WALLS["a text may not end"][0]))
     machine = GrammarMachine(tables, BYTES)
     seconds = itertools.count()
     with pytest.raises(sg.errors.BudgetExceededError, match="looking for a text of the grammar"):
         machine.is_empty(Meter(Budget(seconds=1), clock=lambda: next(seconds) * 10))
-    assert not machine.is_empty(Meter(Budget()))
-    assert all(machine.match(sample).consumed == len(sample) for sample in possible)
+    assert machine.is_empty(Meter(Budget()))
 
 
 @pytest.mark.parametrize("name", sorted(GRAMMARS))
