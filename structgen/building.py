@@ -116,13 +116,16 @@ def _grammar_machine(
 
     tables = tables_of(definition.canonical(), cache, compiled)
     embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
+    if embedded.terminals:
+        from .compiler.grammar.outcomes import check_outcomes
+
+        check_outcomes(tables, embedded, meter)
     machine = GrammarMachine(tables, vocabulary, embedded=embedded)
-    if machine.is_empty():
+    if machine.is_empty(meter):
         raise EmptyLanguageError(
             "the lexer can read no text that the grammar describes",
             remedy="Some terminal always takes what another one needs: look at their regexes and priorities.",
         )
-    meter.check_time("looking for a text of the grammar")
     check_lexer_never_stuck(machine, meter)
     _tell(tables.notes)
     return machine, relaxations

@@ -15,6 +15,7 @@ is whole; threads that wait get their turn there.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -69,11 +70,14 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         """Let threads that wait have their turn, once in `SLICE` seconds.
 
         The owner calls this where all that the lock guards is whole and no lock of a higher rank is held, and reads
-        it anew afterwards: others may have changed it.
+        it anew afterwards: others may have changed it. A thread that does not hold the lock keeps nobody waiting.
         """
-        if time.monotonic() - self._since < SLICE:
+        if time.monotonic() - self._since < SLICE or not self._is_owned():
             return
         self.passed_on += 1
+        if len(sys._current_frames()) == 1:  # there is nobody who could wait
+            self._since = time.monotonic()
+            return
         held = self._release_save()
         try:
             time.sleep(1e-6)  # a thread that waits is woken here; without it the owner would be first again

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -15,10 +17,15 @@ import structgen as sg
 from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
+from structgen.compiler.grammar.outcomes import check_outcomes
 from structgen.runtime import outcomes
+from structgen.runtime.borders import Borders
 from structgen.runtime.closure import bits
+from structgen.runtime.completions import Completions
+from structgen.runtime.embedded import Embedded
 from structgen.runtime.grammar import GrammarMachine
 from structgen.runtime.grammar_tables import GrammarTables
+from structgen.runtime.parses import ParserDriver
 
 LINES = indentation(5)
 
@@ -237,11 +244,52 @@ def test_a_match_that_is_certain_is_not_put_off() -> None:
         assert index.match(sample).accepted == parses(judge(text, "contextual"), sample.decode())
 
 
-def test_a_search_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = WALLS["brackets that can't be followed, at any depth"][0]
-    monkeypatch.setattr(outcomes, "_MOST_OUTCOMES", 2)
-    with pytest.raises(sg.errors.BudgetExceededError, match="too long"):
-        sg.compile(sg.Grammar(text, lexer="basic"), BYTES, eager=False).match(b"[((w")
+def completions(tables: GrammarTables, pause: Callable[[int], object]) -> Completions:
+    endings = tables.endings
+    borders = Borders(tables, endings.future.__getitem__, endings.number)
+    return Completions(tables, ParserDriver(tables).parser, borders, Embedded(), pause)
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_outcomes_are_found_slice_by_slice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step comes to more than was looked at when compiling, and between slices others have their turn."""
+    tables = tables_of(sg.Grammar(WALLS[name][0], lexer="basic"))
+    found: list[list[tuple[bool, dict[tuple[int, int], int]]]] = []
+    pauses: list[int] = []
+    for steps in (1, 1 << 20):
+        monkeypatch.setattr(outcomes, "_STEPS", steps)
+        whole = completions(tables, int)
+        whole.find_all()
+        some = completions(tables, pauses.append)
+        found.append([])
+        for state in range(len(tables.context)):
+            for ending in range(len(tables.endings) + 1):
+                outcome = some._outcomes.find(state, ending)
+                found[-1].append((outcome.succeeds, {} if outcome.succeeds else dict(outcome.found)))
+        if steps == 1:
+            assert len(pauses) + len(found[0]) >= len(some._outcomes._known)  # no slice begins with more than one
+            assert pauses == sorted(pauses)  # they keep what was found before
+            pauses.clear()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("budget", [sg.Budget(memory=400), sg.Budget(seconds=1)], ids=["memory", "time"])
+def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> None:
+    tables = tables_of(sg.Grammar(WALLS["brackets that can't be followed, at any depth"][0], lexer="basic"))
+    seconds = itertools.count()
+    with pytest.raises(sg.errors.BudgetExceededError, match="looking for what completes texts"):
+        check_outcomes(tables, Embedded(), Meter(budget, clock=lambda: next(seconds) * 0.5))
+
+
+def test_whether_a_grammar_has_texts_is_metered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is looked at on the way; afterwards nothing of it is left."""
+    monkeypatch.setattr(outcomes, "_STEPS", 1)
+    tables = tables_of(sg.Grammar(WALLS["a text may not end"][0]))
+    machine = GrammarMachine(tables, BYTES)
+    seconds = itertools.count()
+    with pytest.raises(sg.errors.BudgetExceededError, match="looking for a text of the grammar"):
+        machine.is_empty(Meter(Budget(seconds=1), clock=lambda: next(seconds) * 10))
+    assert machine.is_empty(Meter(Budget()))
 
 
 @pytest.mark.parametrize("name", sorted(GRAMMARS))

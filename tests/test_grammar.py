@@ -134,6 +134,23 @@ def test_eager_lazy_stored_and_cached_are_the_same(name: str, tmp_path: Path) ->
             assert allowed(other) == allowed(guide), text
 
 
+def test_what_a_byte_beats_where_it_stands_is_watched_beside_what_it_does_not() -> None:
+    """Behind ``@`` a longer E is open, and behind ``#`` a longer C: the next letter belongs to it, not to N."""
+    text = r"""
+    start: E C N M | E C K
+    E: /@(#[^\r\n]*!)?/
+    C: /#[^\r\n]*/
+    N: /[a-z]/
+    M: /\n/
+    K: /\r/
+    """
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"x\n", b"x\r"], eos_ids=[])
+    guide = sg.Guide(sg.compile(sg.Grammar(text, lexer="basic"), vocabulary, eager=False))
+    assert guide.advance(ord("@"))
+    assert guide.advance(ord("#"))
+    assert {256, 257} & {*allowed(guide)} == {257}
+
+
 def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks where sets of states are watched, simplified or not, are what the tokens' bytes lead to."""
     names = [f"T{i}" for i in range(30)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
@@ -176,28 +177,44 @@ def test_what_nests(rules: str, kind: str) -> None:
     tables = tables_of(rules + LINE)
     if kind:
         with pytest.raises(NotNestedError, match=kind):
-            Nesting.of(tables)
-        assert Nesting.find(tables) is None
+            Nesting.of(tables, int)
+        assert Nesting.find(tables, int) is None
     else:
-        assert Nesting.of(tables) == Nesting.find(tables)
+        assert Nesting.of(tables, int) == Nesting.find(tables, int)
+
+
+#: Brackets that no rule closes by itself, and blocks.
+BLOCKS_THAT_NEST = r"""
+    start: line+
+    line: open A* close _NEWLINE | block
+    open: LPAR A LPAR | LPAR half
+    half: LPAR LPAR A RPAR
+    close: RPAR RPAR
+    block: begin line _DEDENT
+    begin: A _NEWLINE _INDENT
+    A: /a+/
+    _NEWLINE: /\n */
+    %ignore " "
+"""
+
+
+def test_whether_brackets_nest_is_metered() -> None:
+    """The time is looked at rule by rule; here after the tenth."""
+    tables = compiled(BLOCKS_THAT_NEST, columns=8).tables
+    looks = itertools.count()
+
+    def check() -> None:
+        if next(looks) == 10:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        Nesting.find(tables, check)
 
 
 def test_open_brackets_are_told_by_the_stack() -> None:
     """Along random texts: the level's brackets and blocks are the nets of the states on the stack."""
-    text = r"""
-        start: line+
-        line: open A* close _NEWLINE | block
-        open: LPAR A LPAR | LPAR half
-        half: LPAR LPAR A RPAR
-        close: RPAR RPAR
-        block: begin line _DEDENT
-        begin: A _NEWLINE _INDENT
-        A: /a+/
-        _NEWLINE: /\n */
-        %ignore " "
-    """
-    machine = compiled(text, columns=160)
-    nesting = Nesting.of(machine.tables)
+    machine = compiled(BLOCKS_THAT_NEST, columns=160)
+    nesting = Nesting.of(machine.tables, int)
     random, deepest = Random(0), (0, 0)
     for _ in range(60):
         threads: tuple[Thread, ...] = (machine._reader.start,)

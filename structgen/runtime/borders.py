@@ -82,9 +82,10 @@ class WatchedFutures:
             known = self._known.get((state, watched))
             values.append(self._own(state, watched) if known is None else known)
             after = set()
-            for c, target in enumerate(table[state] if known is None else ()):
+            moves = {*zip(table[state], *map(table.__getitem__, watched), strict=True)} if known is None else ()
+            for target, *others in moves:
                 if target >= 0:
-                    left = obligations.after(watched, c)
+                    left = obligations.left(others)
                     if left:
                         after.add((target, left))
                     elif left is not None:

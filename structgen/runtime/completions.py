@@ -10,6 +10,7 @@ With a layout it is the same where brackets and blocks nest (`structgen.runtime.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ..memo import Memo
@@ -67,29 +68,51 @@ class Completions:
         The grammar.
     embedded:
         Definitions and special tokens within it.
+    pause:
+        Called within long work, with the bytes that outcomes take; may raise.
     """
 
-    def __init__(self, tables: GrammarTables, parser: Parser, borders: Borders, embedded: Embedded) -> None:
+    def __init__(
+        self,
+        tables: GrammarTables,
+        parser: Parser,
+        borders: Borders,
+        embedded: Embedded,
+        pause: Callable[[int], object],
+    ) -> None:
+        self._tables = tables
+        self._pause = pause
         self.reading = Reading(tables, borders, embedded)
         #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
-        nesting = Nesting.find(tables) if tables.layout is not None else None
+        self._nesting = Nesting.find(tables, lambda: pause(0)) if tables.layout is not None else None
+        nesting = self._nesting
         self._laid_out = LaidOut(tables, parser, self.reading, nesting) if nesting is not None else None
         #: Whether `find` can be asked.
         self.is_exact = tables.layout is None or self._laid_out is not None
         self._moves = self._laid_out or Plain(tables, parser, self.reading)
-        self._outcomes = Outcomes(self._moves)
+        self._outcomes = Outcomes(self._moves, pause)
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
 
     def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
-        """Whether some text completes the one that led to a stack, with a border behind the last lexeme.
-
-        Raises `BudgetExceededError` where that takes too long to see.
-        """
+        """Whether some text completes the one that led to a stack, with a border behind the last lexeme."""
         laid_out = self._laid_out
         if laid_out is None or level is None:
             return self._find(stack, self.reading.next(context, border), 0)
         first = laid_out.first(context, border, is_within=level.brackets > 0)
         return self._find(stack, first, level.brackets)
+
+    def find_all(self) -> None:
+        """Work out whatever `find` may need of what can come to lie on a stack: what it costs at most."""
+        nesting, laid_out = self._nesting, self._laid_out
+        if nesting is not None and laid_out is not None:
+            depths = nesting.depths(self._tables)
+            places = [laid_out.number(state, each) for state, there in enumerate(depths) for each in sorted(there)]
+        else:
+            places = list(range(len(self._tables.context))) if self.is_exact else []
+        for place in places:
+            for ending in bits(self._outcomes.accepted(place)):
+                self._outcomes.find(place, ending)
+            self._pause(self._outcomes.nbytes)
 
     def _at(self, stack: Stack, brackets: int) -> int:
         """The state on top of a stack, or the number of its place."""
@@ -122,6 +145,7 @@ class Completions:
             here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
             put, brackets = waiting.pop(here)
             looked = here.depth
+            self._pause(0)
             at = self._at(here, brackets)
             todo = list(put.items())
             seen = set(todo)

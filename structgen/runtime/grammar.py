@@ -33,6 +33,12 @@ from .words import set_at
 #: An eager compile settles so many places at most; the others are settled when they are touched.
 _MOST_PLACES = 50_000
 
+#: Bytes of a lexer state with what is watched there, while what it can become is worked out.
+_BYTES_OF_STATE = 400
+
+#: What the meter is told.
+_DOING = "looking for a text of the grammar"
+
 #: The fields of the meta section, beside those of `Embedded`.
 _FIELDS = (Field("filled", bool),)
 
@@ -67,7 +73,9 @@ class GrammarMachine(StackMachine[Thread]):
         self.places = places if places is not None else LexerPlaces(tables, vocabulary)
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
-        self._reader = Reader(tables, self.places, self.embedded)
+        self._meter: Meter | None = None
+        self.places.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
+        self._reader = Reader(tables, self.places, self.embedded, self._pause)
         self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
@@ -89,9 +97,24 @@ class GrammarMachine(StackMachine[Thread]):
         """Let others have their turn between two walks of the vocabulary."""
         self._lock.give_way()
 
-    def is_empty(self) -> bool:
-        """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts."""
-        return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
+    def _pause(self, nbytes: int) -> None:
+        """Let others have their turn within a walk; when the grammar is compiled, look at time and memory."""
+        if self._meter is None:
+            self._lock.give_way()
+        else:
+            self._meter.check_time(_DOING)
+            self._meter.check_memory(nbytes, _DOING)
+
+    def is_empty(self, meter: Meter) -> bool:
+        """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts.
+
+        Raises `BudgetExceededError`.
+        """
+        self._meter = meter
+        try:
+            return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
+        finally:
+            self._meter = None
 
     @property
     def parses(self) -> ParserDriver:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError, UnsupportedError
+from ..errors import UnsupportedError
 from ..locks import Lock, Rank
 from ..memo import Memo
 from .automaton import MEMO_ENTRIES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .grammar import GrammarMachine
     from .grammar_threads import Thread
 
-#: Bytes of a cheap text at most.
+#: Bytes of a cheap text at most; longer ones count as none.
 _MOST_BYTES = 1 << 20
 
 
@@ -103,11 +103,9 @@ class GrammarDistances:
                 break
             chain.append((here, move[0]))
             here = move[1]
-            if len(chain) > _MOST_BYTES:
-                raise BudgetExceededError(
-                    "the distances that max_tokens needs take too long: a text of more than a million bytes",
-                    remedy="Use smaller bounds in the definition, or leave max_tokens out.",
-                )
+            if len(chain) > _MOST_BYTES:  # too far for any budget, and no error at a step
+                tokens[thread] = NEVER
+                return NEVER
         children, ends = self._children, self._ends
         for start, _ in reversed(chain):
             node, best = 0, NEVER

@@ -10,7 +10,7 @@ In place of a lexer state a thread may have a thread of a definition that stands
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from ..memo import Memo
@@ -39,9 +39,20 @@ Thread: TypeAlias = tuple[Parse, At, Watched]
 
 
 class Reader:
-    """Moves threads."""
+    """Moves threads.
 
-    def __init__(self, tables: GrammarTables, places: LexerPlaces, embedded: Embedded) -> None:
+    Parameters
+    ----------
+    tables, places, embedded:
+        What is followed.
+    pause:
+        Called within long work, with the bytes that it takes; may raise.
+    """
+
+    def __init__(
+        self, tables: GrammarTables, places: LexerPlaces, embedded: Embedded, pause: Callable[[int], object]
+    ) -> None:
+        self._pause = pause
         self.parses = ParserDriver(tables)
         self.embedded = embedded
         self._tables = tables
@@ -66,7 +77,7 @@ class Reader:
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded)
+        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded, self._pause)
 
     @property
     def start(self) -> Thread:
@@ -314,6 +325,7 @@ class Reader:
         """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         reading = self._completions.reading
+        self._pause(0)
         for each in after:
             following = reading.next(each.context, border)
             if following >> reading.last & 1:

@@ -18,7 +18,7 @@ where that one is complete once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -80,6 +80,12 @@ class LexerPlaces:
         What to walk.
     pool, resumes, stored:
         Rows, resume lists and places that are there already.
+
+    Attributes
+    ----------
+    pause:
+        Called within long work, with the number of lexer states that are looked at together; may raise. Others may
+        settle places meanwhile.
     """
 
     def __init__(
@@ -103,6 +109,7 @@ class LexerPlaces:
         self.futures = tables.futures if is_loose else tables.endings.future
         #: What the members of such sets are below.
         self.members = tables.members if is_loose else max(1, len(tables.endings))
+        self.pause: Callable[[int], object] = _go_on
         self._sets = WatchedSets(tables)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
         self.mark()
@@ -179,7 +186,7 @@ class LexerPlaces:
     @cached_property
     def future(self) -> WatchedFutures:
         """By lexer state and what is watched: what a lexeme can become, as in `futures`."""
-        return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under)
+        return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under, self._pause)
 
     def _ending_under(self, state: int, watched: Watched) -> int:
         """What a lexeme can be if it ends in a state, beside what is watched."""
@@ -191,7 +198,10 @@ class LexerPlaces:
     def borders(self) -> Borders:
         """What can be read behind borders."""
         endings = self.tables.endings
-        return Borders(self.tables, endings.future.__getitem__, endings.number)
+        return Borders(self.tables, endings.future.__getitem__, endings.number, check=self._pause)
+
+    def _pause(self, states: int) -> None:
+        self.pause(states)
 
     def _by_future(self, walk: _Walk) -> Iterator[tuple[int, NDArray[np.int32]]]:
         """Tokens by what the lexeme at their end can become."""
@@ -247,6 +257,10 @@ class LexerPlaces:
             [sets.watched(name) for name in names.tolist()],
             ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1],
         )  # fmt: skip
+
+
+def _go_on(states: int) -> None:
+    """No pause."""
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -7,7 +7,7 @@ whatever its text, the open brackets are the nets of the symbols on the stack ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,26 +47,29 @@ class Nesting:
     below: list[int]
 
     @classmethod
-    def find(cls, tables: GrammarTables) -> Nesting | None:
+    def find(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting | None:
         """As `of`; None for a grammar whose brackets or blocks do not nest."""
         try:
-            return cls.of(tables)
+            return cls.of(tables, check)
         except NotNestedError:
             return None
 
     @classmethod
-    def of(cls, tables: GrammarTables) -> Nesting:
-        """Of a grammar with a layout. Raises `NotNestedError`, `FormatError`."""
+    def of(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting:
+        """Of a grammar with a layout. ``check`` is called rule by rule, and may raise.
+
+        Raises `NotNestedError`, `FormatError`.
+        """
         layout = tables.layout
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
-        rules, start = _rules(tables, moves)
-        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start)
-        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start)
+        rules, start = _rules(tables, moves, check)
+        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
+        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
         net, depth = [0] * len(tables.context), [0] * len(tables.context)
         for _, symbol, target in moves:
             net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
-        return cls(net, depth, _below(tables, moves, nets, start))
+        return cls(net, depth, _below(tables, moves, nets, start, check))
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""
@@ -86,7 +89,9 @@ class Nesting:
         return found
 
 
-def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], int]:
+def _rules(
+    tables: GrammarTables, moves: list[list[int]], check: Callable[[], object]
+) -> tuple[list[_Rule], int]:
     """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
     before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
     ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
@@ -97,6 +102,7 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
             start = symbol
     found: dict[_Rule, None] = {}
     for state, length, origin in tables.reduce.tolist():
+        check()
         symbols = []
         for _ in range(length):  # all ways back read the same symbols
             if symbol_of[state] < 0:
@@ -108,8 +114,9 @@ def _rules(tables: GrammarTables, moves: list[list[int]]) -> tuple[list[_Rule], 
 
 
 def _nets(
-    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int
-) -> dict[int, int]:
+    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int,
+    check: Callable[[], object],
+) -> dict[int, int]:  # fmt: skip
     """By symbol; without those of which there is no text."""
     own = {**dict.fromkeys(opening, 1), **dict.fromkeys(closing, -1)}
     found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
@@ -122,6 +129,7 @@ def _nets(
             uses.setdefault(symbol, []).append(rule)
     todo = [rule for rule, count in enumerate(missing) if not count]
     for rule in todo:  # grows as it goes
+        check()
         origin, expansion = rules[rule]
         net = sum(found[symbol] for symbol in expansion)
         if found.setdefault(origin, net) != net:
@@ -132,16 +140,20 @@ def _nets(
                 todo.append(use)
     if found.get(start, 0):
         raise NotNestedError(kind, start)
-    _check_order(kind, rules, found, own, start)
+    _check_order(kind, rules, found, own, start, check)
     return found
 
 
-def _check_order(kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int) -> None:
+def _check_order(
+    kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int,
+    check: Callable[[], object],
+) -> None:  # fmt: skip
     """Raise `NotNestedError` where a text can close what was not opened before."""
     lowest = {terminal: min(0, net) for terminal, net in own.items()}
     for _ in range(len(rules) + 1):
         fell = -1
         for origin, expansion in rules:
+            check()
             height = low = 0
             for symbol in expansion:
                 low = min(low, height + lowest.get(symbol, 0))
@@ -154,7 +166,9 @@ def _check_order(kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Ma
         raise NotNestedError(kind, fell if fell >= 0 else start)
 
 
-def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int) -> list[int]:
+def _below(
+    tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int, check: Callable[[], object]
+) -> list[int]:
     into: list[list[tuple[int, int]]] = [[] for _ in tables.context]
     for state, symbol, target in moves:
         if symbol in nets:
@@ -162,6 +176,7 @@ def _below(tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int
     found = [0] * len(tables.context)
     todo = list(range(len(found)))
     while todo:
+        check()
         target = todo.pop()
         for state, net in into[target]:
             if found[target] - net > found[state]:

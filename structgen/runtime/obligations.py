@@ -8,6 +8,7 @@ deterministic automata, a search through pairs of states. Only what nothing else
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -56,10 +57,13 @@ class Obligations:
         key = watched, c
         found = self._after.get(key, _UNKNOWN)
         if found is _UNKNOWN:
-            left = {w for w in (self._rows[w][c] for w in watched) if w >= 0}
-            found = None if any(self._beats[w] for w in left) else self.simplified(tuple(left))
-            self._after[key] = found
+            found = self._after[key] = self.left([self._rows[w][c] for w in watched])
         return found
+
+    def left(self, states: Iterable[int]) -> Watched | None:
+        """What is watched where watched states have become some others, -1 for none; None if one of them beats."""
+        left = {state for state in states if state >= 0}
+        return None if any(self._beats[state] for state in left) else self.simplified(tuple(left))
 
     def simplified(self, states: tuple[int, ...]) -> Watched:
         """The fewest of some states that forbid the same; of two that do, the lower one."""
@@ -88,7 +92,7 @@ class Obligations:
 
     def _find(self, a: int, b: int) -> bool:
         rows, beats, lapses = self._rows, self._beats, self._lapses
-        seen = {(a, b)}
+        seen: set[tuple[int, int]] = set()  # without the first, which a byte may lead back to
         for here, there in (todo := [(a, b)]):  # grows as it goes
             if lapses[there] and not lapses[here]:
                 return False
@@ -116,6 +120,7 @@ class WatchedSets:
 
     def __init__(self, tables: GrammarTables) -> None:
         self._obligations = tables.obligations
+        self._rows = tables.rows
         self._states: int = len(tables.table)
         self._classes: int = tables.table.shape[1]
         self.missing = np.zeros(256, np.int32)
@@ -159,9 +164,12 @@ class WatchedSets:
         todo = list(dict.fromkeys((missing - self._states).tolist()))
         most, seen = len(todo) + _AHEAD, set(todo)
         for each in todo:  # grows as it goes
-            behind = (self._obligations.after(self._sets[each], c) for c in range(self._classes))
-            row = [BEATEN if left is None else self.number(left) for left in behind]
-            self.table[each] = row
-            more = {number - self._states for number in row if number >= self._states} - seen
+            behind = list(zip(*(self._rows[state] for state in self._sets[each]), strict=True))  # by class
+            after: dict[tuple[int, ...], int] = {}
+            for states in dict.fromkeys(behind):
+                left = self._obligations.left(states)
+                after[states] = BEATEN if left is None else self.number(left)
+            self.table[each] = [after[states] for states in behind]
+            more = {number - self._states for number in after.values() if number >= self._states} - seen
             seen |= more
             todo += sorted(more)[: max(0, most - len(todo))]

@@ -20,15 +20,17 @@ and are found as they are asked for. A run that shifts the end of the text, or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
-from ..errors import BudgetExceededError
 from ..locks import Lock, Rank
 from .closure import bits
 
-#: Outcomes that are looked at for one grammar.
-_MOST_OUTCOMES = 1 << 22
+#: Outcomes that are looked at between two pauses.
+_STEPS = 1 << 11
+
+#: Bytes of an outcome, or of a state that another one is put on.
+_BYTES = 200
 
 #: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
 _Found: TypeAlias = dict[tuple[int, int], int]
@@ -87,10 +89,13 @@ class Outcomes:
     ----------
     moves:
         What the grammar's parser does, and what its lexer can read.
+    pause:
+        Called after each slice of the work, with the bytes that all outcomes take; may raise.
     """
 
-    def __init__(self, moves: Moves) -> None:
+    def __init__(self, moves: Moves, pause: Callable[[int], object]) -> None:
         self._moves = moves
+        self._pause = pause
         self._terminal = moves.terminal
         self._succeeds = moves.succeeds
         self._of_terminal: dict[int, int] = {}
@@ -105,13 +110,22 @@ class Outcomes:
         self._grown: dict[_Key, _Found] = {}
 
     def find(self, state: int, ending: int) -> Outcome:
-        """The outcomes of a state on top and the ending that is read next. Raises `BudgetExceededError`."""
-        with self._lock:
-            known = self._known.get((state, ending))
-            if known is None:
+        """The outcomes of a state on top and the ending that is read next.
+
+        Threads that ask at once work on the same outcomes, slice by slice; they are as many as the grammar has, and
+        were all looked at when it was compiled (`structgen.compiler.grammar.outcomes`).
+        """
+        while True:
+            with self._lock:
                 known = self._node((state, ending))
-                self._solve()
-            return known
+                if self._solve():
+                    return known
+            self._pause(self.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all outcomes take, about."""
+        return _BYTES * self._count
 
     def accepted(self, state: int) -> int:
         """The endings before which a state does anything, as a set: those that are worth looking at."""
@@ -127,28 +141,28 @@ class Outcomes:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = Outcome()
+            self._count += 1
             self._fresh.append(key)
         return known
 
-    def _solve(self) -> None:
+    def _solve(self) -> bool:
+        """Go on for a slice of the work; whether nothing is left of it."""
+        done = 0
         try:
-            while self._fresh or self._grown:
-                if self._count > _MOST_OUTCOMES:
-                    raise BudgetExceededError(
-                        "it takes too long to see whether the lexer can read what the parser accepts",
-                        remedy="Have the grammar ignore something that may stand between any lexemes, like a space,"
-                        " and look at the rules that compete.",
-                    )
+            while (self._fresh or self._grown) and done < _STEPS:
                 if self._fresh:
                     self._begin(self._fresh.pop())
+                    done += 1
                     continue
                 key, grown = self._grown.popitem()
                 for below in self._known[key].below:
                     for (origin, popped), endings in grown.items():
                         self._reduce(below, origin, popped, endings)
+                done += len(grown) * len(self._known[key].below)
         except BaseException:
-            self._known, self._fresh, self._grown, self._count = {}, [], {}, 0  # none of it is finished
+            self._known, self._fresh, self._grown, self._count = {}, [], {}, 0  # some of it is lost
             raise
+        return not self._fresh and not self._grown
 
     def _begin(self, key: _Key) -> None:
         """What a state does at once."""

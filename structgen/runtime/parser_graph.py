@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from .grammar_tables import GrammarTables
 from .parser_cover import Cover
-from .parser_stack import Accepted, After, Parser, Stack
+from .parser_stack import After, Parser, Stack
 
 #: So many stacks are kept apart at most.
 MOST_APART = 16
@@ -26,32 +26,23 @@ MOST_APART = 16
 _Key = TypeVar("_Key")
 
 
-class Node(Stack):
-    """A state on top of one stack or several.
+class Fork(Stack):
+    """A state on top of several stacks.
 
     Its depth is one more than that of the deepest below it, so depths fall on all ways to the bottom.
     """
 
-    __slots__ = ("belows",)
-    belows: tuple[Stack, ...]
+    __slots__ = ("_belows",)
 
     def __init__(self, state: int, belows: tuple[Stack, ...]) -> None:
-        super().__init__(state, belows[0] if len(belows) == 1 else None)
-        self.belows = belows
-        if len(belows) > 1:
-            self.depth = 1 + max(below.depth for below in belows)
+        super().__init__(state, None)
+        self._belows = belows
+        self.depth = 1 + max(below.depth for below in belows)
 
-    def top(self, count: int) -> tuple[object, ...]:
-        """The uppermost states, the top first; a node with several below it stands for all that they are."""
-        found: list[object] = []
-        node: Stack | None = self
-        while node is not None and count:
-            found.append(node.state)
-            count -= 1
-            if count and len(node.belows) > 1:
-                found.append(node)
-            node = node.below
-        return tuple(found)
+    @property
+    def belows(self) -> tuple[Stack, ...]:
+        """What the state is on top of."""
+        return self._belows
 
 
 class GraphParser(Parser):
@@ -65,9 +56,8 @@ class GraphParser(Parser):
 
     def __init__(self, tables: GrammarTables) -> None:
         super().__init__(tables)
-        self.start = Node(0, ())
         #: By state and what it is on top of: nodes, and what sets come to that have equal states on top.
-        self._nodes: dict[tuple[int, frozenset[Stack]], Node] = {}
+        self._nodes: dict[tuple[int, frozenset[Stack]], Fork] = {}
         self._merged: dict[tuple[int, frozenset[Stack]], Stack] = {}
         #: Tells stacks that are needed from others.
         self.cover = Cover(self, tables)
@@ -81,14 +71,6 @@ class GraphParser(Parser):
             node.forget()
         super().forget()
         self.cover.forget()
-
-    def push(self, stack: Stack, state: int) -> Stack:
-        """A state on top of a stack; the same object for the same."""
-        pushed = stack.above.get(state)
-        if pushed is None:
-            self.stacks += 1
-            pushed = stack.enter(Node(state, (stack,)))
-        return pushed
 
     def _over(self, state: int, belows: frozenset[Stack]) -> Stack:
         """A state on top of several stacks; of these, those with the same state on top are one again, and so on down.
@@ -125,7 +107,7 @@ class GraphParser(Parser):
         found = self._nodes.get(key)
         if found is None:
             self.stacks += len(belows)
-            found = self._nodes[key] = Node(state, tuple(sorted(belows, key=lambda below: below.depth)))
+            found = self._nodes[key] = Fork(state, tuple(sorted(belows, key=lambda below: below.depth)))
         return found
 
     def few(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
@@ -190,35 +172,11 @@ class GraphParser(Parser):
 
     def reduced(self, stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
         """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
-        return [
-            (reduced, before)
-            for length, origin, before in self._reductions[stack.state] if before & terminals
-            for reduced in self.replaced(stack, length, origin)
-        ]  # fmt: skip
-
-    def accepted(self, stack: Stack) -> Accepted:
-        """The terminals that may come next; exact, where lookaheads alone promise too much."""
-        todo = [stack]
-        while True:
-            here = todo[-1]
-            answer = here.accepted
-            if answer is None:
-                found, looked, missing = self._shifted[here.state], here.depth, []
-                for reduced, before in self.reduced(here):
-                    after = reduced.accepted
-                    if after is None:
-                        missing.append(reduced)
-                    else:
-                        found |= before & after.terminals
-                        looked = min(looked, reduced.depth - 1, after.looked)
-                if missing:
-                    self._check(len(todo), stack)
-                    todo += missing
-                    continue
-                answer = here.accepted = Accepted(found, looked)
-            todo.pop()
-            if not todo:
-                return answer
+        found: list[tuple[Stack, int]] = []
+        for length, origin, before in self._reductions[stack.state]:
+            if before & terminals:
+                found += [(reduced, before) for reduced in self.replaced(stack, length, origin)]
+        return found
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next."""
@@ -233,25 +191,28 @@ class GraphParser(Parser):
         known = stack.after.get(terminal)
         if known is not None:
             return known
-        todo = [stack]
+        todo = [(stack, self.reduced(stack, 1 << terminal))]
         while True:
-            here = todo[-1]
+            here, reduced = todo[-1]
             answer = here.after.get(terminal)
             if answer is None:
-                found, looked = self._shift_to(here, terminal)
-                missing = []
-                for reduced, _ in self.reduced(here, 1 << terminal):
-                    after = reduced.after.get(terminal)
+                found: dict[tuple[Stack, int], None] = {}
+                looked, missing = here.depth, []
+                for each, _ in reduced:
+                    after = each.after.get(terminal)
                     if after is None:
-                        missing.append(reduced)
+                        missing.append((each, self.reduced(each, 1 << terminal)))
                     else:
                         found.update(dict.fromkeys(after.stacks))
-                        looked = min(looked, reduced.depth - 1, after.looked)
+                        looked = min(looked, each.depth - 1, after.looked)
                 if missing:
                     self._check(len(todo), stack)
                     todo += missing
                     continue
-                few, there = self.few(found) if len(found) > 1 else (list(found), looked)
+                shifted, there = self._shift_to(here, terminal)
+                shifted.update(found)
+                looked = min(looked, there)
+                few, there = self.few(shifted) if len(shifted) > 1 else (list(shifted), looked)
                 answer = After(tuple(few), min(looked, there))
                 here.remember_after(terminal, answer)
             todo.pop()

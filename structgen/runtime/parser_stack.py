@@ -17,9 +17,9 @@ with the same states on top.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count as numbers
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class Stack:
 
     @property
     def belows(self) -> tuple[Stack, ...]:
-        """What the state is on top of: one stack, or none."""
+        """What the state is on top of: one stack, or none; several for a `structgen.runtime.parser_graph.Fork`."""
         return () if self.below is None else (self.below,)
 
     def enter(self, pushed: Stack) -> Stack:
@@ -127,13 +127,18 @@ class Stack:
         return stack
 
     def top(self, count: int) -> tuple[object, ...]:
-        """The uppermost states, the top first; fewer where there are no more."""
+        """The uppermost states, the top first; fewer where there are no more.
+
+        One that is on top of several stacks stands for all that they are.
+        """
         found: list[object] = []
-        stack: Stack | None = self
+        last, stack = self, cast("Stack | None", self)
         while stack is not None and count:
             found.append(stack.state)
-            stack = stack.below
+            last, stack = stack, stack.below
             count -= 1
+        if count and len(last.belows) > 1:
+            found.append(last)
         return tuple(found)
 
 
@@ -181,13 +186,12 @@ class Parser:
             answer = here.accepted
             if answer is None:
                 found, looked, missing = self._shifted[here.state], here.depth, []
-                for length, origin, terminals in self._reductions[here.state]:
-                    reduced = self._reduce(here, length, origin)
+                for reduced, before in self.reduced(here):
                     after = reduced.accepted
                     if after is None:
                         missing.append(reduced)
                     else:
-                        found |= terminals & after.terminals
+                        found |= before & after.terminals
                         looked = min(looked, reduced.depth - 1, after.looked)
                 if missing:
                     self._check(len(todo), stack)
@@ -197,6 +201,13 @@ class Parser:
             todo.pop()
             if not todo:
                 return answer
+
+    def reduced(self, stack: Stack, terminals: int = -1) -> Iterable[tuple[Stack, int]]:
+        """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
+        return [
+            (self._reduce(stack, length, origin), before)
+            for length, origin, before in self._reductions[stack.state] if before & terminals
+        ]  # fmt: skip
 
     def accepts(self, stack: Stack, terminal: int) -> bool:
         """Whether a terminal may come next: as `accepted` says, in less time where that is not known."""

@@ -159,7 +159,7 @@ class StackMasks:
                 cells = self._cells(0)  # there may be new sets
             else:
                 break
-        groups, length = cells.allowed[:n], len(states) - looked
+        groups, length = cells.allowed[:n].copy(), len(states) - looked
         if questions:
             more, deepest = self._answer(parse, len(states), cells, questions)
             groups, length = np.append(groups, more), max(length, deepest)
@@ -168,17 +168,20 @@ class StackMasks:
     def _answer(
         self, parse: Parse, given: int, cells: StackCells, questions: int
     ) -> tuple[NDArray[np.int32], int]:
-        """Those groups that the kernel left open and that are allowed, and how many states decided it."""
+        """Those groups that the kernel left open and that are allowed, and how many states decided it.
+
+        To find that out may give way to others, who use the cells; so these are read before.
+        """
         lowest = parse.stack.depth
         parses: dict[tuple[int, int, int], Parse] = {}
-        found = []
-        for cell, context, level, group in cells.questions[:questions].tolist():
-            after = parses.get((cell, context, level))
-            if after is None:
+        found, asked = [], cells.questions[:questions].tolist()
+        for cell, context, level, _ in asked:
+            if (cell, context, level) not in parses:
                 states, left = cells.above(cell)
                 after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
                 parses[cell, context, level] = after
-            is_open, looked = self._is_open_to(after, self._graph.wanted(group))
+        for cell, context, level, group in asked:
+            is_open, looked = self._is_open_to(parses[cell, context, level], self._graph.wanted(group))
             lowest = min(lowest, looked)
             if is_open:
                 found.append(group)

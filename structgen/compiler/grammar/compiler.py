@@ -14,6 +14,7 @@ from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
 from ...grammars import FOLDER
 from ...runtime.closure import set_of
+from ...runtime.embedded import Embedded
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
@@ -23,6 +24,7 @@ from .foresight import unforeseen
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
+from .outcomes import check_outcomes
 from .positions import Positions
 from .rules import ContextFreeGrammar
 
@@ -50,8 +52,8 @@ def compile_rules(
     indentation:
         How line ends become indents and dedents.
     tell:
-        Look for what the author may not expect: conflicts that were shifted, and matches of the lexer that are not
-        the longest.
+        Look for what the author may not expect: conflicts that were shifted, matches of the lexer that are not the
+        longest, and what it takes to see whether texts can be completed. Of structgen's own grammars it is known.
 
     Raises `DefinitionError` for conflicts and terminals that can't be read, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -112,7 +114,11 @@ def compile_rules(
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
     tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
-    return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter))) if tell else tables
+    if not tell:
+        return tables
+    if not given:  # else it depends on what these are
+        check_outcomes(tables, Embedded(), meter)
+    return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter)))
 
 
 def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bool) -> Lalr:

@@ -166,7 +166,7 @@ class _Explorer:
             del self._terminal[count:], self._border[count:]
             self._ending = {key: ending for key, ending in self._ending.items() if ending < count}
             self._borders = Borders(self._tables, self._future, self._number, check=self._check)
-        nesting = Nesting.find(self._tables)
+        nesting = Nesting.find(self._tables, self._check)
         if nesting is None:
             return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
         lines = Lines(

@@ -12,6 +12,9 @@ from ...runtime.nesting import Nesting, NotNestedError
 from .endings import MOST_LASTING
 from .symbols import Symbols
 
+#: What the meter is told.
+_DOING = "looking for what can follow lexemes"
+
 
 def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterator[str]:
     """A sentence for each reason why masks may let something through that no text completes."""
@@ -19,7 +22,7 @@ def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterato
     if layout is None or endings.is_loose:
         return
     try:
-        Nesting.of(tables)
+        Nesting.of(tables, lambda: meter.check_time(_DOING))
     except NotNestedError as error:
         yield (
             f"{error.kind} do not nest in the texts of the rule {symbols.names[error.origin]}, so masks look three"
@@ -49,7 +52,7 @@ def _is_news(tables: GrammarTables, meter: Meter) -> bool:
     imported = tuple(f"{name}__" for name in names())
     lasting: dict[Watched, bool] = {}  # whether some terminal with that border is none of structgen's
     for terminal, border in zip(endings.terminal, endings.border, strict=True):
-        meter.check_time("looking for what can follow lexemes")
+        meter.check_time(_DOING)
         if borders.fate(border).stays:
             lasting[border] = lasting.get(border, False) or not tables.name(terminal).startswith(imported)
     return len(lasting) <= MOST_LASTING or sum(lasting.values()) > MOST_LASTING
