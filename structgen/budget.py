@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from gc import get_count
 from typing import ClassVar, TypeVar
 
 from .errors import ArgumentError, BudgetExceededError
@@ -79,7 +79,7 @@ class Meter:
 
     def _left(self) -> float:
         """Seconds until the time is up, less those that the collector of garbage will take."""
-        return self._deadline - self._clock() - gc.get_count()[0] * _COLLECTING
+        return self._deadline - self._clock() - get_count()[0] * _COLLECTING
 
     def out_of_time(self, doing: str) -> BudgetExceededError:
         """The error for work that would not be done in time."""
@@ -91,7 +91,7 @@ class Meter:
 
     def check_time(self, doing: str) -> None:
         """Raise `BudgetExceededError` when the time is up; ``doing`` names the phase for the message."""
-        if self._left() < 0:
+        if self._clock() + get_count()[0] * _COLLECTING > self._deadline:
             raise self.out_of_time(doing)
 
     def each(self, items: Iterable[_Item], doing: str) -> Iterator[_Item]:

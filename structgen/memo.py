@@ -6,6 +6,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
+_set = dict.__setitem__
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -13,10 +15,6 @@ V = TypeVar("V")
 def first(entries: dict[K, V], count: int) -> dict[K, V]:
     """The entries that a dictionary had when it had so many."""
     return dict(islice(entries.items(), count))
-
-
-def _one(_: object) -> int:
-    return 1
 
 
 class Memo(dict[K, V]):
@@ -30,25 +28,31 @@ class Memo(dict[K, V]):
     most:
         Entries, or what they weigh together.
     weigh:
-        What a value weighs: bytes, as a rule.
+        What a value weighs, bytes as a rule; None for 1.
     """
 
     __slots__ = ("_most", "_weigh", "_weight")
 
-    def __init__(self, most: int, weigh: Callable[[V], int] = _one) -> None:
+    def __init__(self, most: int, weigh: Callable[[V], int] | None = None) -> None:
         super().__init__()
         self._most = most
         self._weigh = weigh
         self._weight = 0  # at least that of all values, for some were replaced
 
     def __setitem__(self, key: K, value: V) -> None:
-        super().__setitem__(key, value)
-        self._weight += self._weigh(value)
+        _set(self, key, value)
+        weigh = self._weigh
+        if weigh is None:
+            if len(self) > self._most:
+                self._make_room()
+            return
+        self._weight += weigh(value)
         if self._weight > self._most:
             self._make_room()
 
     def _make_room(self) -> None:
-        weights = {key: self._weigh(value) for key, value in self.copy().items()}
+        weigh = self._weigh
+        weights = {key: 1 if weigh is None else weigh(value) for key, value in self.copy().items()}
         total = sum(weights.values())
         for key, weight in weights.items() if total > self._most else ():
             if 2 * total <= self._most:

@@ -108,7 +108,7 @@ class PushdownMachine(StackMachine[Thread]):
         self._below = {}
 
     def _is_full(self) -> bool:
-        return super()._is_full() or len(self.stacks) >= MEMO_FRAMES
+        return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
 
     def repeats(self, config: Any) -> bool:
         """Whether nothing is counted on top of the stack."""

@@ -22,8 +22,8 @@ from .machine import Config, Match, ranges_of
 #: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
 MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 
-#: Bytes of a text between two looks at how much is remembered.
-_BYTES = 1 << 8
+#: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
+_BYTES, _LOOKS = 1 << 8, 1 << 4
 
 T = TypeVar("T")
 
@@ -141,11 +141,12 @@ class StackMachine(ABC, Generic[T]):
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        self._make_room()
+        self._targets += 1
+        if not self._targets % _LOOKS:
+            self._make_room()
         threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
         target = self._config(threads) if threads else None
         config.targets[token_id] = target
-        self._targets += 1
         return target
 
     def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
@@ -245,7 +246,12 @@ class StackMachine(ABC, Generic[T]):
 
     def _may_forget(self, *grown: Grown) -> bool:
         """Whether some of what grows with rows is full, and nobody relies on it."""
-        return not self._fills and any(each.is_full() for each in grown)
+        if self._fills:
+            return False
+        for each in grown:
+            if each.is_full():
+                return True
+        return False
 
     def _forget_rows(self) -> None:
         """Have configurations ask for their rows again."""

@@ -18,6 +18,9 @@ from .lists import Lists
 #: What an edge takes, with its sequence.
 _BYTES_OF_EDGE = 200
 
+#: Edges between two looks at the clock.
+_EDGES = 64
+
 
 class Lowering:
     """Puts the rules' automata together.
@@ -40,10 +43,10 @@ class Lowering:
         self._interiors = Interiors(self.program)
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
-        self._shared: dict[tuple[int, int], tuple[State, ...] | None] = {}
+        self._sequences: dict[tuple[int, int], tuple[State, ...]] = {}
         self._first: dict[int, list[Edge]] = {}
         self._todo: list[tuple[int, int]] = []
-        self._edges = 0
+        self._edges = self._looked = 0
 
     def run(self, start: int) -> Program:
         """The program of a rule. Raises `BudgetExceededError`."""
@@ -54,10 +57,17 @@ class Lowering:
             edges = self._first[rule] if q == self._rules[rule].start else self._edges_of(rule, q)
             self.program.edges[self._states[rule, q]].extend(edges)
             self._check()
+        self._look()
         return self.program
 
     def _check(self) -> None:
+        """`_look`, once in so many edges."""
+        if self._edges >= self._looked + _EDGES:
+            self._look()
+
+    def _look(self) -> None:
         doing = "putting the rules together"
+        self._looked = self._edges
         self._meter.check_time(doing)
         self._meter.check_states(len(self.program.edges), doing)
         self._meter.check_memory(self._edges * _BYTES_OF_EDGE, doing)
@@ -75,12 +85,11 @@ class Lowering:
 
     def _sequence(self, rule: int, q: int) -> tuple[State, ...]:
         """What to put in a rule's place to go on from ``q``."""
-        if self._rules[rule].is_end(q):
-            return ()
-        shared = self._shared.get((rule, q), ())
-        if shared == ():
-            shared = self._shared[rule, q] = self._interior(rule, q)
-        return shared or (self._state(rule, q),)
+        known = self._sequences.get((rule, q))
+        if known is None:
+            known = () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
+            self._sequences[rule, q] = known
+        return known
 
     def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
         """The sequence by way of an interior, where ``q`` has one."""
@@ -119,8 +128,7 @@ class Lowering:
         return edges
 
     def _call(self, rule: int, first: list[Edge], target: int) -> Iterator[Edge]:
-        if self._edges % 64 == 0:
-            self._check()
+        self._check()
         if target >= 0 and not self._sequence(rule, target):
             return iter(first)
         return (self._edge(rule, edge.low, edge.high, edge.sequence, target) for edge in first)
