@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..memo import Memo
+from ..memo import shorten
 from ..progress import Progress, silent
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
@@ -79,7 +79,7 @@ class PushdownMachine(StackMachine[Thread]):
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
+        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
@@ -248,6 +248,7 @@ class PushdownMachine(StackMachine[Thread]):
                 break
             here = like[here] - 1
         self._moves[key] = move
+        shorten(self._moves, MEMO_MOVES)
         return move
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
@@ -281,7 +282,7 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if self._may_forget(self.rows):
+        if self.rows.is_full() and self._may_forget():
             self.rows.forget()
             self._dense.clear()
             self._below = {}

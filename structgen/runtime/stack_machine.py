@@ -246,12 +246,7 @@ class StackMachine(ABC, Generic[T]):
 
     def _may_forget(self, *grown: Grown) -> bool:
         """Whether some of what grows with rows is full, and nobody relies on it."""
-        if self._fills:
-            return False
-        for each in grown:
-            if each.is_full():
-                return True
-        return False
+        return not self._fills and any(each.is_full() for each in grown)
 
     def _forget_rows(self) -> None:
         """Have configurations ask for their rows again."""
