@@ -248,7 +248,8 @@ class PushdownMachine(StackMachine[Thread]):
                 break
             here = like[here] - 1
         self._moves[key] = move
-        shorten(self._moves, MEMO_MOVES)
+        if len(self._moves) > MEMO_MOVES:
+            shorten(self._moves, MEMO_MOVES)
         return move
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
@@ -275,6 +276,9 @@ class PushdownMachine(StackMachine[Thread]):
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete where some thread is."""
         returns = self._returns
+        if len(threads) == 1:
+            state, _, frame = threads[0]
+            return state == END or bool(returns[state] and (frame is None or frame.ends))
         return any(
             state == END or bool(returns[state] and (frame is None or frame.ends)) for state, _, frame in threads
         )
@@ -288,7 +292,9 @@ class PushdownMachine(StackMachine[Thread]):
             self._below = {}
             self._forget_rows()
         if config.row is None or config.row[0] != self.rows.generation:
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
+            threads = config.threads
+            rows = self._rows_of(threads) if len(threads) > 1 else self.settle(threads, ROOT)[0]
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(rows))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -300,9 +306,7 @@ class PushdownMachine(StackMachine[Thread]):
         return row
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
-        """The rows of threads. Others have their turn between the walks of several."""
-        if len(threads) == 1:
-            return self.settle(threads, ROOT)[0]
+        """The rows of several threads. Others have their turn between the walks."""
         with self._filling():  # what others find out meanwhile does not make room for itself
             return self.settle(threads, ROOT, self._lock.give_way)[0]
 

@@ -151,6 +151,7 @@ class StackMachine(ABC, Generic[T]):
 
     def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
+        self._make_room()
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
@@ -161,7 +162,8 @@ class StackMachine(ABC, Generic[T]):
     def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
         config = self._configs.get(threads)
         if config is None:
-            self._make_room()
+            if len(self._configs) >= MEMO_CONFIGS:
+                self._forget()
             config = self._configs[threads] = Configuration(threads)
         return config
 
