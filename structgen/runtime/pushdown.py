@@ -286,7 +286,7 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if self.rows.is_full() and self._may_forget():
+        if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
             self._below = {}
