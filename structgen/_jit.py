@@ -63,9 +63,9 @@ def _folder(source: str) -> Path | None:
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     """Puts a function's compiled code into `_folder`; the folder's name already is the source stamp."""
 
-    def __init__(self, folder: Path, line: int) -> None:
+    def __init__(self, folder: Path, file: str, line: int) -> None:
         self._folder = folder
-        self._line = line
+        self._py_file, self._line = file, line  # Numba warns of code there that can't be kept
 
     def ensure_cache_path(self) -> None:
         private_folder.make(self._folder)
@@ -82,7 +82,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
         folder = _folder(py_file)
-        return None if folder is None else cls(folder, py_func.__code__.co_firstlineno)
+        return None if folder is None else cls(folder, py_file, py_func.__code__.co_firstlineno)
 
 
 class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]

@@ -2421,8 +2421,8 @@ def find_token(keys, config, token):
 
 
 @bare_kernel
-def advance_batch(tokens, which, at, befores, configs, used, offsets, blob, following, spelled_in, keys, values,
-                  row_of, outcome, rows):  # fmt: skip
+def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spelled_in, keys, values, row_of, outcome,
+                  rows):  # fmt: skip
     """Append a token to each of some sequences.
 
     Parameters
@@ -2431,8 +2431,9 @@ def advance_batch(tokens, which, at, befores, configs, used, offsets, blob, foll
         ``int32[n]``: the tokens, in the vocabulary, and the sequences that they are for.
     at:
         ``int32[sequences]``: the node where each is; moved.
-    befores, configs, used:
-        The forest of nodes, ``int32[capacity]`` each, with how many there are; it has room for ``n`` more.
+    nodes, used:
+        The forest, ``int32[3, capacity]``: the node before each, its configuration, the token that led there; and
+        how many there are. It has room for ``n`` more.
     offsets, blob:
         The vocabulary.
     following, spelled_in, keys, values, row_of:
@@ -2450,7 +2451,7 @@ def advance_batch(tokens, which, at, befores, configs, used, offsets, blob, foll
         if outcome[i] != PENDING:
             continue
         s = which[i]
-        target = _token_target(configs[at[s]], tokens[i], offsets, blob, following, spelled_in, keys, values)
+        target = _token_target(nodes[1, at[s]], tokens[i], offsets, blob, following, spelled_in, keys, values)
         if target == UNKNOWN:
             pending += 1
             continue
@@ -2459,8 +2460,9 @@ def advance_batch(tokens, which, at, befores, configs, used, offsets, blob, foll
             continue
         node = used[0]
         used[0] = node + 1
-        befores[node] = at[s]
-        configs[node] = target
+        nodes[0, node] = at[s]
+        nodes[1, node] = target
+        nodes[2, node] = tokens[i]
         at[s] = node
         rows[s] = row_of[target]
         if rows[s] < 0:
@@ -2573,6 +2575,34 @@ def mark_nodes(at, befores, most, marks):
                 break
             marks[node] = 1
             node = befores[node]
+
+
+@bare_kernel
+def take_texts(last, befores, tokens, stops, found, tops, starts):
+    """The tokens of chains of nodes, without those of their first nodes.
+
+    Parameters
+    ----------
+    last:
+        ``int32[n]``: the last node of each chain.
+    befores, tokens:
+        ``int32[capacity]`` each: the forest.
+    stops:
+        ``int64[n]``: where each text ends in ``found``.
+    found:
+        ``int32[total]``; of length 0, tokens are only counted.
+    tops, starts:
+        ``int32[n]``, ``int64[n]``: filled with the chains' first nodes, and with where their texts begin.
+    """
+    for i in range(len(last)):
+        node, at = last[i], stops[i]
+        while befores[node] >= 0:
+            at -= 1
+            if len(found):
+                found[at] = tokens[node]
+            node = befores[node]
+        tops[i] = node
+        starts[i] = at
 
 
 # -- distances to the end of a text ----------------------------------------------------------------------

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import structgen as sg
 from structgen.definitions import Definition
@@ -217,24 +218,20 @@ class LockOrder:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Watch all locks."""
+        """Watch all locks, in place of whoever watches them already."""
         base = Lock.__mro__[1]
 
-        def acquire(lock: Lock, *options: object) -> object:
+        def acquire(lock: Lock, *options: Any, **named: Any) -> object:
             self.enter(lock)
-            return base.acquire(lock, *options)
+            return base.acquire(lock, *options, **named)
 
         def release(lock: Lock, *_: object) -> None:
             base.release(lock)
             self.leave(lock)
 
-        taking, leaving = ("acquire", "__enter__"), ("release", "__exit__")
-        for name in taking:
-            setattr(Lock, name, acquire)
-        for name in leaving:
-            setattr(Lock, name, release)
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("acquire", "__enter__"):
+                patch.setattr(Lock, name, acquire)
+            for name in ("release", "__exit__"):
+                patch.setattr(Lock, name, release)
             yield
-        finally:
-            for name in (*taking, *leaving):
-                delattr(Lock, name)

@@ -1,8 +1,9 @@
 """Damages index files in ways that hurt, as their declarations tell them, and uses whatever still opens.
 
-``python tests/index_fuzzer.py COUNT SEED FOLDER`` damages so many files, with correct checksums, and prints what
-became of them. What is not refused must work, or raise an error of structgen's; anything else ends the process, and
-the file lies in the folder. Meant to run with ``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
+``python tests/index_fuzzer.py COUNT SEED FOLDER`` damages those that `write_originals` put there, so many times, with
+correct checksums, and prints what became of them. What is not refused must work, or raise an error of structgen's; a
+file with which anything else happens is left in the folder, and the status is 1. Meant to run with
+``NUMBA_BOUNDSCHECK=1``: kernels check no bounds otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import faulthandler
 import json
 import struct
 import sys
+import traceback
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -143,11 +145,10 @@ def boundary(column: Column, sizes: Sizes, which: int, dtype: np.dtype[Any], ran
 KINDS = ["set"] * 8 + ["swap", "move", "repeat", "reverse", "cut", "add", "zeros", "dtype", "shape", "random"]
 
 
-def damaged(section: Array, column: Column, sizes: Sizes, random: Random) -> Array:
+def damaged(section: Array, column: Column, sizes: Sizes, kind: str, random: Random) -> Array:
     """A section with numbers changed, moved, left out or repeated, or of another shape or dtype."""
     found: Array = section.copy()
     flat = found.reshape(-1)
-    kind = random.choice(KINDS)
     if not found.size and kind in ("set", "swap", "move", "repeat", "reverse", "random"):
         kind = "zeros"
     if kind == "set":
@@ -191,40 +192,43 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-def damage_sections(meta: Any, sections: dict[str, Array], declared: Declared, random: Random) -> bytes:
+def damage_sections(
+    meta: dict[str, Any], sections: dict[str, Array], declared: Declared, random: Random
+) -> tuple[str, bytes]:
     """One or two sections damaged, or left out, or exchanged; or those of a file within the file."""
     sections = dict(sections)
     inner = [name for name in sections if name.startswith("inner_")]
     if inner and random.random() < 0.5:
         name = random.choice(inner)
-        data = damage_sections(*unpack(sections[name].data), declared, random)
-        sections[name] = np.frombuffer(data, np.uint8)
-        return pack(meta, sections)
+        kind, data = damage_sections(*unpack(sections[name].data), declared, random)
+        return kind, pack(meta, {**sections, name: np.frombuffer(data, np.uint8)})
     names = [name for name in sections if name not in inner]
-    kind = random.random()
-    if kind < 0.03:
+    kind = random.choice(("left out", "exchanged", *[random.choice(KINDS)] * 31))
+    if kind == "left out":
         del sections[random.choice(names)]
-    elif kind < 0.06:
+    elif kind == "exchanged":
         one, other = random.choice(names), random.choice(names)
         sections[one], sections[other] = sections[other], sections[one]
     else:
         for name in random.sample(names, random.choice((1, 1, 1, 2))):
-            sections[name] = damaged(sections[name], *declared.of(sections[name]), random)
-    return pack(meta, sections)
+            sections[name] = damaged(sections[name], *declared.of(sections[name]), kind, random)
+    return kind, pack(meta, sections)
 
 
-def damage_meta(meta: dict[str, Any], sections: dict[str, Array], declared: Declared, random: Random) -> bytes:
+def damage_meta(
+    meta: dict[str, Any], sections: dict[str, Array], declared: Declared, random: Random
+) -> tuple[str, bytes]:
     """A field with a value that it can't have, or one at the edge."""
     field, sizes = declared.fields[random.choice(list(declared.fields))]
     value = random.choice(VALUES)
     if field.kind is int and random.random() < 0.5:
         value = total(field.below, sizes) + random.choice((-1, 0, 1)) if not isinstance(field.below, list) else -1
     elif random.random() < 0.2:
-        return pack({name: old for name, old in meta.items() if name != field.name}, sections)
-    return pack({**meta, field.name: value}, sections)
+        return "meta", pack({name: old for name, old in meta.items() if name != field.name}, sections)
+    return "meta", pack({**meta, field.name: value}, sections)
 
 
-def damage_bytes(data: bytes, random: Random) -> bytes:
+def damage_bytes(data: bytes, random: Random) -> tuple[str, bytes]:
     """Some bytes changed, cut or repeated; length and checksum are made right."""
     found = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 4))):
@@ -239,10 +243,11 @@ def damage_bytes(data: bytes, random: Random) -> bytes:
             found[at:at] = found[at : at + random.randrange(1, 40)]
     struct.pack_into("<Q", found, 16, len(found))
     struct.pack_into("<I", found, 28, zlib.crc32(found[32:]))
-    return bytes(found)
+    return "bytes", bytes(found)
 
 
-def damage(data: bytes, declared: Declared, random: Random) -> bytes:
+def damage(data: bytes, declared: Declared, random: Random) -> tuple[str, bytes]:
+    """What was done, and the file after it."""
     kind = random.random()
     if kind < 0.1:
         return damage_bytes(data, random)
@@ -328,44 +333,74 @@ def save(index: sg.Index, random: Random) -> None:
 
 @contextmanager
 def watched(path: Path, data: bytes) -> Iterator[None]:
-    """Leave a file behind where the process ends, or hangs."""
+    """Leave a file behind where the process ends, or hangs, or an error is raised that is none of structgen's."""
     path.write_bytes(data)
     faulthandler.dump_traceback_later(HUNG, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     path.unlink()
 
 
-def run(count: int, seed: int, folder: Path) -> dict[str, dict[str, int]]:
-    """Damage so many files, each kind in turn. Returns how many were refused and used, by kind."""
-    parser_stack._MOST_REDUCTIONS = 10_000  # what damaged tables spend a million on takes seconds
+def tried(data: bytes, known: sg.Vocabulary, random: Random) -> str:
+    """Open a file, and use it. Returns "refused" or "used"."""
+    try:
+        index = sg.Index.from_buffer(data, known)
+    except (sg.errors.FormatError, sg.errors.VocabularyMismatchError):
+        return "refused"
+    use(index, random)
+    return "used"
+
+
+def write_originals(folder: Path) -> None:
+    """Two files of each definition, without a vocabulary and with one; where no bounds are checked, it is quick."""
     known = vocabulary()
-    originals = []
     for number, (name, definition) in enumerate(DEFINITIONS.items()):
         index = sg.compile(definition, known, eager=number % 3 > 0)
         walk(index, Random(0))
         use(index, Random(0))
-        for with_vocabulary in (True, False):
+        for with_vocabulary in (False, True):
             data = index.to_bytes(with_vocabulary=with_vocabulary)
+            (folder / f"{name} {with_vocabulary:d}.original").write_bytes(data)
+
+
+def run(count: int, seed: str, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
+    """Damage so many files, each kind in turn. Returns what became of them, by definition and by damage."""
+    parser_stack._MOST_REDUCTIONS = 10_000  # what damaged tables spend a million on takes seconds
+    known = vocabulary()
+    originals = []
+    for name in DEFINITIONS:
+        for path in sorted(folder.glob(f"{name} ?.original")):
+            data = path.read_bytes()
             declared = Declared(data, known)
             assert not declared.undeclared, (name, declared.undeclared)
             originals.append((name, data, declared))
-    outcomes = {name: {"refused": 0, "used": 0} for name in DEFINITIONS}
+    kinds = dict.fromkeys([*KINDS, "left out", "exchanged", "meta", "bytes"])
+    by_definition, by_damage = (
+        {name: dict.fromkeys(("refused", "used", "failed"), 0) for name in names} for names in (DEFINITIONS, kinds)
+    )
     for number in range(count):
         random = Random(f"{seed} {number}")
         name, original, declared = originals[number % len(originals)]
-        data = damage(original, declared, random)
-        with watched(folder / f"{name} {seed} {number}.sgx", data):
-            try:
-                index = sg.Index.from_buffer(data, known)
-            except (sg.errors.FormatError, sg.errors.VocabularyMismatchError):
-                outcomes[name]["refused"] += 1
-                continue
-            outcomes[name]["used"] += 1
-            use(index, random)
-    return outcomes
+        kind, data = damage(original, declared, random)
+        try:
+            with watched(folder / f"{name} {seed} {number}.sgx", data):
+                outcome = tried(data, known, random)
+        except Exception:
+            outcome = "failed"
+            print(f"\n{name} {seed} {number}: {kind}", traceback.format_exc(), sep="\n", file=sys.stderr)
+        by_definition[name][outcome] += 1
+        by_damage[kind][outcome] += 1
+    return {"definitions": by_definition, "damage": by_damage}
+
+
+def main() -> int:
+    faulthandler.enable()
+    outcomes = run(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    print(json.dumps(outcomes))
+    return int(any(each["failed"] for each in outcomes["definitions"].values()))
 
 
 if __name__ == "__main__":
-    faulthandler.enable()
-    print(json.dumps(run(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))
+    sys.exit(main())

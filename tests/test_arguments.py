@@ -164,7 +164,12 @@ def test_rows_of_a_batch() -> None:
 # -- memory ---------------------------------------------------------------------------------------------
 
 
-def overlapping(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any = np.int32) -> Any:
+def overlapping(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any = np.int32, *, owned: bool = False
+) -> Any:
+    """A view of an array, or an array that owns its memory."""
+    if owned:
+        return np.ndarray(shape, dtype, strides=strides)
     return np.lib.stride_tricks.as_strided(np.zeros(4096, dtype), shape, strides, writeable=True)
 
 
@@ -187,17 +192,18 @@ def test_elements_that_share_memory_are_told() -> None:
     assert overlaps((4,), (2,), 4)
 
 
+@pytest.mark.parametrize("owned", [False, True])
 @pytest.mark.parametrize("place", ["words", "half words", "rows"])
-def test_bitmasks_that_share_memory_are_refused(place: str) -> None:
+def test_bitmasks_that_share_memory_are_refused(place: str, owned: bool) -> None:
     words, guide, batch = VOCABULARY.words, sg.Guide(INDEX), sg.GuideBatch(VOCABULARY, [INDEX, INDEX])
     inner = {"words": 0, "half words": 2, "rows": 4}[place]
-    masks = overlapping((2, words), (4 if place == "rows" else 4 * words, inner))
+    masks = overlapping((2, words), (4 if place == "rows" else 4 * words, inner), owned=owned)
     for call in (batch.fill_bitmask, lambda masks: fill_batch([guide, guide], masks)):
         with pytest.raises(BitmaskError, match="share memory"):
             call(masks)
     if place != "rows":
         with pytest.raises(BitmaskError, match="share memory"):
-            guide.fill_bitmask(masks[0])
+            guide.fill_bitmask(overlapping((words,), (inner,), owned=owned))
         with pytest.raises(BitmaskError, match="share memory"):
             Matcher(INDEX).fill(masks, 0)
 
@@ -212,13 +218,16 @@ def test_bitmasks_with_any_strides_are_filled() -> None:
         assert np.array_equal(strided, guide.bitmask())
 
 
+@pytest.mark.parametrize("owned", [False, True])
 @pytest.mark.parametrize(
     ("shape", "strides"), [((64,), (0,)), ((64,), (2,)), ((2, 64), (0, 4)), ((2, 64), (4, 0)), ((2, 64), (4, 4))]
 )
-def test_array_logits_that_share_memory_are_refused(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+def test_array_logits_that_share_memory_are_refused(
+    shape: tuple[int, ...], strides: tuple[int, ...], owned: bool
+) -> None:
     mask = np.zeros(2, np.int32)
     with pytest.raises(BitmaskError, match="share memory"):
-        apply_bitmask(overlapping(shape, strides, np.float32), mask)
+        apply_bitmask(overlapping(shape, strides, np.float32, owned=owned), mask)
     logits = np.zeros(64, np.float32)
     with pytest.raises(BitmaskError, match="share memory"):
         apply_bitmask(logits, logits.view(np.int32)[:2])

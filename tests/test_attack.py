@@ -15,7 +15,9 @@ import pytest
 if not hasattr(os, "fork"):
     pytest.skip("processes are forked", allow_module_level=True)
 
+import hostile_definitions
 import mixed_definitions
+import scaled_definitions
 from attack import areas, definitions
 from attack.outcome import Outcome
 
@@ -63,7 +65,8 @@ def test_what_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "SIGABRT" in outcome.violations[0]
     assert "SIGXCPU" in outcome.violations[1]
     assert "KeyError" in outcome.violations[2]
-    assert definitions.attack(cases, VOCABULARY, until=time.monotonic() - 1).cases == 0
+    late = definitions.attack(cases, VOCABULARY, until=time.monotonic() - 1)
+    assert (late.cases, late.left) == (0, len(cases))
 
 
 def test_measurements_are_held_against_the_budget() -> None:
@@ -100,6 +103,8 @@ def test_the_program_ends_with_what_it_found(tmp_path: Path) -> None:
     assert "threads, forks" in done.stderr
     report = tmp_path / "report.json"
     command = [*program, "--minutes", "0", "--json", str(report), "GBNF"]
+    modules = (hostile_definitions, mixed_definitions, scaled_definitions)
+    left = sum(name.startswith("gbnf") for module in modules for name in module.DEFINITIONS)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout
-    assert Outcome(**json.loads(report.read_text())["GBNF"]) == Outcome()
+    assert Outcome(**json.loads(report.read_text())["GBNF"]) == Outcome(left=left)

@@ -41,6 +41,11 @@ from structgen.runtime.index import Index
 from structgen.runtime.rows import RowPool
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+#: Forks in the middle of walks of other threads: CPython's own locks of dictionaries have to be safe.
+forks_beside_walks = pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="without the GIL a dictionary's lock can be handed to a thread that the child does not have",
+)
 every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
@@ -214,6 +219,7 @@ class TestLock:
 
 @forks
 class TestFork:
+    @forks_beside_walks
     @every_kind
     def test_in_the_middle_of_walks(self, kind: str) -> None:
         """Children hang in no lock, and what they work out goes on from what is whole."""
@@ -225,6 +231,7 @@ class TestFork:
                     assert in_child(partial(check, index, kind))
             check(index, kind)
 
+    @forks_beside_walks
     def test_while_rows_are_filled(self) -> None:
         for kind in ("regex", "json", "lark"):
             expected(kind)
@@ -268,6 +275,7 @@ class TestFork:
             for _ in range(20):
                 assert in_child(look)
 
+    @forks_beside_walks
     def test_pools(self) -> None:
         """Processes of pools that are made by forks, while threads walk."""
         context = multiprocessing.get_context("fork")

@@ -7,14 +7,21 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import fake_vllm
 import numpy as np
 import pytest
+from fakes import byte_vocabulary
+from test_integration_llama_cpp import FakeLlama
+from test_integration_onnxruntime_genai import FakeGenerator
 from tiny_models import byte_tokenizer, tiny_llama
 
 import structgen
 import structgen.runtime
+from structgen.compiler.regex import lower
+from structgen.runtime import token_maps
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -26,8 +33,9 @@ PAGES = [
 ]
 
 #: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
-#: its prose speaks of. Those whose fence says ``python no-run`` are only parsed: they need a network, an engine that
-#: may not be there, or minutes. Fenced ``pycon`` is a session, and runs as a doctest.
+#: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says
+#: ``python no-run`` are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a
+#: session, and runs as a doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -99,10 +107,78 @@ def bytewise_vocabulary() -> Any:
     return structgen.Vocabulary.from_transformers(byte_tokenizer())
 
 
+def on_design(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Its measurements are of a real tokenizer, and take minutes."""
+    pytest.importorskip("interegular")
+    patch.setattr(sys, "argv", ["design.md", "llama3"])
+    patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: bytewise_vocabulary())
+    patch.setattr("structgen.api.compile_kernels", lambda: None)
+    for module, name in ((lower, "_COUNT_FROM"), (token_maps, "_WORTH_DIFFERENCE")):  # which it sets
+        patch.setattr(module, name, getattr(module, name))
+    return {}
+
+
+def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
+    engines: dict[str, dict[str, Any]] = {
+        "llama_cpp": {"Llama": LlamaOfPath, "LogitsProcessorList": list},
+        "onnxruntime_genai": {"Generator": lambda model, parameters: FakeGenerator([[]])},
+        "vllm": {"LLM": ValidatingLLM, "SamplingParams": SimpleNamespace},
+    }
+    for name, content in (*fake_vllm.MODULES.items(), *engines.items()):
+        module = ModuleType(name)
+        vars(module).update(__path__=[], **content)
+        patch.setitem(sys.modules, name, module)
+    for name in ("vllm", "vllm_backend"):
+        patch.setitem(sys.modules, f"structgen.integrations.{name}", ModuleType(name))  # forgotten again at the end
+        patch.delitem(sys.modules, f"structgen.integrations.{name}")
+    encoding = SimpleNamespace(encode=lambda text: [])
+    patch.setattr(FakeGenerator, "append_tokens", lambda self, tokens: None, raising=False)
+    return {
+        "schema": {"enum": ["ab", 12]}, "model": None, "parameters": None, "tokenizer": encoding,
+        "index": structgen.compile(structgen.Regex("[0-9]{3}"), byte_vocabulary()),
+    }  # fmt: skip
+
+
+class LlamaOfPath(FakeLlama):
+    """A model that draws at random."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(0)
+
+    def __call__(self, prompt: str, *, logits_processor: list[Any], max_tokens: int) -> list[int]:
+        return self.generate(list(prompt.encode()), logits_processor[0], max_tokens)
+
+
+class ValidatingLLM:
+    """Does with requests what vLLM does before it begins; its texts are empty."""
+
+    def __init__(self, model: str, *, additional_config: dict[str, Any]) -> None:
+        from structgen.integrations.vllm import settings_of
+
+        settings_of(SimpleNamespace(additional_config=additional_config))
+
+    def generate(self, prompts: list[str], params: Any) -> list[Any]:
+        from structgen.integrations.vllm import StructgenLogitsProcessor
+
+        StructgenLogitsProcessor.validate_params(params)
+        return [SimpleNamespace(outputs=[SimpleNamespace(text="")]) for _ in prompts]
+
+
+def once(function: Callable[[], Any], rounds: int = 1) -> float:
+    """Seconds, as if a call had taken one."""
+    function()
+    return 1.0
+
+
 #: By page: what its prose speaks of, and its blocks do not make.
 SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
     "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
+    "design.md": on_design, "engines.md": on_engines,
 }  # fmt: skip
+
+#: By page: what takes the place of names that its first block makes, for a run that takes seconds.
+SMALLER: dict[str, dict[str, Any]] = {"design.md": {"best": once, "LETTERS": (1, 2), "MODULI": ((5, 6),)}}
 
 
 @pytest.mark.filterwarnings("ignore::structgen.errors.GrammarWarning")
@@ -121,6 +197,7 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     for runs, code in found:
         if runs:
             exec(code, names)
+            names |= {name: smaller for name, smaller in SMALLER.get(page.name, {}).items() if name in names}
 
 
 def test_the_readme_has_blocks_that_run() -> None:

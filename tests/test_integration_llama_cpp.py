@@ -7,6 +7,8 @@ ids of each call, and exceptions of a processor swallowed.
 from __future__ import annotations
 
 import contextlib
+import copy
+import pickle
 import random
 import re
 from typing import Any
@@ -69,6 +71,10 @@ class FakeLlama:
                     break
             known = [*known[: place - 1], token]
             drafted = [self._random.choice([48, 49, 50, 46, 59, 97, 98]) for _ in range(self._draft)]
+
+
+    def __reduce__(self) -> Any:  # as a Llama, which goes to other processes as the path of its model
+        return type(self), (0, self._draft)
 
 
 def check(tokens: list[int], limit: int = 40) -> None:
@@ -173,3 +179,31 @@ def test_an_index_for_other_tokens() -> None:
             LogitsProcessor(fake_index("1", vocabulary), llama)
     fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS])
     assert LogitsProcessor(fake_index("1", fewer), llama).error is None
+
+
+@pytest.mark.parametrize("draft", [0, 2])
+def test_copies_go_on_where_it_is(draft: int) -> None:
+    """Calls in the middle of a generation, for one model; a pickled one begins anew, with another."""
+    llama = FakeLlama(3, draft)
+    processor = LogitsProcessor(INDEX, llama)
+    calls = 0
+
+    def compared(ids: Any, scores: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        wanted, found = scores.copy(), scores.copy()
+        twin = copy.deepcopy(processor)
+        processor(ids, wanted)
+        twin(ids, found)
+        assert np.array_equal(wanted, found)
+        return wanted
+
+    check(llama.generate([1, 2], compared))
+    assert calls > 2
+    processor.check()
+    twin = pickle.loads(pickle.dumps(processor))
+    assert twin._llama is not llama
+    check(twin._llama.generate([1, 2], twin))
+    twin.check()
+    check(llama.generate([1, 2], processor))
+    processor.check()

@@ -19,11 +19,11 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.ca
 """
 
 
-def run(folder: Path) -> tuple[int, int, Path]:
+def run(folder: Path, **environment: str) -> tuple[int, int, Path]:
     """Use one small kernel in a new process: cache hits, cache misses, the folder or ``None``."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)},
+        env=os.environ | {"STRUCTGEN_CACHE_DIR": str(folder)} | environment,
         capture_output=True,
         text=True,
     )
@@ -39,6 +39,12 @@ def test_the_second_process_loads_what_the_first_compiled(tmp_path: Path) -> Non
     if os.name == "posix":
         assert path.stat().st_mode & 0o077 == 0
     assert run(tmp_path)[:2] == (1, 0)
+
+
+def test_code_that_numba_does_not_keep(tmp_path: Path) -> None:
+    """Without its optimiser the code refers to addresses of this process."""
+    assert run(tmp_path, NUMBA_OPT="0")[:2] == (0, 1)
+    assert run(tmp_path, NUMBA_OPT="0")[1] == 1
 
 
 def test_damaged_files_mean_compiling_again(tmp_path: Path) -> None:

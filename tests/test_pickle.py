@@ -132,18 +132,65 @@ def test_machines_of_interegular() -> None:
     assert again(fsm).canonical() == copy.deepcopy(fsm).canonical() == fsm.canonical()
 
 
-def test_a_guide_of_a_batch() -> None:
-    """Its tokens are not known, so it says that it can't be pickled; it can be copied."""
-    index = compiled("regex")
-    batch = sg.GuideBatch(vocabulary(), [index])
-    assert batch.advance([expected("regex")[1][0].tokens[0]]).all()
-    guide = batch.guide(0)
-    assert guide is not None
-    assert copy.deepcopy(guide).bitmask().tobytes() == guide.bitmask().tobytes()
-    with pytest.raises(sg.errors.UnsupportedError, match="tokens"):
-        pickle.dumps(guide)
-    guide.reset()
-    assert again(guide).bitmask().tobytes() == guide.bitmask().tobytes()
+def masks_of(batch: sg.GuideBatch, texts: list[list[int]]) -> list[list[bytes]]:
+    """The masks of each row before each of its tokens, as far as all have some."""
+    found: list[list[bytes]] = [[] for _ in texts]
+    for step in range(min(map(len, texts))):
+        for mask, row in zip(batch.bitmask(), found, strict=True):
+            row.append(mask.tobytes())
+        assert batch.advance([text[step] for text in texts]).all()
+    return found
+
+
+@pytest.mark.parametrize("most", [None, 3])
+@pytest.mark.parametrize("is_swept", [False, True])
+@every_kind
+def test_batches(kind: str, most: int | None, is_swept: bool) -> None:
+    """In the middle of texts, rows with a limit and without an index among them."""
+    limit = expected(kind, is_limited=True)[0] if kind in LIMITABLE else None
+    wanted = expected(kind, is_limited=limit is not None)[1]
+    texts = [text.tokens for text in wanted]
+    steps = min(map(len, texts)) // 2
+    batch = sg.GuideBatch(vocabulary(), max_rollback=most)
+    for _ in texts:
+        batch.add(compiled(kind), max_tokens=limit)
+    free = batch.add(None)
+    for step in range(steps):
+        assert batch.advance([text[step] for text in texts] + [step]).all()
+        if is_swept and step % 2:
+            batch.sweep()
+    guides = [batch.guide(row) for row in range(free)]
+    for twin in (again(batch), copy.deepcopy(batch), copy.copy(batch), batch):
+        twin.rollback(min(steps, 3))
+        twin.remove([free])
+        begins = steps - min(steps, 3)
+        found = masks_of(twin, [text[begins:] for text in texts])
+        for row, text in zip(found, wanted, strict=True):
+            assert row == text.masks[begins : begins + len(row)]
+    rest = [text[steps:] for text in texts]
+    assert of_guides(again(guides), rest) == [text.masks[steps:] for text in wanted]
+
+
+def test_batches_that_were_swept_often() -> None:
+    """Rows that share a beginning that is forgotten, and leave one another behind it."""
+    index = sg.compile(sg.Regex("[ab]*c"), vocabulary())
+    batch = sg.GuideBatch(vocabulary(), [index], max_rollback=2)
+    texts = [b""]
+    for step in range(12):
+        if step in (3, 7):
+            batch.reorder([0, *range(len(batch))])
+            texts = [texts[0], *texts]
+        letters = [b"ab"[(step + row) % 2] for row in range(len(batch))]
+        assert batch.advance(letters).all()
+        texts = [text + bytes([letter]) for text, letter in zip(texts, letters, strict=True)]
+        batch.sweep()
+    for twin in (batch, again(again(batch))):
+        for row, text in enumerate(texts):
+            guide = twin.guide(row)
+            assert guide is not None
+            (_, *tokens), _ = again(guide).tokens()
+            assert bytes(tokens) == text
+            assert again(guide).bitmask().tobytes() == guide.bitmask().tobytes()
 
 
 def test_damaged_pickles_are_refused() -> None:

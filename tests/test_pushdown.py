@@ -163,13 +163,13 @@ def test_damaged_files_are_refused_or_sound() -> None:
     """Flip bytes in every section of a sealed file: reading it either raises `FormatError` or gives sound tables."""
     rng = random.Random(5)
     refused = 0
-    for seed in range(12):
+    for seed in range(6):
         rng.seed(3000 + seed)
         program, vocabulary = random_program(rng), random_vocabulary(rng)
         machine = PushdownMachine(to_tables(program), vocabulary)
         machine.fill()
         meta, sections = unpack(Index("json_schema", "handmade", machine).to_bytes())
-        for _ in range(60):
+        for _ in range(20):
             name = rng.choice([n for n, a in sections.items() if a.nbytes])
             damaged = sections[name].copy()
             damaged.view(np.uint8).reshape(-1)[rng.randrange(damaged.nbytes)] = rng.randrange(256)
@@ -183,7 +183,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
                 wander(index.machine, rng)
             except FormatError:
                 refused += 1
-    assert refused > 100
+    assert refused > 16
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:

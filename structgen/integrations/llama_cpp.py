@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Iterable
+from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,16 @@ class LogitsProcessor:
         #: What went wrong since the last `reset` or `check`; the text was ended there.
         self.error: StructgenError | None = None
         self._called = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the sampler, which another process does not have: a generation there begins anew."""
+        return {**self.__dict__, "_sampler": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
+        """One for the same model, at the same place."""
+        twin = copy(self)
+        twin._lines, twin._sampler = deepcopy(self._lines, memo), self._sampler
+        return twin
 
     def reset(self) -> None:
         """Forget the generation in progress, and its error: the next call is the first of a new one."""

@@ -29,7 +29,7 @@ from .arguments import (
 )  # fmt: skip
 from .bitmask import describe
 from .drafts import Drafts
-from .guide import Guide
+from .guide import NO_TOKEN, Guide
 from .histories import Histories
 from .index import Index
 from .lazy_automaton import LazyAutomaton
@@ -56,7 +56,7 @@ class GuideBatch:
     indexes:
         The first rows; see `add`.
     max_rollback:
-        So many tokens of each row, at least, can be taken back; None remembers all, 8 bytes each.
+        So many tokens of each row, at least, can be taken back; None remembers all, 12 bytes each, else 4.
     """
 
     def __init__(
@@ -121,12 +121,13 @@ class GuideBatch:
         self._make_room()
         if guide is None:
             self._limits.add(index, max_tokens)
-            path = [self._start(index)]
+            node = self._histories.begin(self._start(index))
         else:
             configs, given, left = taken_apart(guide)
             self._limits.add(index, given, left)
             path = [self._number(guide.index, c) for c in configs]
-        node = self._histories.grow(path)
+            tokens, text = guide.tokens()
+            node = self._histories.grow(path, tokens, text)
         self._indexes.append(index)
         self._histories.at = np.append(self._histories.at, np.int32(node))
         self._rearranged(np.append(self._row_ids, np.int32(UNKNOWN)))
@@ -155,7 +156,7 @@ class GuideBatch:
         """Take rows, by default all, back to the beginning, and forget what could be rolled back."""
         which = self._which(rows)
         for row in which.tolist():
-            self._histories.at[row] = self._histories.grow([self._start(self._indexes[row])])
+            self._histories.at[row] = self._histories.begin(self._start(self._indexes[row]))
             self._row_ids[row] = UNKNOWN
         self._limits.left[which] = self._limits.given[which]
         self._look(which)
@@ -175,7 +176,17 @@ class GuideBatch:
             return None
         places = map(self.automaton.place, self._histories.path(row))
         path = self._limits.path(row, [place and place[1] for place in places])
-        return Guide.at(index, path, max_tokens=self._limits.of(row))
+        tokens, text = self._histories.tokens_of(row)
+        return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows = [self.guide(row) or self._histories.path(row) for row in range(len(self))]
+        return _again, (self.vocabulary, self._histories.most, rows)
+
+    def __copy__(self) -> GuideBatch:
+        made, arguments = self.__reduce__()
+        batch: GuideBatch = made(*arguments)
+        return batch
 
     def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
         self._row_ids = row_ids
@@ -294,9 +305,9 @@ class GuideBatch:
         tokens = wanted.astype(np.int32)
         while True:
             pending, _ = kernels.advance_batch(
-                tokens, which, histories.at, histories.befores, histories.configs, histories.used, automaton.offsets,
-                automaton.blob, automaton.following, automaton.spelled_in, automaton.keys, automaton.values,
-                automaton.row_of, outcome, self._row_ids,
+                tokens, which, histories.at, histories.nodes, histories.used, automaton.offsets, automaton.blob,
+                automaton.following, automaton.spelled_in, automaton.keys, automaton.values, automaton.row_of,
+                outcome, self._row_ids,
             )  # fmt: skip
             if not pending:
                 break
@@ -454,3 +465,15 @@ class GuideBatch:
         if distinct and len(np.unique(which)) < len(which):
             raise BatchError("a row is named twice", where=f"rows {which.tolist()[:20]}")
         return which.astype(np.int32)
+
+
+def _again(vocabulary: Vocabulary, max_rollback: int | None, rows: list[Guide | list[int]]) -> GuideBatch:
+    """A batch that was pickled or copied: its rows as guides, or as paths where they have no index."""
+    batch = GuideBatch(vocabulary, max_rollback=max_rollback)
+    for row in rows:
+        if isinstance(row, Guide):
+            batch.add(row)
+        else:
+            number = batch.add(None)
+            batch._histories.at[number] = batch._histories.grow(row, [NO_TOKEN] * len(row))
+    return batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BitmaskError, RollbackError, TokenIdError, UnsupportedError
+from ..errors import BitmaskError, RollbackError, TokenIdError
 from .arguments import array_of, checked_rollback, checked_token, integer
 from .distances import limited
 from .machine import Config, Machine
@@ -25,8 +25,8 @@ _PACKED = (4,)  # the strides of a contiguous ``int32[n]``
 #: So many tokens more than have to be are remembered before old ones are forgotten, at least.
 _SPARE = 64
 
-#: Stands for a token that is not known.
-_NO_TOKEN = -1
+#: Stands in place of the token that would have led to the first configuration.
+NO_TOKEN = -1
 
 
 class _End:
@@ -80,8 +80,8 @@ class Guide:
         self._config: Config = self._machine.start
         # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
         self._past: tuple[Any, Config, int] | None = None
-        # Likewise, of (earlier list, tokens that were forgotten).
-        self._text: tuple[Any, array[int]] | None = None
+        # Likewise, of (earlier list, tokens that were forgotten, ``int32``).
+        self._text: tuple[Any, bytes] | None = None
         self._room = _room(max_rollback)
 
     @property
@@ -127,8 +127,8 @@ class Guide:
         row = self._index.eos_row if config is _END else self._machine.row(config)
         words = self._words
         if (
-            type(bitmask) is not _ndarray or bitmask.dtype is not _INT32 or bitmask.ndim != 1
-            or len(bitmask) != words or (bitmask.base is not None and bitmask.strides != _PACKED)
+            type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
+            or len(bitmask) != words
         ):  # fmt: skip
             bitmask = _checked_mask(bitmask, words)
         try:
@@ -185,7 +185,7 @@ class Guide:
         for config, token in reversed(kept):
             self._past = (self._past, config, token)
         tokens.reverse()
-        self._text = self._text, tokens
+        self._text = self._text, tokens.tobytes()
         self._room = _room(most) - most
 
     def _target(self, token_id: int) -> Config | None:
@@ -233,20 +233,20 @@ class Guide:
         return self.fork()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tokens, past, text = array("i"), self._past, self._text
-        while past is not None:
-            past, _, token = past
-            tokens.append(token)
-        tokens.reverse()
+        (_, *tokens), text = self.tokens()
+        parts = [array("i", tokens).tobytes()]
         while text is not None:
             text, earlier = text
-            tokens = earlier + tokens
-        if _NO_TOKEN in tokens:
-            raise UnsupportedError(
-                "a guide that goes on where a row of a batch was does not know the row's tokens",
-                remedy="Pickle the index and the tokens, and have a guide accept them.",
-            )
-        return _replayed, (self._index, self._most, self._given, tokens)
+            parts.append(earlier)
+        return _replayed, (self._index, self._most, self._given, b"".join(reversed(parts)))
+
+    def tokens(self) -> tuple[list[int], Any]:
+        """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""
+        found, past = [], self._past
+        while past is not None:
+            past, _, token = past
+            found.append(token)
+        return [NO_TOKEN, *reversed(found)], self._text
 
     def path(self) -> list[Config | None]:
         """The configurations that were gone through, the first one first; None stands for the end."""
@@ -263,15 +263,17 @@ class Guide:
         cls,
         index: Index,
         path: Iterable[Config | None],
+        tokens: Iterable[int],
+        text: Any = None,
         *,
-        max_rollback: int | None = None,
         max_tokens: int | None = None,
     ) -> Guide:
-        """A guide that has gone through some configurations of an index; see `path`."""
-        guide = cls(index, max_rollback=max_rollback, max_tokens=max_tokens)
-        for i, config in enumerate(path):
+        """A guide that has gone through some configurations of an index; see `path` and `tokens`."""
+        guide = cls(index, max_tokens=max_tokens)
+        guide._text = text
+        for i, (config, token) in enumerate(zip(path, tokens, strict=True)):
             if i:
-                guide._past = guide._past, guide._config, _NO_TOKEN
+                guide._past = guide._past, guide._config, token
             guide._config = _END if config is None else config
         return guide
 
@@ -334,10 +336,10 @@ def _room(most: int | None) -> int:
     return 0 if most is None else most + max(most, _SPARE) + 1
 
 
-def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: array[int]) -> Guide:
-    """A guide that has accepted some tokens: one that was pickled."""
+def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: bytes) -> Guide:
+    """A guide that has accepted some tokens, ``int32``: one that was pickled."""
     guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
-    for token in tokens:
+    for token in array("i", tokens):
         if not guide.advance(token):
             raise TokenIdError(f"token {token} of a guide that was pickled is not allowed")
     return guide

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
+from index_fuzzer import write_originals
+
 import structgen as sg
 
 from .definitions import attack, vocabulary
@@ -25,15 +27,18 @@ TESTS = Path(__file__).resolve().parents[1]
 #: From seconds to what came of them.
 Area: TypeAlias = Callable[[float], Outcome]
 
+#: Collections of definitions of all kinds, by name.
+_OF_ALL_KINDS = ("mixed_definitions", "scaled_definitions")
+
 #: Mutated files a second, with Numba's checks of bounds, and at most.
 _FILES_A_SECOND, _MOST_FILES = 20, 20_000
 
 
 def definitions(prefix: str) -> Area:
-    """The definitions of a kind, as `hostile_definitions` and `mixed_definitions` name them."""
+    """The definitions of a kind, as the collections name them."""
 
     def cases() -> Iterator[tuple[str, Callable[[], Any]]]:
-        for module in ("hostile_definitions", "mixed_definitions"):
+        for module in ("hostile_definitions", *_OF_ALL_KINDS):
             found: dict[str, Callable[[], Any]] = importlib.import_module(module).DEFINITIONS
             yield from ((name, make) for name, make in found.items() if name.startswith(prefix))
 
@@ -44,7 +49,8 @@ def grammars(seconds: float) -> Outcome:
     """Grammars in Lark's syntax."""
     made: dict[str, Callable[[], Any]] = {
         name: make
-        for name, make in importlib.import_module("mixed_definitions").DEFINITIONS.items()
+        for module in _OF_ALL_KINDS
+        for name, make in importlib.import_module(module).DEFINITIONS.items()
         if name.startswith("lark")
     }
     for name, make in importlib.import_module("hostile_grammars").CASES.items():
@@ -61,13 +67,14 @@ def files(seconds: float) -> Outcome:
     """Mutated index files, whose checksums are right, with every index of a kernel checked."""
     count = int(min(_MOST_FILES, max(50, seconds * _FILES_A_SECOND)))
     with tempfile.TemporaryDirectory() as folder:
+        write_originals(Path(folder))
         command = [sys.executable, str(TESTS / "index_fuzzer.py"), str(count), str(time.time_ns()), folder]
         done = run(command, {"NUMBA_BOUNDSCHECK": "1"}, 20 * seconds + 600)
-        left = sorted(path.name for path in Path(folder).iterdir())
+        left = sorted(path.name for path in Path(folder).glob("*.sgx"))
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
             return Outcome(count, violations=[f"{', '.join(left) or 'the fuzzer'}: {' '.join(said)}"])
-    kinds: list[dict[str, int]] = list(json.loads(done.stdout.splitlines()[-1]).values())
+    kinds: list[dict[str, int]] = list(json.loads(done.stdout.splitlines()[-1])["definitions"].values())
     return Outcome(sum(sum(kind.values()) for kind in kinds), sum(kind["refused"] for kind in kinds))
 
 
@@ -112,6 +119,10 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> subp
         return subprocess.CompletedProcess(command, 1, "", f"it ran for more than {seconds:.0f} s")
 
 
+_CACHES = (
+    "test_privileges.py", "test_cache.py", "test_cache_hostile.py", "test_cache_processes.py", "test_write_back.py",
+)  # fmt: skip
+
 #: By name: what is run, and its share of the time.
 AREAS: dict[str, tuple[Area, int]] = {
     "regexes": (definitions("regex"), 3),
@@ -119,7 +130,8 @@ AREAS: dict[str, tuple[Area, int]] = {
     "GBNF": (definitions("gbnf"), 2),
     "Lark": (grammars, 6),
     "files": (files, 4),
-    "caches, other users": (tests("test_privileges.py", "test_cache.py", "test_cache_processes.py"), 2),
+    "files, by hand": (tests("test_hostile_files.py", "test_hostile_tokenizers.py"), 1),
+    "caches, other users": (tests(*_CACHES), 2),
     "threads, forks": (tests("test_concurrency.py"), 2),
     "arguments": (tests("test_arguments.py", "test_tensor_arguments.py"), 1),
 }

@@ -61,7 +61,8 @@ def attack(
     outcome = Outcome()
     for name, make in definitions:
         if time.monotonic() > until:
-            break
+            outcome.left += 1
+            continue
         outcome.cases += 1
         found = in_a_process(lambda make=make, name=name: measured(make, known, name))  # type: ignore[misc]
         outcome.violations += [f"{name}: {each}" for each in violations(found)]

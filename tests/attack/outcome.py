@@ -12,8 +12,8 @@ class Outcome:
 
     Parameters
     ----------
-    cases, refused:
-        How many there were, and how many of them ended in a typed error, as they may.
+    cases, refused, left:
+        How many were run, how many of them ended in a typed error, as they may, and for how many there was no time.
     violations:
         What did not hold, a line each.
     seconds, nbytes, step:
@@ -24,6 +24,7 @@ class Outcome:
 
     cases: int = 0
     refused: int = 0
+    left: int = 0
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
     nbytes: int = 0
