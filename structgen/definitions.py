@@ -468,12 +468,16 @@ def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+#: Those of this module, of which it is known at once that they are definitions.
+_OWN = (Regex, Fsm, JsonSchema, Grammar, Gbnf)
+
+
 def as_definition(value: Any) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, Definition) and not isinstance(value, type):
+    if isinstance(value, _OWN) or (isinstance(value, Definition) and not isinstance(value, type)):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(

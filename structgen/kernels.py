@@ -875,6 +875,12 @@ def _is_before(threads, i, j):
 
 
 @inlined
+def _are_alike(threads, i):
+    """Whether a thread and the next one have equal states and counts."""
+    return threads[i, 0] == threads[i + 1, 0] and threads[i, 1] == threads[i + 1, 1]
+
+
+@inlined
 def _sort_threads(threads, begin, n):
     """Shell sort in place."""
     gap = 1
@@ -1012,9 +1018,10 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
                 for column in range(3):
                     threads[past, column] = cells[member, column]
                 past += 1
-        past, top = _unite(arena, threads, source, past, cells, slots, top, united)
-        if past < 0:
-            return OVERFLOW, top, False
+        if past - source != 2 or _are_alike(threads, source):  # nearly always a value's end, above what holds it
+            past, top = _unite(arena, threads, source, past, cells, slots, top, united)
+            if past < 0:
+                return OVERFLOW, top, False
     n = past
     escaped = False
     for at in range(source, past):
@@ -1092,7 +1099,11 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
             threads[n, 1] = count if arena[arena[A_LIVE] + entry] >= 0 else 0
             threads[n, 2] = cell
             n += 1
-    if n > past + 1:
+    if n == past + 2 and not _are_alike(threads, past):
+        if _is_before(threads, past + 1, past):
+            for column in range(3):
+                threads[past, column], threads[past + 1, column] = threads[past + 1, column], threads[past, column]
+    elif n > past + 1:
         n, top = _unite(arena, threads, past, n, cells, slots, top, united)
     if past > end and n > 0:
         for i in range(past, n):

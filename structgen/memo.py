@@ -6,6 +6,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
+_set = dict.__setitem__
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -15,40 +17,49 @@ def first(entries: dict[K, V], count: int) -> dict[K, V]:
     return dict(islice(entries.items(), count))
 
 
-def _one(_: object) -> int:
-    return 1
+def shorten(entries: dict[K, V], most: int) -> None:
+    """Let go of the older half of a dictionary, where it has more entries than a bound.
+
+    For what is looked up at every step: Python looks faster into its own dictionaries than into a `Memo`.
+    """
+    if len(entries) > most:
+        for key in list(entries)[: len(entries) - most // 2]:
+            entries.pop(key, None)
 
 
 class Memo(dict[K, V]):
     """A dictionary that lets go of its older half when it grows beyond a bound.
 
-    To look something up costs what it costs in any dictionary; only ``memo[key] = value`` looks at the bound. Several
-    threads may use it.
+    Only ``memo[key] = value`` looks at the bound. Several threads may use it.
 
     Parameters
     ----------
     most:
         Entries, or what they weigh together.
     weigh:
-        What a value weighs: bytes, as a rule.
+        What a value weighs, bytes as a rule; None for 1.
     """
 
     __slots__ = ("_most", "_weigh", "_weight")
 
-    def __init__(self, most: int, weigh: Callable[[V], int] = _one) -> None:
+    def __init__(self, most: int, weigh: Callable[[V], int] | None = None) -> None:
         super().__init__()
         self._most = most
         self._weigh = weigh
         self._weight = 0  # at least that of all values, for some were replaced
 
     def __setitem__(self, key: K, value: V) -> None:
-        super().__setitem__(key, value)
-        self._weight += self._weigh(value)
+        _set(self, key, value)
+        weigh = self._weigh
+        if weigh is None:
+            shorten(self, self._most)
+            return
+        self._weight += weigh(value)
         if self._weight > self._most:
-            self._make_room()
+            self._make_room(weigh)
 
-    def _make_room(self) -> None:
-        weights = {key: self._weigh(value) for key, value in self.copy().items()}
+    def _make_room(self, weigh: Callable[[V], int]) -> None:
+        weights = {key: weigh(value) for key, value in self.copy().items()}
         total = sum(weights.values())
         for key, weight in weights.items() if total > self._most else ():
             if 2 * total <= self._most:

@@ -93,30 +93,30 @@ def check_files(folder: Path) -> None:
 
 
 def _walk(folder: Path, *, make: bool) -> None:
-    trail = Path("/")
-    parts = deque(Path(os.path.abspath(folder)).parts)
+    trail = ""
+    parts = deque(["", *filter(None, os.path.abspath(folder).split("/"))])
     links = 0
     here = os.open("/", _OPEN_FLAGS)
     try:
         while parts:
             name = parts.popleft()
-            trail /= name  # where a link begins at the root anew, so does the trail
+            trail = f"{trail}/{name}" if name else ""  # where a link begins at the root anew, so does the trail
             try:
-                there = _open(name, here, make)
+                there = _open(name or "/", here, make)
             except OSError as error:
                 target = _target(name, here, trail) if error.errno in (errno.ELOOP, errno.ENOTDIR) else None
                 if target is None:
-                    error.filename = os.fspath(trail)
+                    error.filename = trail or "/"
                     raise
                 links += 1
                 if links > _MOST_LINKS:
                     raise CacheError(f"too many symbolic links on the way to {folder}", remedy=_REMEDY) from error
-                parts.extendleft(reversed(target.parts))
-                trail = trail.parent
+                parts.extendleft(part.strip("/") for part in reversed(target.parts))
+                trail = trail.rpartition("/")[0]
                 continue
             os.close(here)
             here = there
-            _check_folder(os.fstat(here), trail, last=not parts)
+            _check_folder(os.fstat(here), trail or "/", last=not parts)
     finally:
         os.close(here)
 
@@ -133,7 +133,7 @@ def _open(name: str, parent: int, make: bool) -> int:
     return os.open(name, _OPEN_FLAGS, dir_fd=parent)
 
 
-def _target(name: str, parent: int, trail: Path) -> Path | None:
+def _target(name: str, parent: int, trail: str) -> Path | None:
     """Where a link in a folder leads to; None for what is no link. Raises `CacheError` for somebody else's."""
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISLNK(status.st_mode):
@@ -142,7 +142,7 @@ def _target(name: str, parent: int, trail: Path) -> Path | None:
     return Path(os.readlink(name, dir_fd=parent))
 
 
-def _check_folder(status: os.stat_result, path: Path, *, last: bool) -> None:
+def _check_folder(status: os.stat_result, path: str, *, last: bool) -> None:
     _check_owner(status, path)
     if status.st_mode & _OTHERS_WRITE and (last or not status.st_mode & stat.S_ISVTX):
         raise CacheError(f"other users can write {path}", remedy=_REMEDY)

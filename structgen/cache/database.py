@@ -64,6 +64,8 @@ SCHEMA: frozenset[tuple[str, str, str, str | None]] = frozenset(
     }
 )
 
+#: The same as SQLite stores it.
+_SCHEMA = frozenset(tuple(text and text.encode() for text in row) for row in SCHEMA)
 
 Execute = Callable[..., sqlite3.Cursor]
 
@@ -138,11 +140,13 @@ def tables(connection: sqlite3.Connection) -> set[str]:
 
     Raises `sqlite3.DatabaseError` for a database that holds anything else: it is not one of a cache.
     """
-    connection.text_factory = _decode
+    connection.text_factory = bytes  # no call for each text
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT ?", (len(SCHEMA) + 1,)))
-    for kind, name, _, _ in found - SCHEMA:
-        raise sqlite3.DatabaseError(f"the {kind} {str(name)[:50]!r} in the database is none of diskcache's")
-    return {name for _, name, _, _ in found}
+    connection.text_factory = _decode
+    for kind, name, *_ in found - _SCHEMA:
+        shown = " ".join(_decode(text) if isinstance(text, bytes) else str(text) for text in (kind, name))
+        raise sqlite3.DatabaseError(f"the {shown[:50]!r} in the database is none of diskcache's")
+    return {name.decode() for _, name, _, _ in found}
 
 
 def check_settings(connection: sqlite3.Connection) -> None:

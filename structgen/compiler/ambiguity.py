@@ -19,6 +19,7 @@ from random import Random
 from ..budget import Meter
 from ..errors import UnsupportedError
 from ..runtime.pushdown import PushdownMachine
+from ..runtime.reachable import lower_neighbours
 from ..runtime.stacks import Fork, Thread
 from ..runtime.tables import byte_classes
 from .pushdown import Program
@@ -42,7 +43,7 @@ _DOING = "looking for texts that can be read in ever more ways"
 
 def check_ambiguity(machine: PushdownMachine, program: Program, meter: Meter) -> None:
     """Raise `UnsupportedError` where a text is found whose stacks grow past all bounds."""
-    if machine.tables.is_deterministic():
+    if machine.tables.is_deterministic(lower_neighbours(machine.tables, meter)):
         return
     search = _Search(machine, meter)
     for number in range(_WALKS):

@@ -8,6 +8,7 @@ argument has one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from operator import index as as_int
 from typing import Any, TypeAlias
 
@@ -18,6 +19,8 @@ from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, To
 
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
 Integers: TypeAlias = Any
+
+_largest = np.maximum.reduce  # the methods of short arrays take longer than the work
 
 
 def describe(array: Any) -> str:
@@ -64,9 +67,9 @@ def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name:
 
 def check_range(token_ids: NDArray[np.int64], size: int) -> None:
     """Raise `TokenIdError`, which names the place, unless all ids are of a vocabulary of so many."""
-    outside = token_ids.view(np.uint64) >= size  # also where they are negative
-    if outside.any():
-        place = int(outside.argmax())
+    unsigned = token_ids.view(np.uint64)  # those that are negative are large
+    if unsigned.size and int(_largest(unsigned, None)) >= size:
+        place = int((unsigned >= size).argmax())
         raise _outside(int(token_ids[place]), size, f"place {place}, ")
 
 
@@ -96,6 +99,9 @@ def integers(
 
     Raises ``error``, which names them, for what holds anything but numbers, and `BatchError` for another shape.
     """
+    if type(values) is list and dimensions == 1 and values and {int}.issuperset(map(type, values)):
+        with suppress(OverflowError):
+            return np.fromiter(values, np.int64, len(values))
     device = getattr(values, "device", None)
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise BatchError(f"{name} are read on the CPU, got a tensor on {device}", remedy="Copy it there first.")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..locks import Lock, Rank
-from ..memo import Memo
+from ..memo import shorten
 from ..vocabulary.vocabulary import Vocabulary
 from . import columns
 from .columns import MOST, Column
@@ -83,8 +83,8 @@ class AutomatonMachine:
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
         self._next: dict[int, dict[int, int]] = {}
-        self._targets: Memo[int, int] = Memo(MEMO_ENTRIES)
-        self._rows: Memo[int, NDArray[np.int32]] = Memo(MEMO_ENTRIES)
+        self._targets: dict[int, int] = {}
+        self._rows: dict[int, NDArray[np.int32]] = {}
         self._decodings = 0  # of the pool's, while these rows were remembered
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
@@ -115,6 +115,7 @@ class AutomatonMachine:
             data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
             target = self.follow(config, data) if data else DEAD
             self._targets[key] = target
+            shorten(self._targets, MEMO_ENTRIES)
         return target if target >= 0 else None
 
     def follow(self, config: int, data: bytes) -> int:
@@ -241,6 +242,7 @@ class AutomatonMachine:
                 self._decodings = self.pool.decodings
                 self._rows.clear()
             self._rows[config] = row
+            shorten(self._rows, MEMO_ENTRIES)
         if fresh and self.on_new_row:
             self.on_new_row()
         return row

@@ -25,6 +25,7 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ _DTYPES: dict[bytes, np.dtype[Any]] = {
     b"u4": np.dtype("<u4"),
     b"i4": np.dtype("<i4"),
 }
+_STORED = {code.ljust(4, b"\0"): dtype for code, dtype in _DTYPES.items()}
 _META = "meta"
 _REBUILD = "Delete the file and compile it again."
 
@@ -97,12 +99,7 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[s
     end_of_table = _HEADER.size + _ENTRY.size * count
     if end_of_table > len(view):
         raise FormatError(f"{count} sections do not fit into {len(view)} bytes", where=where, remedy=_REBUILD)
-    sections: dict[str, NDArray[Any]] = {}
-    for entry in _ENTRY.iter_unpack(view[_HEADER.size : end_of_table]):
-        name, array = _section(view, entry, end_of_table, where)
-        if name in sections:
-            raise FormatError(f"section {name!r} appears twice", where=where, remedy=_REBUILD)
-        sections[name] = array
+    sections = _sections(view, end_of_table, where)
     try:
         meta = json.loads(sections.pop(_META).tobytes())
     except (KeyError, ValueError, RecursionError) as error:
@@ -112,24 +109,30 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[s
     return meta, sections
 
 
-def _section(
-    view: memoryview, entry: tuple[bytes, bytes, int, int, int], end_of_table: int, where: str
-) -> tuple[str, NDArray[Any]]:
-    raw_name, raw_dtype, columns, offset, nbytes = entry
-    name = raw_name.rstrip(b"\0").decode("ascii", "replace")
-    dtype = _DTYPES.get(raw_dtype.rstrip(b"\0"))
-    start = offset * ALIGNMENT
-    if dtype is None or start < end_of_table or start + nbytes > len(view):
-        raise FormatError(
-            f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD
-        )
-    row = dtype.itemsize * (columns or 1)
-    if nbytes % row:
-        raise FormatError(
-            f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
-        )
-    array: NDArray[Any] = np.frombuffer(view, dtype, nbytes // dtype.itemsize, start)
-    return name, array.reshape(-1, columns) if columns else array
+def _sections(view: memoryview, end_of_table: int, where: str) -> dict[str, NDArray[Any]]:
+    sections: dict[str, NDArray[Any]] = {}
+    end, ndarray = len(view), np.ndarray
+    for raw_name, code, columns, offset, nbytes in _ENTRY.iter_unpack(view[_HEADER.size : end_of_table]):
+        name, dtype, start = _name(raw_name), _STORED.get(code), offset * ALIGNMENT
+        if dtype is None or start < end_of_table or start + nbytes > end:
+            raise FormatError(
+                f"section {name!r} lies outside the file or has no known dtype", where=where, remedy=_REBUILD
+            )
+        row = dtype.itemsize * (columns or 1)
+        rows, rest = divmod(nbytes, row)
+        if rest:
+            raise FormatError(
+                f"section {name!r} has {nbytes} bytes, not a multiple of {row}", where=where, remedy=_REBUILD
+            )
+        if name in sections:
+            raise FormatError(f"section {name!r} appears twice", where=where, remedy=_REBUILD)
+        sections[name] = ndarray((rows, columns) if columns else rows, dtype, view, start)
+    return sections
+
+
+@lru_cache(1 << 8)
+def _name(raw: bytes) -> str:
+    return raw.rstrip(b"\0").decode("ascii", "replace")
 
 
 def _align(offset: int) -> int:

@@ -159,12 +159,16 @@ class GrammarTables:
         return self.terminals[terminal] if terminal < self.end else "$END"
 
     @cached_property
+    def shifted(self) -> NDArray[np.uint32]:
+        """``uint32[states, words]``: the sets of terminals that the parser's states shift."""
+        found = np.zeros((len(self.context), 32 * self.before.shape[1]), np.bool_)
+        found[self.shift[:, 0], self.shift[:, 1]] = True
+        return np.packbits(found, axis=1, bitorder="little").view("<u4").astype(np.uint32, copy=False)
+
+    @cached_property
     def is_deterministic(self) -> bool:
         """Whether no two actions of the parser compete."""
-        claimed = np.zeros((len(self.context), self.before.shape[1]), np.uint32)
-        bits = np.uint32(1) << (self.shift[:, 1] & 31).astype(np.uint32)
-        np.bitwise_or.at(claimed, (self.shift[:, 0], self.shift[:, 1] >> 5), bits)
-        of = self.reduce[:, 0]
+        claimed, of = self.shifted.copy(), self.reduce[:, 0]
         turn = np.arange(len(of)) - np.searchsorted(of, of)  # the first, second, ... reduction of its state
         for k in range(int(turn.max(initial=-1)) + 1):
             here = turn == k

@@ -82,7 +82,7 @@ class Guide:
         self._past: tuple[Any, Config, int] | None = None
         # Likewise, of (earlier list, tokens that were forgotten, ``int32``).
         self._text: tuple[Any, bytes] | None = None
-        self._room = -1 if max_rollback is None else _room(max_rollback)
+        self._room = _room(max_rollback)
 
     @property
     def index(self) -> Index:
@@ -126,22 +126,13 @@ class Guide:
         config = self._config
         row = self._index.eos_row if config is _END else self._machine.row(config)
         words = self._words
-        if type(bitmask) is _ndarray and bitmask.strides == _PACKED:
-            width = len(bitmask)
-        else:
-            bitmask = array_of(bitmask, f"int32[{words}]")
-            width = len(bitmask) if bitmask.ndim == 1 else 0
-        if (bitmask.dtype is not _INT32 and bitmask.dtype != _INT32) or width < words:
-            raise BitmaskError(
-                f"a bitmask is int32[{words}] or wider, got {bitmask.dtype}{list(bitmask.shape)}",
-                remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
-            )
+        if (
+            type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
+            or len(bitmask) != words
+        ):  # fmt: skip
+            bitmask = _checked_mask(bitmask, words)
         try:
-            if width == words:
-                bitmask[...] = row  # a quarter faster than [:]
-            else:
-                bitmask[:words] = row
-                bitmask[words:] = 0
+            bitmask[...] = row  # a quarter faster than [:]
         except ValueError as error:
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
@@ -171,9 +162,11 @@ class Guide:
                 return False
         self._past = (self._past, config, token_id)
         self._config = target
-        self._room -= 1
-        if not self._room:
-            self._forget()
+        room = self._room
+        if room:
+            self._room = room = room - 1
+            if not room:
+                self._forget()
         return True
 
     def _forget(self) -> None:
@@ -223,7 +216,7 @@ class Guide:
         if n < 0:
             raise RollbackError(f"cannot roll back {n} tokens")
         self._past, self._config = past, config
-        if self._most is not None:
+        if self._room:
             self._room += n
 
     def fork(self) -> Guide:
@@ -287,7 +280,7 @@ class Guide:
     def reset(self) -> None:
         """Go back to the beginning, and forget what could be rolled back."""
         self._config, self._past, self._text = self._machine.start, None, None
-        self._room = -1 if self._most is None else _room(self._most)
+        self._room = _room(self._most)
 
     # -- what must follow ------------------------------------------------------------------------------
 
@@ -324,9 +317,23 @@ class Guide:
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
 
 
-def _room(most: int) -> int:
-    """How many tokens may be accepted before old ones are forgotten. (Without a bound it never comes to 0.)"""
-    return most + max(most, _SPARE) + 1
+def _checked_mask(bitmask: Any, words: int) -> NDArray[np.int32]:
+    """The words of a mask that a row is to be written to; those behind are set to zero. Raises `BitmaskError`."""
+    array = array_of(bitmask, f"int32[{words}]")
+    if array.dtype != _INT32 or array.ndim != 1 or len(array) < words:
+        raise BitmaskError(
+            f"a bitmask is int32[{words}] or wider, got {array.dtype}{list(array.shape)}",
+            remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
+        )
+    if not array.flags.writeable:
+        raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
+    array[words:] = 0
+    return array[:words]
+
+
+def _room(most: int | None) -> int:
+    """How many tokens may be accepted before old ones are forgotten; 0 where there is no bound."""
+    return 0 if most is None else most + max(most, _SPARE) + 1
 
 
 def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: bytes) -> Guide:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..budget import Meter
-from ..memo import Memo
+from ..memo import shorten
 from ..progress import Progress, silent
 from ..properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
@@ -79,7 +79,7 @@ class PushdownMachine(StackMachine[Thread]):
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: Memo[int, Any] = Memo(MEMO_MOVES)  # by state and byte; see `_move`
+        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
         self._dense: dict[Any, NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
@@ -108,7 +108,7 @@ class PushdownMachine(StackMachine[Thread]):
         self._below = {}
 
     def _is_full(self) -> bool:
-        return super()._is_full() or len(self.stacks) >= MEMO_FRAMES
+        return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
 
     def repeats(self, config: Any) -> bool:
         """Whether nothing is counted on top of the stack."""
@@ -248,6 +248,8 @@ class PushdownMachine(StackMachine[Thread]):
                 break
             here = like[here] - 1
         self._moves[key] = move
+        if len(self._moves) > MEMO_MOVES:
+            shorten(self._moves, MEMO_MOVES)
         return move
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
@@ -274,6 +276,9 @@ class PushdownMachine(StackMachine[Thread]):
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete where some thread is."""
         returns = self._returns
+        if len(threads) == 1:
+            state, _, frame = threads[0]
+            return state == END or bool(returns[state] and (frame is None or frame.ends))
         return any(
             state == END or bool(returns[state] and (frame is None or frame.ends)) for state, _, frame in threads
         )
@@ -281,13 +286,15 @@ class PushdownMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        if self._may_forget(self.rows):
+        if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
             self._below = {}
             self._forget_rows()
         if config.row is None or config.row[0] != self.rows.generation:
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
+            threads = config.threads
+            rows = self._rows_of(threads) if len(threads) > 1 else self.settle(threads, ROOT)[0]
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(rows))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -299,9 +306,7 @@ class PushdownMachine(StackMachine[Thread]):
         return row
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
-        """The rows of threads. Others have their turn between the walks of several."""
-        if len(threads) == 1:
-            return self.settle(threads, ROOT)[0]
+        """The rows of several threads. Others have their turn between the walks."""
         with self._filling():  # what others find out meanwhile does not make room for itself
             return self.settle(threads, ROOT, self._lock.give_way)[0]
 

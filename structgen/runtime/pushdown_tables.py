@@ -161,30 +161,34 @@ class PushdownTables:
         groups = self.group_start.tolist()
         return [moves[i:j] for i, j in pairwise(groups)]
 
-    def is_deterministic(self) -> bool:
+    def is_deterministic(self, below: list[set[int]]) -> bool:
         """Whether no text leads to two stacks, as far as that is seen without following any.
 
-        No byte has several moves, and none that a state takes which may return is taken by a state that can lie below
-        another one.
+        No byte has several moves, and none that a state takes which may return is taken by a state that it may be
+        left to. ``below`` says which can lie directly below each state.
         """
         if (np.diff(self.group_start.astype(np.int64)) > 1).any():
             return False
-        lower = np.zeros(self.states, np.bool_)
-        for group in self.moves:
-            for record, sequence in group:
-                pushed = sequence if record is not None else sequence[:-1]
-                lower[[*pushed, *(s for s in (record or ())[2:] if sequence and 0 <= s < self.states)]] = True
-        taken = [np.zeros(257, np.int64), np.zeros(257, np.int64)]
-        sources = np.repeat(np.arange(self.states), np.diff(self.edge_start.astype(np.int64)))
-        for found, states in zip(taken, (self.returns.astype(np.bool_), lower), strict=True):
-            alike = self.like[states].astype(np.int64)
-            whole = states.copy()
-            whole[alike[alike > 0] - 1] = True
-            edges = whole[sources] & (self.edge_target > 0)
-            np.add.at(found, self.edge_low[edges], 1)
-            np.add.at(found, self.edge_high[edges].astype(np.int64) + 1, -1)
-        own, others = (np.cumsum(found)[:256] > 0 for found in taken)
-        return not (own & others).any()
+        returns, alike = self.returns.tolist(), self.like.astype(np.int64)
+        classes = byte_classes(self.edge_low, self.edge_high)
+        taken = dense_table(self.edge_start, self.edge_low, self.edge_high, self.edge_target, classes) > 0
+        if (alike > 0).any():
+            taken[alike > 0] |= taken[alike[alike > 0] - 1]
+        above: dict[frozenset[int], list[int]] = {}  # states that return, by what can lie below them
+        for state in np.flatnonzero(self.returns).tolist():
+            above.setdefault(frozenset(below[state]), []).append(state)
+        for lower, states in above.items():
+            handed = dict.fromkeys(lower)
+            todo = list(lower)
+            while todo:
+                state = todo.pop()
+                if returns[state]:
+                    more = below[state] - handed.keys()
+                    handed.update(dict.fromkeys(more))
+                    todo += more
+            if (taken[states].any(axis=0) & taken[list(handed)].any(axis=0)).any():
+                return False
+        return True
 
     # -- the form for kernels --------------------------------------------------------------------------
 

@@ -8,6 +8,11 @@ leaves out nothing, and what it has too much of costs a walk and no more.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from time import monotonic
+
+import numpy as np
+
 from ..budget import Budget, Meter
 from ..locks import Lock
 from ..progress import Progress
@@ -18,8 +23,14 @@ from .stack_rows import NOTHING, ROOT, StackRows
 #: For rows that nobody waits for.
 _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 
+#: Seconds between looks at the clocks of the budget and of the lock, where places take as long; or after 64 places.
+_LOOKS = 0.001
+
 #: What a place takes, beside rows and resume lists that others have, too.
 _BYTES_OF_PLACE = 300
+
+#: The target of an edge that leads nowhere.
+_NOTHING = (-1,)
 
 #: What a state in the set of another one's neighbours takes.
 _BYTES_OF_NEIGHBOUR = 60
@@ -48,6 +59,7 @@ def settle_everything(
     below, counts = lower_neighbours(tables, meter), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
+    look = 0.0
     for done, (resume, state) in enumerate(todo):  # grows as it goes
         if done == _MOST_PLACES:
             complete = False
@@ -56,10 +68,14 @@ def settle_everything(
             progress("token maps", done, len(todo))
             held = rows.pool.nbytes + rows.resumes.nbytes + _BYTES_OF_PLACE * len(todo)
             meter.check_memory(held, "token rows")
-        meter.check_time("token maps")
         with lock:
             found, all_of_them = _resumes(rows, resume, state, counts)
-            lock.give_way()
+            late = monotonic() > look
+            if late:
+                lock.give_way()
+        if late or done % 64 == 0:
+            meter.check_time("token maps")
+            look = monotonic() + _LOOKS
         complete = complete and all_of_them
         for after in found - {NOTHING}:
             for neighbour in below[state]:
@@ -102,31 +118,44 @@ def _all_counts(rows: StackRows, state: int) -> set[int]:
 
 def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
     """For each state, those that can lie directly below it on a stack. Raises `BudgetExceededError`."""
-    doing = "finding what can lie below a state"
-    below: list[set[int]] = [set() for _ in range(tables.states)]
-    flows: list[set[int]] = [set() for _ in range(tables.states)]
-    for state in meter.each(range(tables.states), doing):
-        for target in tables.targets(state):
-            if target < tables.states:
-                flows[state].add(target)
-                continue
-            for record, sequence in tables.moves[target - tables.states]:
-                firsts = [sequence[:1]] if record is None else [(s,) for s in zones_of(record)]
-                rest = sequence[1:] if record is None else sequence
-                for first in firsts:
-                    flows[state].update(first)
-                    for lower, upper in zip((*first, *rest), rest, strict=False):
-                        below[upper].add(lower)
-    todo = [state for state in range(tables.states) if below[state]]
-    held = sum(map(len, below))
+    doing, states = "finding what can lie below a state", tables.states
+    below: list[set[int]] = [set() for _ in range(states)]
+    entered: list[set[int]] = []  # by group: what takes the state's own place
+    for group in meter.each(tables.moves, doing):
+        entered.append(set())
+        for record, sequence in group:
+            firsts, rest = (sequence[:1], sequence[1:]) if record is None else (tuple(zones_of(record)), sequence)
+            entered[-1].update(firsts)
+            if rest:
+                below[rest[0]].update(firsts)
+                for lower, upper in pairwise(rest):
+                    below[upper].add(lower)
+    starts, targets = tables.edge_start.tolist(), (tables.edge_target.astype(np.int64) - 1).tolist()
+    like = tables.like.tolist()
+    flows: dict[int, set[int]] = {}  # what takes the place of a state that has some below it
+    todo = dict.fromkeys(state for state in range(states) if below[state])
+    held, turns = sum(map(len, below)), 0
     while todo:
-        meter.check_time(doing)
+        turns += 1
+        if turns % 16 == 0:
+            meter.check_time(doing)
         meter.check_memory(_BYTES_OF_NEIGHBOUR * held, doing)
-        state = todo.pop()
-        for target in flows[state]:
-            if not below[state] <= below[target]:
-                held -= len(below[target])
-                below[target] |= below[state]
-                held += len(below[target])
-                todo.append(target)
+        state, _ = todo.popitem()
+        following = flows.get(state)
+        if following is None:
+            following = set(targets[starts[state] : starts[state + 1]])
+            if like[state]:
+                following.update(targets[starts[like[state] - 1] : starts[like[state]]])
+            groups = [target for target in following if target >= states]
+            following.difference_update(groups, _NOTHING)
+            following.update(*[entered[group - states] for group in groups])
+            flows[state] = following
+        own = below[state]
+        for target in following:
+            known = below[target]
+            if not own <= known:
+                held -= len(known)
+                known |= own
+                held += len(known)
+                todo[target] = None
     return below

@@ -34,13 +34,11 @@ class ParserTables:
         origin = np.searchsorted(symbols, tables.reduce[:, 2])
         known = np.append(symbols, -1)[origin] == tables.reduce[:, 2]
         reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
-        shifted = np.zeros((states, words), np.uint32)
-        bits = np.uint32(1) << (tables.shift[:, 1] & 31).astype(np.uint32)
-        np.bitwise_or.at(shifted, (tables.shift[:, 0], tables.shift[:, 1] >> 5), bits)
         starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
         self.levels = LevelTable(tables.layout, tables.end, words)
         self._actions = (
-            shift, goto, starts, reduce, tables.before, shifted, tables.certain, tables.context, tables.ignored,
+            shift, goto, starts, reduce, tables.before, tables.shifted, tables.certain, tables.context,
+            tables.ignored,
         )  # fmt: skip
 
     def arrays(self) -> tuple[_Array, ...]:

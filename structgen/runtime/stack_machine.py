@@ -22,8 +22,8 @@ from .machine import Config, Match, ranges_of
 #: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
 MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 
-#: Bytes of a text between two looks at how much is remembered.
-_BYTES = 1 << 8
+#: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
+_BYTES, _LOOKS = 1 << 8, 1 << 4
 
 T = TypeVar("T")
 
@@ -141,15 +141,17 @@ class StackMachine(ABC, Generic[T]):
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
-        self._make_room()
+        self._targets += 1
+        if not self._targets % _LOOKS:
+            self._make_room()
         threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
         target = self._config(threads) if threads else None
         config.targets[token_id] = target
-        self._targets += 1
         return target
 
     def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
+        self._make_room()
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
@@ -160,7 +162,8 @@ class StackMachine(ABC, Generic[T]):
     def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
         config = self._configs.get(threads)
         if config is None:
-            self._make_room()
+            if len(self._configs) >= MEMO_CONFIGS:
+                self._forget()
             config = self._configs[threads] = Configuration(threads)
         return config
 

@@ -119,11 +119,12 @@ class NfaBuilder:
         """Insert a copy of an automaton whose states 0 and 1 become ``source`` and ``target``."""
         first = len(self.owners)
         if len(edges) <= _FEW_EDGES:
-            names = [source, target]
+            names, append = [source, target], self.edges.append
             for tail, low, high, head in edges.tolist():
-                last = max(tail, head)
-                names.extend(range(first + len(names) - 2, first + last - 1))
-                self.edges.append((names[tail], low, high, names[head]))
+                last = tail if tail > head else head
+                if last >= len(names):
+                    names.extend(range(first + len(names) - 2, first + last - 1))
+                append((names[tail], low, high, names[head]))
             self.owners.extend([owner] * (len(names) - 2))
             return
         inner = max(int(edges[:, 3].max()), int(edges[:, 0].max())) - 1

@@ -61,7 +61,8 @@ def of_dfa(dfa: Dfa, rules: Sequence[int], meter: Meter) -> Lists:
         # A range may hold bytes and calls alike, where all of them lead to one state.
         if low < BYTES:
             edges[state].append((low, min(high, BYTES - 1), target))
-        calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
+        if high >= BYTES:
+            calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
     counts = len(dfa.records) > 0
     return Lists(
         edges=edges,

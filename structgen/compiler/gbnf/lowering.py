@@ -42,7 +42,7 @@ class Lowering:
         self._interiors = Interiors(self.program)
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
-        self._shared: dict[tuple[int, int], tuple[State, ...] | None] = {}
+        self._sequences: dict[tuple[int, int], tuple[State, ...]] = {}
         self._first: dict[int, list[Edge]] = {}
         self._todo: list[tuple[int, int]] = []
         self._edges = 0
@@ -75,12 +75,11 @@ class Lowering:
 
     def _sequence(self, rule: int, q: int) -> tuple[State, ...]:
         """What to put in a rule's place to go on from ``q``."""
-        if self._rules[rule].is_end(q):
-            return ()
-        shared = self._shared.get((rule, q), ())
-        if shared == ():
-            shared = self._shared[rule, q] = self._interior(rule, q)
-        return shared or (self._state(rule, q),)
+        known = self._sequences.get((rule, q))
+        if known is None:
+            known = () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
+            self._sequences[rule, q] = known
+        return known
 
     def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
         """The sequence by way of an interior, where ``q`` has one."""
