@@ -9,7 +9,9 @@ whatever they guard is whole in the child. A thread that forks holds none of the
 (a `structgen.progress.Progress`, say) is called under a lock.
 
 *Giving way.* Work that takes longer than `SLICE` under a lock calls `Lock.give_way` where the state behind the lock
-is whole; threads that wait get their turn there.
+is whole; threads that wait get their turn there. A kernel that may take longer is cut into slices: it is told how
+much to do, counts that, and returns where it came to; its caller gives way and calls it again from there. What it
+writes belongs to the walk, not to what the lock guards.
 """
 
 from __future__ import annotations
@@ -69,9 +71,9 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         """Let threads that wait have their turn, once in `SLICE` seconds.
 
         The owner calls this where all that the lock guards is whole and no lock of a higher rank is held, and reads
-        it anew afterwards: others may have changed it.
+        it anew afterwards: others may have changed it. Nothing is done where the lock is not held.
         """
-        if time.monotonic() - self._since < SLICE:
+        if time.monotonic() - self._since < SLICE or not self._is_owned():
             return
         self.passed_on += 1
         held = self._release_save()

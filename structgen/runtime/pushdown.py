@@ -84,6 +84,12 @@ class PushdownMachine(StackMachine[Thread]):
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
+        self._lock = self.rows.lock
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock walks pass on."""
+        super().belong_to(machine)
+        self.rows.lock = self._lock
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:
@@ -299,11 +305,12 @@ class PushdownMachine(StackMachine[Thread]):
         return row
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
-        """The rows of threads. Others have their turn between the walks of several."""
-        if len(threads) == 1:
-            return self.settle(threads, ROOT)[0]
-        with self._filling():  # what others find out meanwhile does not make room for itself
+        """The rows of threads. Others have their turn between walks, and in long ones."""
+        self._fills += 1  # what others find out meanwhile does not make room for itself
+        try:
             return self.settle(threads, ROOT, self._lock.give_way)[0]
+        finally:
+            self._fills -= 1
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None

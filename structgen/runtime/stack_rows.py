@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..locks import Lock, Rank
 from ..memo import first
 from ..vocabulary.vocabulary import Vocabulary
 from .container import smallest
@@ -131,6 +132,8 @@ class StackRows:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
+        #: Held while rows are worked out; long walks pass it on.
+        self.lock = Lock(Rank.MACHINE)
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
         self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
@@ -244,7 +247,7 @@ class StackRows:
         if shareable and self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
-        found = walk.difference((state, 0), base, _FAR_APART if shareable else None)
+        found = walk.difference((state, 0), base, _FAR_APART) if shareable else walk.difference((state, 0), base)
         return self.shared.plain(state) if found is None else self._different(held, *found)
 
     def _different(self, held: Settled, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> Settled:
@@ -359,8 +362,11 @@ class StackRows:
 
     def _walk(self) -> StackWalker:
         if self._walker is None:
-            self._walker = StackWalker(self.tables, self.vocabulary)
+            self._walker = StackWalker(self.tables, self.vocabulary, self._give_way)
         return self._walker
+
+    def _give_way(self) -> None:
+        self.lock.give_way()
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was settled as it is stored."""
@@ -375,8 +381,8 @@ class StackRows:
         """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""
         walk = self._walk()
         for state in range(self.tables.states):
-            ids, _ = walk.narrow(self.resumes[ROOT], (state, 0))
-            row = walk.bits(ids)
+            row = walk.bits(walk.narrow(self.resumes[ROOT], (state, 0))[0])
+            walk.narrow(self.resumes[ROOT], (state, 0), 0)
             walk.difference((state, 0), (self.tables.start, 0))
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))
