@@ -1734,6 +1734,75 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     return n_ids, n_tokens, n_below, n_nodes, i
 
 
+@inlined
+def _add_count(live, counts, known, todo, n, state, count):
+    """Note that a state can have a count, or any for -1, and that it is to be passed on; the new end of ``todo``."""
+    if state < 0 or live[state] < 0 or known[state] < 0:
+        return n
+    for k in range(known[state]):
+        if counts[state, k] == count:
+            return n
+    if count < 0 or known[state] == counts.shape[1]:
+        known[state] = -1
+        count = np.int64(-1)
+    else:
+        counts[state, known[state]] = count
+        known[state] += 1
+    todo[n, 0] = state
+    todo[n, 1] = count
+    return n + 1
+
+
+@bare_kernel
+def spread_counts(edge_start, edge_target, like, group_start, move_record, move_start, sequence, records, loops, live,
+                  counts, known, todo, n):  # fmt: skip
+    """The counts that states can have, by a flow along the moves that keep, set or add to a count.
+
+    Parameters
+    ----------
+    counts, known:
+        ``int64[states, *]``, ``int32[states]``, out: the counts of a state, and how many; -1 for more than there is
+        room for, to begin with for states with sets.
+    todo, n:
+        ``int64[*, 2]``: room for all counts of all states and two more each; the first ``n`` are the states that can
+        be entered without a count.
+
+    The other arrays are the columns of `structgen.runtime.pushdown_tables.PushdownTables`, ``int32`` each.
+    """
+    n_states = len(live)
+    for group in range(len(group_start) - 1):
+        for m in range(group_start[group], group_start[group + 1]):
+            r = move_record[m] - 1
+            if r >= 0 and records[r, 0] == SET:
+                n = _add_count(live, counts, known, todo, n, records[r, 2], np.int64(1))
+    while n:
+        n -= 1
+        state = todo[n, 0]
+        count = todo[n, 1]
+        here = state
+        while here >= 0:
+            for e in range(edge_start[here], edge_start[here + 1]):
+                target = edge_target[e] - 1
+                if target < n_states:
+                    if count:
+                        n = _add_count(live, counts, known, todo, n, target, count)
+                    continue
+                for m in range(group_start[target - n_states], group_start[target - n_states + 1]):
+                    r = move_record[m] - 1
+                    if r < 0:
+                        if count and move_start[m] < move_start[m + 1]:
+                            n = _add_count(live, counts, known, todo, n, sequence[move_start[m]], count)
+                    elif count < 0:
+                        n = _add_count(live, counts, known, todo, n, records[r, 2], count)
+                        if records[r, 0] == INC:
+                            n = _add_count(live, counts, known, todo, n, records[r, 3], count)
+                            n = _add_count(live, counts, known, todo, n, records[r, 4], count)
+                    elif records[r, 0] == INC:
+                        zone = _zone(count + 1, loops[records[r, 1], 0], loops[records[r, 1], 1])
+                        n = _add_count(live, counts, known, todo, n, records[r, 2 + zone], count + 1)
+            here = like[here] - 1
+
+
 # -- rows -----------------------------------------------------------------------------------------------
 
 

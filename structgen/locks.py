@@ -62,10 +62,14 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         self.rank = rank
         #: How often long work passed the lock on: a watchdog's counter.
         self.passed_on = 0
-        self._since = time.monotonic()  # when it was passed on last, seconds
+        self._since = time.monotonic()  # when work began, or it was passed on last, seconds
         with _registry:
             self.serial = next(_serials)
             _locks.add(self)
+
+    def begin(self) -> None:
+        """Count the next slice from now on: the owner has just taken the lock."""
+        self._since = time.monotonic()
 
     def give_way(self) -> None:
         """Let threads that wait have their turn, once in `SLICE` seconds.

@@ -306,6 +306,7 @@ class PushdownMachine(StackMachine[Thread]):
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
         """The rows of threads. Others have their turn between walks, and in long ones."""
+        self._lock.begin()
         self._fills += 1  # what others find out meanwhile does not make room for itself
         try:
             return self.settle(threads, ROOT, self._lock.give_way)[0]

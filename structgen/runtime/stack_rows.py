@@ -144,7 +144,7 @@ class StackRows:
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[Settled]]] = {}
         self._counts_told = 0  # how many counts they begin at
-        self._calling: set[int] | None = None
+        self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
@@ -356,7 +356,7 @@ class StackRows:
         """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
         if self._calling is None:
             self._calling = calling_states(self.tables)
-        return state in self._calling
+        return bool(self._calling[state])
 
     # -- walking ---------------------------------------------------------------------------------------
 
