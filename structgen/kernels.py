@@ -1264,7 +1264,7 @@ _COST_OF_NODE, _COST_OF_THREAD = 8, 8
 
 
 @kernel
-def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, config, start, work, progress, at, threads,
+def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering, start, work, progress, at, threads,
               cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
 
@@ -1275,14 +1275,14 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, config, 
     ----------
     resume:
         Those that have ``start`` before the end of their tree.
-    config:
-        As in `walk_stack`.
+    entering:
+        ``int64[*, 3]``: the threads that enter at each of these, as state, count, and cell or `_BOTTOM`.
     start:
         The first node that is looked at; what leads to it was found before.
     work:
         Nodes to look at, about; one that takes more than a look-up counts for many.
     progress:
-        ``int64[PROGRESS]``, in and out: all 0 but for `P_IDS` and `P_BELOW` to begin with.
+        ``int64[PROGRESS]``, in and out: all 0 but for `P_IDS`, `P_BELOW` and `P_CELLS` to begin with.
     at:
         ``int32[max_depth + 2]``, kept between slices: the set of the node above, by depth.
     threads, cells, slots:
@@ -1291,7 +1291,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, config, 
     begins, members, returning, set_slots, following:
         The sets: ``int32[sets + 1]``, ``int64[*, 3]``, ``bool[sets]``, ``int32[2 ** k]``; and by set and class the
         set that follows: twice its number, plus 1 where a thread popped below the bottom, -1 while it is unknown. One
-        more class stands for the configuration, which joins the set.
+        more class stands for the threads that enter, which join the set.
     ids, below:
         As in `walk_stack`.
 
@@ -1303,9 +1303,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, config, 
     n_classes = arena[A_CLASSES]
     width = n_classes + 1
     class_of = arena[A_CLASS_OF]
-    top, state, count, cell = _start_stack(arena, config, cells, slots, progress[P_CELLS])
-    if top < 0:
-        return NO_ROOM
+    top = progress[P_CELLS]
     n_sets = progress[P_SETS]
     if n_sets == 0:  # the empty set
         begins[0] = 0
@@ -1375,12 +1373,12 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, config, 
             if following[where] < 0:
                 size = begins[here + 1] - begins[here]
                 n = np.int64(OVERFLOW)
-                if size < len(threads):
+                if size + len(entering) <= len(threads):
                     _copy_threads(members, begins[here], size, threads)
-                    threads[size, 0] = state
-                    threads[size, 1] = count
-                    threads[size, 2] = cell
-                    n, top = _unite(arena, threads, 0, size + 1, cells, slots, top, True)
+                    for k in range(len(entering)):
+                        for column in range(3):
+                            threads[size + k, column] = entering[k, column]
+                    n, top = _unite(arena, threads, 0, size + len(entering), cells, slots, top, True)
                 if n < 0:
                     status = NO_ROOM
                     break
@@ -1627,14 +1625,14 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     pieces[0, 3] = 0
     begin[1] = 1
     i = 1
-    while i < len(byte) and work > 0:
+    while i < len(byte) and (work > 0 or i < start):
         if i < start and skip[i] <= start:
             i = skip[i]
             continue
         d = depth[i]
         c = arena[arena[A_CLASS_OF] + byte[i]]
         base = begin[d]
-        work -= base - begin[d - 1]
+        work -= base - begin[d - 1] if i >= start else 0
         n = base
         for p in range(begin[d - 1], base):
             if pieces[p, 0] == popped:
@@ -3247,7 +3245,8 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
 
 
 @kernel
-def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room, keys, starts, found, nodes, numbers):
+def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room, start, work, n_pairs, n_found, keys,
+                 starts, found, nodes, numbers):  # fmt: skip
     """The threads that tokens lead to from a configuration whose whole stack is known, each once.
 
     Parameters
@@ -3256,8 +3255,10 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
         ``int64[2 * n]``: state and count, then those of the whole stack, topmost first.
     room:
         Threads and stack cells that the walk can have, a power of two.
+    start, work, n_pairs, n_found:
+        The first node that is looked at, how many threads are followed, about, and how much was found before.
     keys:
-        ``int32[2 ** k]``, all -1.
+        ``int32[2 ** k]``, all -1 to begin with.
     starts, found:
         ``int64[*]``, out: thread ``t`` is ``found[starts[t]:starts[t + 1]]``: state and count, the cell of the stack
         that is left (0 is the lowest, -1 none), and state and count of those above it, topmost first. A state of -1
@@ -3267,7 +3268,8 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
 
     Returns
     -------
-    (number of pairs, number of threads), or `OVERFLOW` for the first where an array is too short.
+    (number of pairs, number of threads, the node to go on at), or `OVERFLOW` for the first where an array is too
+    short.
     """
     threads = np.empty((room, 3), np.int64)
     cells = np.empty((room, CELL), np.int64)
@@ -3276,7 +3278,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
     tops = np.zeros(max_depth + 3, np.int64)
     base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
     if base_top < 0:
-        return OVERFLOW, 0
+        return OVERFLOW, 0, 0
     threads[0, 0] = state
     threads[0, 1] = count
     threads[0, 2] = cell
@@ -3285,11 +3287,12 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
     tops[0] = base_top
     mask = len(keys) - 1
     stamp = 0
-    n_found = 0
-    n_pairs = 0
     starts[0] = 0
     i = 1
-    while i < len(byte):
+    while i < len(byte) and (work > 0 or i < start):
+        if i < start and skip[i] <= start:
+            i = skip[i]
+            continue
         d = depth[i]
         begin = first[d]
         stamp += 1
@@ -3298,14 +3301,15 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
             False,
         )  # fmt: skip
         if n < 0:
-            return OVERFLOW, 0
+            return OVERFLOW, 0, i
+        work -= n - first[d - 1] if i >= start else 0
         if n == begin and not escaped:
             i = skip[i]
             continue
-        if first_token[i] < first_token[i + 1]:
+        if i >= start and first_token[i] < first_token[i + 1]:
             if escaped:
                 if n >= room:
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, i
                 threads[n, 0] = -1
                 threads[n, 1] = 0
                 threads[n, 2] = -1
@@ -3322,7 +3326,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
                     slot = (slot + 1) & mask
                 if keys[slot] < 0:
                     if 2 * n_found > mask or n_found + 2 > len(starts) or starts[n_found] + size > len(found):
-                        return OVERFLOW, 0
+                        return OVERFLOW, 0, i
                     keys[slot] = n_found
                     at = starts[n_found]
                     found[at] = threads[k, 0]
@@ -3338,7 +3342,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
                     n_found += 1
                     starts[n_found] = at
                 if n_pairs == len(nodes):
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, i
                 nodes[n_pairs] = i
                 numbers[n_pairs] = keys[slot]
                 n_pairs += 1
@@ -3348,7 +3352,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
         first[d + 1] = n
         tops[d] = top
         i += 1
-    return n_pairs, n_found
+    return n_pairs, n_found, i
 
 
 @inlined

@@ -26,11 +26,14 @@ from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
-from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread
+from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .tables import FIELDS, MARK, SET
 
 #: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+
+#: More threads than this whose states take long to walk are walked together, on at most so many frames.
+_MANY_WALKS, _MOST_CELLS = 8, 1 << 13
 
 _UNKNOWN = object()
 
@@ -309,9 +312,19 @@ class PushdownMachine(StackMachine[Thread]):
         self._lock.begin()
         self._fills += 1  # what others find out meanwhile does not make room for itself
         try:
+            if self._takes_long(threads):
+                found = laid_out(threads, _MOST_CELLS)
+                if found is not None:
+                    return {self.rows.row_of_all(*found)}
             return self.settle(threads, ROOT, self._lock.give_way)[0]
         finally:
             self._fills -= 1
+
+    def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether so many threads have to be walked that it is better to walk all of them together."""
+        if len(threads) <= _MANY_WALKS:
+            return False
+        return sum(self.rows.takes_long(state, count) for state, count, _ in threads) > _MANY_WALKS
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None

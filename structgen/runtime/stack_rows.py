@@ -229,6 +229,19 @@ class StackRows:
             return self.pool.add_ids(np.sort(ids))
         return self.pool.add_dense(self._walk().bits(ids))
 
+    def takes_long(self, state: int, count: int) -> bool:
+        """Whether a state is wide, and what it settles from the root not known."""
+        if state < 0 or self.tables.registers[state] or not self.is_wide(state):
+            return False
+        if count and self.tables.live[state] >= 0:
+            return state not in self.segments and (ROOT, state, self.representative(state, count)) not in self.settled
+        key = ROOT, state, 0
+        return key not in self.settled and (self.stored is None or self.stored.get(*key) is None)
+
+    def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
+        """The row of threads whose stacks are known, found in one walk; see `structgen.runtime.stacks.laid_out`."""
+        return self._row(self._walk().whole(threads, cells))
+
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
         return bool(self._walk().weight[state] >= _WIDE)

@@ -72,16 +72,19 @@ class Counted(NamedTuple):
 class _Sets:
     """Room for `kernels.walk_sets`, so many times what it has at first, and how far it came."""
 
-    def __init__(self, width: int, deep: int, times: int) -> None:
+    def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
         from .. import kernels
 
         self.progress = np.zeros(kernels.PROGRESS, np.int64)
-        sets, cells = times * _MOST_SETS, times * _MOST_CELLS
+        self.progress[kernels.P_CELLS] = len(known)
+        sets, most = times * _MOST_SETS, times * _MOST_CELLS
+        cells = np.empty((most, kernels.CELL), np.int64)
+        cells[: len(known)] = known
         self.arrays = (
             np.zeros(deep, np.int32),
             np.empty((times * _MOST_THREADS, 3), np.int64),
-            np.empty((cells, kernels.CELL), np.int64),
-            np.empty(2 * cells, np.int32),
+            cells,
+            np.empty(2 * most, np.int32),
             np.empty(sets + 1, np.int32),
             np.empty((times * _MOST_MEMBERS, 3), np.int64),
             np.empty(sets, np.bool_),
@@ -135,32 +138,51 @@ class StackWalker:
         here = np.array(config, np.int64)
         n, m, node = self._kernels.walk_stack(*self._trie, self._arena, resume, here, ROOM, at_once, ids, below)
         if node < self._sizes[1]:
-            n, m = self._in_slices(resume, here, (n, m, node), ids, below)
+            n, m = self._in_slices(resume, *self._cells(config), (n, m, node), ids, below)
         return ids[:n], below[:m]
+
+    def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
+
+        ``int64[*, 3]`` and ``int64[*, 5]``, as `structgen.kernels` has threads and cells.
+        """
+        ids, below = _scratch.of(*self._sizes)
+        n, _ = self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below)
+        return ids[:n]
+
+    def _cells(self, config: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The thread of a configuration, and the cells of its frames."""
+        frames = [*zip(config[-2:1:-2], config[:1:-2], strict=True)]
+        ends = np.logical_and.accumulate([self._tables.returns[state] for state, _ in frames])
+        cells = [(*frame, below - 1, end, 0) for below, (frame, end) in enumerate(zip(frames, ends, strict=True))]
+        return np.array([(*config[:2], len(cells) - 1)], np.int64), np.array(cells, np.int64).reshape(-1, 5)
 
     def _in_slices(
         self,
         resume: NDArray[np.int32],
-        config: NDArray[np.int64],
+        threads: NDArray[np.int64],
+        cells: NDArray[np.int64],
         found: tuple[int, int, int],
         ids: NDArray[np.int32],
         below: NDArray[np.int32],
     ) -> tuple[int, int]:
-        """The rest of `narrow`, from a node on, with so many ids and nodes found before.
+        """What threads on such cells allow, entered at resume nodes, from a node on; so much was found before it.
 
         What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
         """
         kernels, trie = self._kernels, self._trie
         n, m, start = found
         times, width = 1, int(self._arena[kernels.A_CLASSES]) + 1
+        while len(cells) >= times * _MOST_CELLS:
+            times *= 4
         while True:
-            sets, left = _Sets(width, trie[-1] + 3, times), resume[trie[2][resume] > start]
+            sets, left = _Sets(width, trie[-1] + 3, cells, times), resume[trie[2][resume] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
             status = kernels.TOO_MUCH_WORK
             while status == kernels.TOO_MUCH_WORK:
                 self._pause()
                 status = kernels.walk_sets(
-                    *trie[:-1], self._arena, left, config, start, _NODES, sets.progress, *sets.arrays, ids, below
+                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, below
                 )
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
             if status == kernels.OK:
