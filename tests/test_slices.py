@@ -15,9 +15,10 @@ from test_stacks import ARRAYS, LONG, VOCABULARY, allowed
 
 import structgen as sg
 from structgen import kernels, locks
-from structgen.runtime import reached, stack_walks
+from structgen.runtime import pushdown, reached, stack_rows, stack_walks
 from structgen.runtime.bitmask import ids_of
 from structgen.runtime.pushdown import PushdownMachine
+from structgen.runtime.stack_distances import StackDistances
 from structgen.runtime.stack_walks import StackWalker
 from structgen.runtime.stacks import laid_out
 
@@ -70,7 +71,8 @@ def test_walks_in_slices_find_the_same(name: str, room: dict[str, int], monkeypa
 @every_definition
 def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
     machine = machine_of(DEFINITIONS[name])
-    walker, rng, config = machine.rows._walk(), random.Random(name), machine.start
+    walker, rng = machine.rows._walk(), random.Random(name)
+    config: Any = machine.start
     for _ in range(30):
         tokens = set(ids_of(machine.row(config)).tolist()) - {117}
         found = laid_out(config.threads, 1 << 14)
@@ -89,7 +91,7 @@ def test_rows_of_many_threads_are_those_of_each(name: str, monkeypatch: pytest.M
     rng, configs = random.Random(name), (together.start, apart.start)
     for _ in range(20):
         rows = [machine.row(config) for machine, config in zip((together, apart), configs, strict=True)]
-        np.testing.assert_array_equal(*rows)
+        np.testing.assert_array_equal(rows[0], rows[1])
         tokens = sorted(allowed(rows[0]) - {117})
         if not tokens:
             break
@@ -105,12 +107,14 @@ class Slices:
         self.pauses = 0
         self.most = self._done = 0
         pause, self._kernels = walker._pause, walker._kernels
-        monkeypatch.setattr(walker, "_pause", lambda: (self._turn(), pause()))
-        monkeypatch.setattr(walker, "_kernels", self)
 
-    def _turn(self) -> None:
-        self.pauses += 1
-        self._done = 0
+        def turn() -> None:
+            self.pauses += 1
+            self._done = 0
+            pause()
+
+        monkeypatch.setattr(walker, "_pause", turn)
+        monkeypatch.setattr(walker, "_kernels", self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernels, name)
@@ -150,7 +154,7 @@ def test_another_thread_has_its_turn_inside_a_walk(monkeypatch: pytest.MonkeyPat
         answered.set()
 
     other, inside = threading.Thread(target=ask), []
-    original: Callable[[], None] = locks.Lock.give_way
+    original: Callable[[Any], None] = locks.Lock.give_way
 
     def give_way(lock: Any) -> None:
         if lock is machine._lock and threading.current_thread() is not other:
@@ -208,13 +212,14 @@ def test_distances_are_found_in_slices(name: str, monkeypatch: pytest.MonkeyPatc
     assert pauses > 20
 
 
-def test_distances_have_the_lock_of_the_rows() -> None:
+def test_distances_have_the_lock_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """So whoever works out a row waits for a slice of theirs, and there is one order."""
     index = sg.compile(ARRAYS, VOCABULARY, eager=False)
     machine, distances = index.machine, index.distances
     assert isinstance(machine, PushdownMachine)
+    assert isinstance(distances, StackDistances)
     seen: list[bool] = []
-    distances.give_way = lambda: seen.append(machine._lock._is_owned())  # type: ignore[method-assign, union-attr]
+    monkeypatch.setattr(distances, "give_way", lambda: seen.append(machine._lock._is_owned()))
     distances.row(machine.start, 9)
     assert seen
     assert all(seen)
@@ -224,3 +229,21 @@ def test_kernels_results_have_different_names() -> None:
     assert kernels.NO_ROOM != kernels.FULL
     results = [kernels.OK, kernels.CONFLICT, kernels.TOO_MANY_STATES, kernels.TOO_MUCH_WORK, kernels.NO_ROOM]
     assert len(set(results)) == len(results)
+
+
+def test_a_state_over_many_stacks_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of stacks below one state that takes anything: one walk of them all, not one for each."""
+    rules = "".join(f'\nr{i} ::= "(" r{i} "{i})" | w "{i}"' for i in range(100))
+    alternatives = " | ".join(f"r{i}" for i in range(100))
+    definition = sg.Gbnf(f"root ::= {alternatives}{rules}\nw ::= [^()0-9]+")
+    machine, apart = machine_of(definition), machine_of(definition)
+    monkeypatch.setattr(stack_rows, "_WIDE", 10)
+    monkeypatch.setattr(pushdown, "_MANY_NODES", 1)
+    monkeypatch.setattr(apart, "_takes_long", lambda threads: False)
+    configs: Any = machine.start, apart.start
+    for byte in b"((ab":
+        np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
+        configs = machine.advance(configs[0], byte - 32), apart.advance(configs[1], byte - 32)
+    np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
+    assert len(apart.rows.settled) > 100
+    assert len(machine.rows.settled) < 10

@@ -35,6 +35,9 @@ MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
 
+#: A walk that is entered at more nodes than this takes long.
+_MANY_NODES = 1 << 10
+
 _UNKNOWN = object()
 
 #: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
@@ -322,9 +325,18 @@ class PushdownMachine(StackMachine[Thread]):
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
         """Whether so many threads have to be walked that it is better to walk all of them together."""
-        if len(threads) <= _MANY_WALKS:
+        forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
+        if len(threads) <= _MANY_WALKS and not forks:
             return False
-        return sum(self.rows.takes_long(state, count) for state, count, _ in threads) > _MANY_WALKS
+        missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
+        known = self.rows.settled
+        for state, members in forks:
+            found = known.get((ROOT, state, 0))
+            if found is None and self.rows.takes_long(state, 0):
+                missing += len(members)
+            elif found is not None and len(self.rows.resumes[found.resume]) > _MANY_NODES:
+                missing += sum((found.resume, each.state, 0) not in known for each in members if each is not None)
+        return missing > _MANY_WALKS
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
@@ -435,7 +447,11 @@ class PushdownMachine(StackMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
         """The sections of the file format (see docs/format.md); ``self_contained`` includes shared rows."""
         with self._lock:
-            return self.tables.to_sections() | to_sections(self.rows, self_contained)
+            self.rows.pauses = False
+            try:
+                return self.tables.to_sections() | to_sections(self.rows, self_contained)
+            finally:
+                self.rows.pauses = True
 
     @classmethod
     def from_sections(

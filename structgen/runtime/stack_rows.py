@@ -134,6 +134,7 @@ class StackRows:
         self.vocabulary = vocabulary
         #: Held while rows are worked out; long walks pass it on.
         self.lock = Lock(Rank.MACHINE)
+        self.pauses = True  # whether they do; not while all of it is written down
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
         self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
@@ -379,7 +380,8 @@ class StackRows:
         return self._walker
 
     def _give_way(self) -> None:
-        self.lock.give_way()
+        if self.pauses:
+            self.lock.give_way()
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was settled as it is stored."""
