@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
+from . import garbage
 from .errors import ArgumentError, BudgetExceededError
 
 _Item = TypeVar("_Item")
@@ -16,7 +17,11 @@ _Item = TypeVar("_Item")
 #: meanwhile (see `structgen.garbage`), and sets to work when the compile ends.
 _COLLECTING = 5e-7
 
-#: Items of a loop between two looks at the clock.
+#: Bytes for each object that a compile makes and that still lives: of a tuple, list, dict, set or instance, with what
+#: is in it, on average.
+_BYTES_OF_OBJECT = 140
+
+#: Items of a loop between two looks at the meter.
 _ITEMS = 16
 
 
@@ -31,7 +36,8 @@ class Budget:
     states:
         Automaton states, of the largest automaton built on the way.
     memory:
-        Bytes held while compiling, token rows included.
+        Bytes held while compiling, token rows included. What Python's objects take is estimated by their number;
+        compiles that run at the same time in several threads are taken to make equally many.
     seconds:
         Wall-clock seconds for one compile.
     depth:
@@ -59,6 +65,8 @@ Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500
 class Meter:
     """Measures one compile against its `Budget`. Made when the compile starts.
 
+    Every check is a look at the whole meter: the time, and the memory of the objects that were made since.
+
     Parameters
     ----------
     budget:
@@ -72,14 +80,20 @@ class Meter:
         self._clock = clock
         self._deadline = clock() + budget.seconds
         self._held = 0
+        self._before = gc.get_count()[0]
 
     def work(self, per_second: int) -> int:
         """Units of work that fit into the time left, at so many a second."""
-        return max(0, int(self._left() * per_second))
+        return max(0, int((self._deadline - self._clock() - self._objects() * _COLLECTING) * per_second))
 
-    def _left(self) -> float:
-        """Seconds until the time is up, less those that the collector of garbage will take."""
-        return self._deadline - self._clock() - gc.get_count()[0] * _COLLECTING
+    def _objects(self) -> int:
+        """Objects made since the compile began that still live, but for those of compiles beside it."""
+        made = gc.get_count()[0] - self._before
+        if made < 0:  # somebody has collected garbage
+            self._before += made
+            return 0
+        threads = len(garbage.PAUSES)
+        return made // threads if threads > 1 else made
 
     def out_of_time(self, doing: str) -> BudgetExceededError:
         """The error for work that would not be done in time."""
@@ -90,14 +104,13 @@ class Meter:
         )
 
     def check_time(self, doing: str) -> None:
-        """Raise `BudgetExceededError` when the time is up; ``doing`` names the phase for the message."""
-        if self._left() < 0:
-            raise self.out_of_time(doing)
+        """Raise `BudgetExceededError` when time or memory is up; ``doing`` names the phase for the message."""
+        self.check_memory(0, doing)
 
-    def each(self, items: Iterable[_Item], doing: str) -> Iterator[_Item]:
-        """The items, for a loop of short turns; now and then `check_time`."""
+    def each(self, items: Iterable[_Item], doing: str, every: int = _ITEMS) -> Iterator[_Item]:
+        """The items, for a loop of short turns; at the first and at ``every`` so many, `check_time`."""
         for number, item in enumerate(items):
-            if not number % _ITEMS:
+            if not number % every:
                 self.check_time(doing)
             yield item
 
@@ -105,6 +118,7 @@ class Meter:
         """Raise `BudgetExceededError` when an automaton has, or would have, more states than granted."""
         if states > self.budget.states:
             raise self.too_many_states(states, doing)
+        self.check_memory(0, doing)
 
     def too_many_states(self, states: int, doing: str) -> BudgetExceededError:
         """The error for an automaton of more states than granted."""
@@ -116,16 +130,20 @@ class Meter:
 
     def check_memory(self, nbytes: int, doing: str) -> None:
         """Raise `BudgetExceededError` when so many bytes beside what is held are more than granted."""
-        if self._held + nbytes > self.budget.memory:
+        objects = self._objects()
+        if self._deadline - self._clock() < objects * _COLLECTING:
+            raise self.out_of_time(doing)
+        needed = self._held + nbytes + objects * _BYTES_OF_OBJECT
+        if needed > self.budget.memory:
             raise BudgetExceededError(
-                f"the definition needs at least {self._held + nbytes:,} bytes, the budget is {self.budget.memory:,}",
+                f"the definition needs at least {needed:,} bytes, the budget is {self.budget.memory:,}",
                 where=doing,
                 remedy="Simplify the definition, or pass a larger budget=Budget(memory=...).",
             )
 
     def room(self, nbytes: int) -> int:
         """How many bytes there is room for beside so many."""
-        return self.budget.memory - self._held - nbytes
+        return self.budget.memory - self._held - nbytes - self._objects() * _BYTES_OF_OBJECT
 
     def hold(self, nbytes: int, doing: str) -> None:
         """Count bytes that something holds until `let_go`. Raises as `check_memory` does."""

@@ -16,7 +16,9 @@ from threading import get_ident
 from .locks import Lock, Rank, at_fork
 
 _lock = Lock(Rank.LEAF)
-_pauses: Counter[int] = Counter()  # by thread
+
+#: How often each thread that has the collector paused did so; for others to read.
+PAUSES: Counter[int] = Counter()
 _was_enabled = False
 
 
@@ -25,31 +27,31 @@ def paused() -> Iterator[None]:
     """No automatic collection inside; nested and concurrent uses count, and a collector that is off stays off."""
     global _was_enabled
     with _lock:
-        if not _pauses:
+        if not PAUSES:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _pauses[get_ident()] += 1
+        PAUSES[get_ident()] += 1
     try:
         yield
     finally:
         with _lock:
-            _pauses[get_ident()] -= 1
+            PAUSES[get_ident()] -= 1
             _go_on()
 
 
 def _go_on() -> None:
     """Collect again, where no thread of this process has it paused any more."""
-    for thread in [thread for thread, count in _pauses.items() if not count]:
-        del _pauses[thread]
-    if not _pauses and _was_enabled:
+    for thread in [thread for thread, count in PAUSES.items() if not count]:
+        del PAUSES[thread]
+    if not PAUSES and _was_enabled:
         gc.enable()
 
 
 def _in_child() -> None:
     """Of the threads that paused it, only the one that forked is there."""
-    for thread in _pauses:
-        _pauses[thread] *= thread == get_ident()
-    if _pauses:
+    for thread in PAUSES:
+        PAUSES[thread] *= thread == get_ident()
+    if PAUSES:
         _go_on()
 
 

@@ -216,7 +216,7 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
     "references to all, in allOf": lambda: {
         "$defs": {
             f"d{i}": _object(
-                properties={"a": {"allOf": [{"$ref": f"#/$defs/d{j}"} for j in range(i + 1, 25)]}, f"b{i}": {}}
+                properties={"a": {"allOf": [{"$ref": f"#/$defs/d{j}"} for j in range(i + 1, 26)]}, f"b{i}": {}}
             )
             for i in range(25)
         },

@@ -7,7 +7,9 @@ import itertools
 import json
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from structgen import kernels
 from structgen.budget import Meter
 from structgen.building import build
 from structgen.compiler.automata import dfa
+from structgen.compiler.regex import lower
 from structgen.compiler.regex.lower import language
 from structgen.compiler.regex.parser import parse
 from structgen.errors import BudgetExceededError
@@ -99,6 +102,34 @@ def test_a_process_holds_no_more_than_the_budget() -> None:
     assert {o["name"]: o["peak"] >> 20 for o in outcomes if o["peak"] > 1.1 * sg.Budget.request.memory} == {}
 
 
+# -- many words ------------------------------------------------------------------------------------------------
+
+#: Patterns with many words among their alternatives.
+WORDY = {
+    "words": "|".join(f"{i * 7919 % 1000:03}x{i}" for i in range(200)),
+    "words and others": "(?:" + "|".join([*map(str, range(90)), "[0-9]{3}z?", "", "(?:99|100)!"]) + "){1,3}é",
+    "words counted": "(?:" + "|".join(f"{i}ü;" for i in range(70)) + "){2,40}",
+    "words in words": "a(?:b(?:" + "|".join(map(str, range(70))) + ")|" + "|".join(map(oct, range(70))) + ")",
+    "words and look-ahead": "(?!12|7)(?:" + "|".join(map(str, range(100))) + ")(?=x)[xy]",
+    "words of no letters": "(?:|" + "|".join("ab"[i % 2] * i for i in range(1, 80)) + ")*",
+}
+
+
+@pytest.mark.parametrize("pattern", WORDY.values(), ids=WORDY.keys())
+def test_many_words_are_the_same_as_their_alternatives(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled() -> str:
+        return str(language(parse(pattern), Meter(sg.Budget())))
+
+    listed = compiled()
+    monkeypatch.setattr(lower, "_MANY_WORDS", 1 << 60)
+    assert compiled() == listed
+
+
+def test_words_need_no_path_each() -> None:
+    meter = Meter(sg.Budget(states=30_000))
+    assert language(parse("|".join(map(str, range(100_000)))), meter).states == 6
+
+
 # -- how often the clock is looked at ---------------------------------------------------------------------------
 
 
@@ -131,15 +162,100 @@ def test_a_loop_is_metered_every_few_turns() -> None:
 
 
 def test_what_is_held_counts_until_it_is_let_go() -> None:
-    meter = Meter(sg.Budget(memory=1_000))
-    meter.hold(600, "holding")
-    meter.check_memory(400, "holding")
-    with pytest.raises(BudgetExceededError, match="1,001 bytes"):
-        meter.check_memory(401, "holding")
-    meter.let_go(500)
-    meter.hold(900, "holding")
+    meter = Meter(sg.Budget(memory=1_000_000_000))
+    meter.hold(600_000_000, "holding")
+    meter.check_memory(390_000_000, "holding")
+    with pytest.raises(BudgetExceededError, match=r"1,0\d\d,\d\d\d,\d\d\d bytes"):
+        meter.check_memory(400_000_001, "holding")
+    meter.let_go(500_000_000)
+    meter.hold(890_000_000, "holding")
     with pytest.raises(BudgetExceededError):
-        meter.hold(1, "holding")
+        meter.hold(10_000_001, "holding")
+
+
+def test_objects_count_until_they_are_free() -> None:
+    with paused():
+        before = [(i,) for i in range(100_000)]
+        meter = Meter(sg.Budget(memory=20_000_000))
+        del before
+        meter.check_time("making objects")
+        objects = [(i,) for i in range(200_000)]
+        with pytest.raises(BudgetExceededError, match="bytes"):
+            meter.check_time("making objects")
+        with pytest.raises(BudgetExceededError, match="bytes"):
+            meter.check_states(1, "making objects")
+        assert meter.room(0) < 0
+        del objects[1_000:]
+        meter.check_time("making objects")
+
+
+def test_objects_are_shared_out_among_compiles() -> None:
+    meters: list[Meter] = []
+    ready, done = threading.Event(), threading.Event()
+
+    def beside() -> None:
+        with paused():
+            ready.set()
+            done.wait(60)
+
+    with paused():
+        meters.append(Meter(sg.Budget(memory=20_000_000)))
+        objects = [(i,) for i in range(200_000)]
+        other = threading.Thread(target=beside)
+        other.start()
+        ready.wait(60)
+        meters[0].check_time("making objects")
+        done.set()
+        other.join()
+        with pytest.raises(BudgetExceededError, match="bytes"):
+            meters[0].check_time("making objects")
+        del objects
+
+
+class Looks(Meter):
+    """A meter that counts its looks by what they are for."""
+
+    def __init__(self) -> None:
+        super().__init__(sg.Budget(seconds=1e6, memory=1 << 40))
+        self.of: Counter[str] = Counter()
+
+    def check_memory(self, nbytes: int, doing: str) -> None:
+        self.of[doing.partition(",")[0]] += 1
+        super().check_memory(nbytes, doing)
+
+
+#: What took long without a look at the meter: the phase, and looks that there are at least.
+LONG_LOOPS: dict[str, tuple[Callable[[], Any], str, int]] = {
+    "tallies": (
+        lambda: sg.JsonSchema({"allOf": [{"contains": {"const": i}, "minContains": 9} for i in range(3)]}),
+        "lowering arrays", 900,
+    ),
+    "values that an enumeration has": (
+        lambda: sg.JsonSchema({"enum": [[i] for i in range(3_000)]}), "comparing subschemas", 180,
+    ),
+    "a constant": (lambda: sg.JsonSchema({"const": list(range(9_000))}), "reading the schema", 500),
+    "escapes of a pattern's states": (
+        lambda: sg.JsonSchema({"type": "string", "pattern": "^.*a.{7}$"}), "writing a string's escapes", 10,
+    ),
+    "names beside patterns": (
+        lambda: sg.JsonSchema(
+            {"type": "object", "patternProperties": {"^(a|b)*a(a|b){8}$": {}}, "minProperties": 3}
+        ),
+        "lowering property names", 500,
+    ),
+    "automata of strings": (
+        lambda: sg.JsonSchema({"type": "string", "pattern": "^(a|b)*a(a|b){10}$"}), "lowering strings", 60,
+    ),
+    "repeats that could be counted": (lambda: sg.Regex("[ab][cd]" * 2_000), "looking for repeats to count", 250),
+    "a table to minimise": (lambda: sg.Regex("[ab]*a[ab]{13}"), "minimising", 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "doing", "least"), LONG_LOOPS.values(), ids=LONG_LOOPS.keys())
+def test_long_loops_look_at_the_meter(make: Callable[[], Any], doing: str, least: int) -> None:
+    meter = Looks()
+    build(make(), VOCABULARY, meter)
+    assert meter.of[doing] >= least, meter.of
 
 
 def test_a_request_gets_less_than_an_owner() -> None:

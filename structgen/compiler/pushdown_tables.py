@@ -26,6 +26,9 @@ _DOING = "putting the program into tables"
 #: What a move of a group takes, and a range of bytes with its target.
 _BYTES_OF_MOVE, _BYTES_OF_RANGE = 40, 24
 
+#: Edges of a state from which on the meter is looked at between them.
+_MANY = 1024
+
 
 def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     """Make ranges disjoint, number records and groups of moves, and flatten.
@@ -121,7 +124,7 @@ class _Flattener:
         """Append a state's edges; False if they are not in order, or overlap, or if one is refused."""
         states, number, targets = self.states, self.number, self.target
         in_order, end = True, -1
-        for edge in edges:
+        for edge in edges if len(edges) <= _MANY else self._meter.each(edges, _DOING):
             low, high, sequence, counted = edge
             if len(sequence) == 1 and counted is None and (head := sequence[0]) >= 0:
                 target = number[head]  # nearly all edges are like this
@@ -160,7 +163,7 @@ class _Flattener:
 
     def _disjoint(self, edges: list[Edge]) -> list[_Flat]:
         """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
-        moves = [(edge.low, edge.high, self._move(edge)) for edge in edges]
+        moves = [(edge.low, edge.high, self._move(edge)) for edge in self._meter.each(edges, _DOING)]
         cuts = sorted({low for low, _, _ in moves} | {high + 1 for _, high, _ in moves})
         found: list[_Flat] = []
         for low, after in pairwise(cuts):

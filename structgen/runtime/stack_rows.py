@@ -232,12 +232,17 @@ class StackRows:
 
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it settles from the root not known."""
-        if state < 0 or self.tables.registers[state] or not self.is_wide(state):
+        if state < 0 or self.tables.registers[state]:
             return False
         if count and self.tables.live[state] >= 0:
-            return state not in self.segments and (ROOT, state, self.representative(state, count)) not in self.settled
-        key = ROOT, state, 0
-        return key not in self.settled and (self.stored is None or self.stored.get(*key) is None)
+            if state in self.segments:
+                return False
+            count = self.representative(state, count)
+        else:
+            count = 0
+        key = ROOT, state, count
+        known = key in self.settled or (self.stored is not None and self.stored.get(*key) is not None)
+        return not known and self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
         """The row of threads whose stacks are known, found in one walk; see `structgen.runtime.stacks.laid_out`."""

@@ -25,15 +25,18 @@ TESTS = Path(__file__).resolve().parents[1]
 #: From seconds to what came of them.
 Area: TypeAlias = Callable[[float], Outcome]
 
+#: Collections of definitions of all kinds, by name.
+_OF_ALL_KINDS = ("mixed_definitions", "scaled_definitions")
+
 #: Mutated files a second, with Numba's checks of bounds, and at most.
 _FILES_A_SECOND, _MOST_FILES = 20, 20_000
 
 
 def definitions(prefix: str) -> Area:
-    """The definitions of a kind, as `hostile_definitions` and `mixed_definitions` name them."""
+    """The definitions of a kind, as the collections name them."""
 
     def cases() -> Iterator[tuple[str, Callable[[], Any]]]:
-        for module in ("hostile_definitions", "mixed_definitions"):
+        for module in ("hostile_definitions", *_OF_ALL_KINDS):
             found: dict[str, Callable[[], Any]] = importlib.import_module(module).DEFINITIONS
             yield from ((name, make) for name, make in found.items() if name.startswith(prefix))
 
@@ -44,7 +47,8 @@ def grammars(seconds: float) -> Outcome:
     """Grammars in Lark's syntax."""
     made: dict[str, Callable[[], Any]] = {
         name: make
-        for name, make in importlib.import_module("mixed_definitions").DEFINITIONS.items()
+        for module in _OF_ALL_KINDS
+        for name, make in importlib.import_module(module).DEFINITIONS.items()
         if name.startswith("lark")
     }
     for name, make in importlib.import_module("hostile_grammars").CASES.items():

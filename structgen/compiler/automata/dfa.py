@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,9 @@ _BYTES_OF_TRANSITION = 60
 
 #: Rows of a table that are turned into ranges at a time, to bound the memory in flight.
 _CHUNK = 4096
+
+#: Cells of a table whose transitions are listed, or that are copied, at a time.
+_CELLS = 1 << 20
 
 #: Columns of a counter record.
 OPERATION, LOOP, TARGET_LOW, TARGET_MID, TARGET_HIGH = range(5)
@@ -100,9 +104,14 @@ class Dfa:
         least, most = self.loops[loop].tolist()
         return f"count+=1 [<{least}: {low}, <{most}: {mid}, ={most}: {high}]"
 
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    def edges(
+        self, meter: Meter | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """All live transitions as (state, lowest symbol, highest symbol, table entry), in this order."""
-        parts = [_runs(self.table[i : i + _CHUNK][:, self.classes], i) for i in range(0, self.states, _CHUNK)]
+        firsts: Iterable[int] = range(0, self.states, _CHUNK)
+        if meter is not None:
+            firsts = meter.each(firsts, "listing transitions", every=1)
+        parts = [_runs(self.table[i : i + _CHUNK][:, self.classes], i) for i in firsts]
         none = np.zeros(0, np.int64)
         columns = zip((none, none, none, none.astype(np.int32)), *parts, strict=True)
         state, low, high, entry = (np.concatenate(column) for column in columns)
@@ -182,7 +191,9 @@ def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: s
     larger = max(size, min(2 * len(array), meter.room(held) // of_one))
     meter.check_memory(held + larger * of_one, doing)
     copy = np.empty((larger, *array.shape[1:]), array.dtype)
-    copy[: len(array)] = array
+    for begin in meter.each(range(0, len(array), _CELLS), doing, every=1):
+        end = min(begin + _CELLS, len(array))
+        copy[begin:end] = array[begin:end]
     return copy
 
 
@@ -195,9 +206,14 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     if not dfa.states:
         return dfa
     _check_transitions(int(np.count_nonzero(dfa.table != kernels.DEAD)), meter)
-    tails, labels, heads = _labelled_transitions(dfa)
-    order = np.argsort(labels, kind="stable").astype(np.int32)
-    begins = np.concatenate([np.flatnonzero(runs_begin(labels[order])), [len(labels)]]).astype(np.int32)
+    tails, labels, heads = _labelled_transitions(dfa, meter)
+    order = np.arange(len(labels), dtype=np.int32)
+    if len(dfa.records):
+        order = np.argsort(labels, kind="stable").astype(np.int32)
+        meter.check_time("minimising")
+        labels = labels[order]
+    begins = np.append(np.flatnonzero(runs_begin(labels)), len(labels)).astype(np.int32)
+    meter.check_time("minimising")
     del labels
     return _renumbered(dfa, _partition(tails, order, begins, heads, dfa.accepting, meter))
 
@@ -254,11 +270,20 @@ def _partition(
     return blocks[2, :n]
 
 
-def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Every live transition as (tail, label, head); a record gives one for each zone, each its own label."""
-    # By class, so that there is little left to sort.
-    classes, tails = np.nonzero(dfa.table.T != kernels.DEAD)
-    entries = dfa.table[tails, classes]
+def _labelled_transitions(
+    dfa: Dfa, meter: Meter
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Every live transition as (tail, label, head); a record gives one for each zone, each its own label.
+
+    Those without records come first, in order of their labels, which are their classes.
+    """
+    width = max(1, _CELLS // dfa.states)
+    slices = [
+        _transitions(dfa.table[:, first : first + width], first)
+        for first in meter.each(range(0, dfa.n_classes, width), "minimising", every=1)
+    ]
+    tails, classes, entries = (np.concatenate(column) for column in zip(*slices, strict=True))
+    meter.check_time("minimising")
     plain = entries >= 0
     parts = [(tails[plain], classes[plain], entries[plain])]
     if not plain.all():
@@ -270,6 +295,14 @@ def _labelled_transitions(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int64
             parts.append((tails[live], (classes + kind * dfa.n_classes)[live], heads[live]))
     tail, label, head = (np.concatenate(column) for column in zip(*parts, strict=True))
     return tail.astype(np.int32), label.astype(np.int64), head.astype(np.int32)
+
+
+def _transitions(
+    columns: NDArray[np.int32], first: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """The live transitions in some columns of a table, from class ``first`` on, by class, as (tail, class, entry)."""
+    classes, tails = np.nonzero(columns.T != kernels.DEAD)
+    return tails.astype(np.int32), classes + first, columns[tails, classes]
 
 
 def runs_begin(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -386,11 +419,14 @@ def trim(dfa: Dfa) -> Dfa:
     return replace(dfa, table=new[dfa.table[kept]], accepting=dfa.accepting[kept], start=int(new[dfa.start]))
 
 
-def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
-    """Copy an automaton into an NFA under construction. Returns its start and its accepting states."""
+def add_to(builder: NfaBuilder, dfa: Dfa, owner: int = -1) -> tuple[int, list[int]]:
+    """Copy an automaton into an NFA under construction, inside counted loop ``owner`` or none.
+
+    Returns its start and its accepting states.
+    """
     base = len(builder.owners)
     # An automaton without states still needs a place to start.
-    builder.owners.extend([-1] * max(1, dfa.states))
+    builder.owners.extend([owner] * max(1, dfa.states))
     state, low, high, target = dfa.edges()
     builder.edge_blocks.append(np.stack([state + base, low, high, target + base], axis=1).astype(np.int32))
     return base + dfa.start, [base + int(s) for s in np.flatnonzero(dfa.accepting)]
@@ -399,9 +435,9 @@ def add_to(builder: NfaBuilder, dfa: Dfa) -> tuple[int, list[int]]:
 # -- the form that is stored and run ----------------------------------------------------------------------
 
 
-def to_tables(dfa: Dfa) -> Tables:
+def to_tables(dfa: Dfa, meter: Meter | None = None) -> Tables:
     """The converter from the compiler's form of an automaton to the one that is stored and run."""
-    state, low, high, entry = dfa.edges()
+    state, low, high, entry = dfa.edges(meter)
     return Tables(
         edge_start=smallest(np.searchsorted(state, np.arange(dfa.states + 1))),
         edge_low=low.astype(np.uint8),

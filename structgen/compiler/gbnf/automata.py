@@ -47,7 +47,7 @@ def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> Lists:
                 return of_nfa(nfa, list(construction.markers), meter, doing)
             counted = frozenset()
         else:
-            return of_dfa(dfa, list(construction.markers))
+            return of_dfa(dfa, list(construction.markers), meter)
 
 
 class _Construction:

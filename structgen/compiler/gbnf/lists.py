@@ -52,11 +52,12 @@ class Lists:
         return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
 
 
-def of_dfa(dfa: Dfa, rules: Sequence[int]) -> Lists:
+def of_dfa(dfa: Dfa, rules: Sequence[int], meter: Meter) -> Lists:
     """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
     edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
     calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
-    for state, low, high, target in zip(*(column.tolist() for column in dfa.edges()), strict=True):
+    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
+    for state, low, high, target in meter.each(columns, "listing transitions", every=4096):
         # A range may hold bytes and calls alike, where all of them lead to one state.
         if low < BYTES:
             edges[state].append((low, min(high, BYTES - 1), target))

@@ -8,15 +8,17 @@ Nothing is pushed where ``q`` could only return, so ``list ::= item ("," list)?`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from ...budget import Meter
 from ..pushdown import Counted, Edge, Program, State
 from .interiors import Interiors
 from .lists import Lists
 
-#: What an edge takes, with its sequence.
-_BYTES_OF_EDGE = 200
+_DOING = "putting the rules together"
+
+#: What an edge takes in each list that it is in.
+_BYTES_OF_PLACE = 8
 
 
 class Lowering:
@@ -56,11 +58,9 @@ class Lowering:
             self._check()
         return self.program
 
-    def _check(self) -> None:
-        doing = "putting the rules together"
-        self._meter.check_time(doing)
-        self._meter.check_states(len(self.program.edges), doing)
-        self._meter.check_memory(self._edges * _BYTES_OF_EDGE, doing)
+    def _check(self, edges: int = 0) -> None:
+        self._meter.check_states(len(self.program.edges), _DOING)
+        self._meter.check_memory((self._edges + edges) * _BYTES_OF_PLACE, _DOING)
 
     def _state(self, rule: int, q: int) -> State:
         """The program's state for one of a rule's; its edges come later."""
@@ -114,16 +114,16 @@ class Lowering:
         there = self._rules[rule]
         edges = [self._edge(rule, low, high, (), target) for low, high, target in there.edges[q]]
         for callee, target in there.calls[q]:
+            self._check(len(edges))
             edges += self._call(rule, self._first[callee], target)
         self._edges += len(edges)
         return edges
 
-    def _call(self, rule: int, first: list[Edge], target: int) -> Iterator[Edge]:
-        if self._edges % 64 == 0:
-            self._check()
+    def _call(self, rule: int, first: list[Edge], target: int) -> Iterable[Edge]:
         if target >= 0 and not self._sequence(rule, target):
-            return iter(first)
-        return (self._edge(rule, edge.low, edge.high, edge.sequence, target) for edge in first)
+            return first
+        each = self._meter.each(first, _DOING)
+        return (self._edge(rule, edge.low, edge.high, edge.sequence, target) for edge in each)
 
     def _edge(self, rule: int, low: int, high: int, above: tuple[State, ...], target: int) -> Edge:
         """An edge to a state of a rule's automaton, or by a record, with a callee's states above it."""

@@ -64,7 +64,8 @@ class Combining(Generic[Case]):
             return left
         self.check(len(left) * len(right) >> 4)
         merge = family.merge
-        cases = self.possible([case for a in left for b in right if (case := merge(a, b)) is not None])
+        every = self.meter.each(left, self.doing, every=1)
+        cases = self.possible([case for a in every for b in right if (case := merge(a, b)) is not None])
         self.check(len(cases))
         if len(cases) > _FEW and (len(left) == 1 or len(right) == 1):
             return cases
@@ -75,7 +76,7 @@ class Combining(Generic[Case]):
         context, merge = self.context, self.family.merge
         if context is self.family.any:
             return cases
-        return [case for case in cases if merge(context, case) is not None]
+        return [case for case in self.meter.each(cases, self.doing) if merge(context, case) is not None]
 
     def difference(self, case: Case, without: Sequence[Case], violations: list[Case]) -> list[Case]:
         """A case without those of a union; ``violations`` is what the union leaves out."""
@@ -116,10 +117,9 @@ class Combining(Generic[Case]):
             return [family.any]
         if len(cases) > _MOST_COMPARED:
             return cases
-        self.meter.check_time("comparing alternatives")
         included, same = family.included, family.same_evaluation
         kept: list[Case] = []
-        for case in cases:
+        for case in self.meter.each(cases, "comparing alternatives"):
             if not any(same(case, other) and included(case, other) for other in kept):
                 kept = [other for other in kept if not (same(other, case) and included(other, case))]
                 kept.append(case)

@@ -52,12 +52,12 @@ _RECENT: dict[tuple[Hashable, str], Automaton] = {}
 _RECENT_SIZE, _RECENT_STATES = 256, 500
 
 
-def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa]) -> Automaton:
+def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> Automaton:
     """The automaton of a set, remembered if it is small."""
     key = (members.key, escapes)
     known = _RECENT.get(key)
     if known is None:
-        known = automaton(make())
+        known = automaton(make(), meter)
         if len(known.edges) <= _RECENT_STATES:
             if len(_RECENT) >= _RECENT_SIZE:
                 _RECENT.clear()
@@ -65,10 +65,11 @@ def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa
     return known
 
 
-def automaton(dfa: Dfa) -> Automaton:
+def automaton(dfa: Dfa, meter: Meter) -> Automaton:
     """The lists of an automaton."""
     edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
-    for state, low, high, entry in zip(*(column.tolist() for column in dfa.edges()), strict=True):
+    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
+    for state, low, high, entry in meter.each(columns, "lowering automata", every=4096):
         edges[state].append((low, high, entry))
     counted = len(dfa.records) > 0
     return Automaton(
@@ -138,7 +139,7 @@ class Embedding:
 
     def _embed(self, strings: StringSet) -> Body:
         program = self.program
-        inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter))
+        inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
         self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
         same = {} if strings.is_any() else _common(inside, self.anything())
         loops = [program.loop(*bounds) for bounds in inside.loops]
@@ -147,7 +148,7 @@ class Embedding:
             for q, live in enumerate(inside.live)
         ]
         body = Body(inside, states, loops)
-        for q, moves in enumerate(inside.edges):
+        for q, moves in self._meter.each(enumerate(inside.edges), "lowering strings"):
             if q not in same:
                 edges = program.edges[states[q]]
                 edges.extend(body_edge(body, low, high, target) for low, high, target in moves)
@@ -160,7 +161,7 @@ class Embedding:
         known = self._numbers.get(numbers.key)
         if known is None:
             known = self._numbers[numbers.key] = self._embed_number(
-                _recent(numbers, "", lambda: numbers.dfa(self._meter))
+                _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
             )
         return known
 
@@ -174,7 +175,7 @@ class Embedding:
         ]
         if any(target == digits.start for edges in digits.edges for _, _, target in edges):
             moves[digits.start] = (program.state("number", returns=digits.accepting[digits.start]),)
-        for q, edges in enumerate(digits.edges):
+        for q, edges in self._meter.each(enumerate(digits.edges), "lowering numbers"):
             if moves[q]:
                 program.edges[moves[q][0]].extend(Edge(low, high, moves[target]) for low, high, target in edges)
         return [Edge(low, high, moves[target]) for low, high, target in digits.edges[digits.start]]

@@ -35,6 +35,7 @@ from ..automata.dfa import TARGET_LOW, Dfa, runs_begin
 from .lengths import between_characters
 
 _DEAD = -1
+_DOING = "writing a string's escapes"
 
 #: Code points from the first to the second lead to the third, an entry of the table. Sorted and disjoint.
 Spans: TypeAlias = tuple[tuple[int, int, int], ...]
@@ -99,7 +100,7 @@ def json_text(dfa: Dfa, escapes: str, meter: Meter) -> Dfa:
         return dfa
     writer = _Writer(dfa, _POLICIES[escapes])
     backslash = writer.escape_states(meter)
-    meter.check_states(dfa.states + len(writer.moves), "writing a string's escapes")
+    meter.check_states(dfa.states + len(writer.moves), _DOING)
     return writer.assembled(backslash, meter)
 
 
@@ -124,12 +125,10 @@ class _Writer:
         states = np.flatnonzero(between_characters(dfa) & (rows != _DEAD).any(axis=1))
         rows = rows[states]
         known: dict[bytes, int] = {}
-        for i, (state, row) in enumerate(zip(states.tolist(), rows, strict=True)):
+        for state, row in meter.each(zip(states.tolist(), rows, strict=True), _DOING):
             key = row.tobytes()
             found = known.get(key)
             if found is None:
-                if i % 256 == 0:
-                    meter.check_time("writing a string's escapes")
                 found = known[key] = self.escape_state(state)
             backslash[state] = found
         return backslash
@@ -254,7 +253,7 @@ class _Writer:
         cuts[bytes_] = cuts[bytes_ + 1] = True
         classes = np.cumsum(cuts[:256], dtype=np.int32)
         first = np.flatnonzero(np.r_[True, cuts[1:256]])
-        meter.check_memory(4 * (n + extra) * len(first), "writing a string's escapes")
+        meter.check_memory(4 * (n + extra) * len(first), _DOING)
         table = np.full((n + extra, len(first)), _DEAD, np.int32)
         table[:n] = np.where(raw[first], dfa.table[:, dfa.classes[first]], _DEAD)
         table[:n, classes[0x5C]] = backslash
@@ -265,7 +264,7 @@ class _Writer:
         accepting = np.append(dfa.accepting, np.zeros(extra, np.uint8))
         written = replace(dfa, table=table, classes=classes, accepting=accepting)
         if len(self.policy.raw) < len(_ALL - _MUST):
-            written = _reachable(written)  # the states inside of characters that are no longer written raw
+            written = _reachable(written, meter)  # the states inside of characters that are no longer written raw
         return _fewer_classes(written)
 
 
@@ -289,14 +288,13 @@ def _fewer_classes(dfa: Dfa) -> Dfa:
     return replace(dfa, table=np.ascontiguousarray(table[:, new]), classes=of_class[dfa.classes].astype(np.int32))
 
 
-def _reachable(dfa: Dfa) -> Dfa:
+def _reachable(dfa: Dfa, meter: Meter) -> Dfa:
     """Without the states that no text leads to."""
-    rows = dfa.table.tolist()
     targets = dfa.records[:, TARGET_LOW:].tolist()
     order = [dfa.start]
     seen = set(order)
-    for state in order:  # grows while it is read
-        for entry in set(rows[state]):
+    for state in meter.each(order, _DOING):  # grows while it is read
+        for entry in set(dfa.table[state].tolist()):
             for target in targets[-2 - entry] if entry < _DEAD else (entry,):
                 if target != _DEAD and target not in seen:
                     seen.add(target)

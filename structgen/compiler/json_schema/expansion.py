@@ -56,6 +56,7 @@ class Expansion:
             Question(OUTLINE, ANYTHING): outlines.EVERYTHING,
             Question(OUTLINE, NOTHING): outlines.NOTHING,
         }
+        self._questions = 0
         self._barren: dict[Goal, bool] = {ANYTHING: False, NOTHING: True}
 
     def outline(self, goal: Goal) -> Outline:
@@ -100,7 +101,8 @@ class Expansion:
                     raise self._endless(needed.goal)
                 open_questions.add(plain)
                 stack.append((needed, self._answer(needed)))
-                if not len(stack) & 63:
+                self._questions += 1
+                if not self._questions & 63:
                     self.meter.check_time(f"expanding {self._where(needed.goal)}")
         return answer
 

@@ -96,11 +96,11 @@ class Items:
         live = self._live(following)
         if tally.start not in live:
             raise InternalError("an array shape without members reached the lowering")
-        for here in live:
+        for here in builder.meter.each(live, "lowering arrays"):
             if here.items == self.loop_from or not live.keys().isdisjoint(following[here]):
                 self.inside[here] = builder.program.state("item")
             self.tails[here] = builder.whitespace.tail(self.inside.get(here), self._close(here), self.level)
-        for here, state in self.inside.items():
+        for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
             builder.program.edges[state] = (
                 self._loop()
                 if here.items == self.loop_from

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
+from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError
 from .drafts import DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020, UNDECLARED, Draft
 from .equality import equality_key
@@ -36,11 +37,11 @@ _ANCHOR_2020 = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 class Sink(Protocol):
     """What takes the subschemas and references that handlers find.
 
-    ``max_depth`` bounds the nesting of constants. ``all_draft4``: the whole document is held to Draft 4's metaschema,
+    ``meter``: of the compile. ``all_draft4``: the whole document is held to Draft 4's metaschema,
     not just a part with a ``$schema`` of its own, which the metaschema of the document around it governs.
     """
 
-    max_depth: int
+    meter: Meter
     all_draft4: bool
 
     def add(self, value: Json, path: str, around: Subschema, *, boolean: bool = False) -> SchemaId:
@@ -157,12 +158,12 @@ def _checked_number(sub: Subschema, keyword: str, value: Json) -> Decimal:
     return value
 
 
-def _check_constant(value: Json, pointer: str, depth: int) -> None:
+def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
     """Check the numbers and the depth of a value that stands for itself."""
-    level = [value]
+    level, depth = [value], meter.budget.depth
     while level:
         below: list[Json] = []
-        for item in level:
+        for item in meter.each(level, "reading the schema"):
             if isinstance(item, Decimal):
                 check_size(item, pointer)
             elif isinstance(item, dict):
@@ -342,14 +343,14 @@ def _type(sub: Subschema, keyword: str, value: Json) -> None:
 def _enum(sub: Subschema, keyword: str, value: Json) -> None:
     if not isinstance(value, list):
         raise sub.error(keyword, "an array", value)
-    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.max_depth)
+    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.meter)
     if sub.sink.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
         raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
     sub.fields["enum"] = tuple(value)
 
 
 def _const(sub: Subschema, keyword: str, value: Json) -> None:
-    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.max_depth)
+    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.meter)
     if "enum" in sub.node:
         sub.conjuncts.append(sub.sink.synthesize({"enum": (value,)}, keyword, sub))
     else:

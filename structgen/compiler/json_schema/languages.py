@@ -67,7 +67,7 @@ class Language:
                 facts = measure(self.tree, meter)[id(self.tree)]
                 self._widths = facts.min_width, facts.max_width
             else:
-                self._widths = text_widths(self.plain(meter))
+                self._widths = text_widths(self.plain(meter), meter)
         return self._widths
 
     def counted(self, meter: Meter) -> Dfa:

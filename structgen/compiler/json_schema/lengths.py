@@ -25,7 +25,8 @@ from ... import kernels
 from ...budget import Meter
 from ...properties import cached_property
 from ..automata.dfa import TARGET_LOW, Dfa, intersect, minimize
-from .words import everything, nothing, plain_dfa
+from ..automata.words import nothing, plain_dfa
+from .words import everything
 
 _DEAD = -1
 #: Bounds up to here are spelled out.
@@ -55,7 +56,7 @@ def bounded(dfa: Dfa, minimum: int, maximum: int | None, meter: Meter, *, count:
         return nothing()
     if minimum == 0 and maximum is None:
         return dfa
-    widths = _widths(dfa)
+    widths = _widths(dfa, meter)
     if minimum <= widths.shortest[dfa.start]:
         minimum = 0
     if maximum is not None and widths.longest is not None and widths.longest <= maximum:
@@ -81,11 +82,11 @@ def _check(entries: int, meter: Meter) -> None:
         raise meter.out_of_time(_DOING)
 
 
-def text_widths(dfa: Dfa) -> tuple[int, int | None]:
+def text_widths(dfa: Dfa, meter: Meter) -> tuple[int, int | None]:
     """The fewest and the most characters of a text of ``dfa``, which has no counters; None for no bound."""
     # The usual answers are seen at a glance.
-    shortest = 0 if dfa.accepting[dfa.start] else _widths(dfa).shortest[dfa.start]
-    return shortest, None if _has_self_loop(dfa) else _widths(dfa).longest
+    shortest = 0 if dfa.accepting[dfa.start] else _widths(dfa, meter).shortest[dfa.start]
+    return shortest, None if _has_self_loop(dfa) else _widths(dfa, meter).longest
 
 
 def _has_self_loop(dfa: Dfa) -> bool:
@@ -133,21 +134,21 @@ def _lengths(minimum: int, maximum: int | None) -> Dfa:
 _known_widths: WeakKeyDictionary[Dfa, _Widths] = WeakKeyDictionary()
 
 
-def _widths(dfa: Dfa) -> _Widths:
+def _widths(dfa: Dfa, meter: Meter) -> _Widths:
     known = _known_widths.get(dfa)
     if known is None:
-        known = _known_widths[dfa] = _Widths(dfa)
+        known = _known_widths[dfa] = _Widths(dfa, meter)
     return known
 
 
 class _Widths:
     """How many characters there can be on the way from and to the states of an automaton, worked out when asked."""
 
-    def __init__(self, dfa: Dfa) -> None:
+    def __init__(self, dfa: Dfa, meter: Meter) -> None:
         between = between_characters(dfa).tolist()
-        self.heads = [set(row) - {_DEAD} for row in dfa.table.tolist()]
+        self.heads = [set(row.tolist()) - {_DEAD} for row in meter.each(dfa.table, _DOING)]
         self.tails: list[list[int]] = [[] for _ in range(dfa.states)]
-        for tail, heads in enumerate(self.heads):
+        for tail, heads in meter.each(enumerate(self.heads), _DOING):
             for head in heads:
                 self.tails[head].append(tail)
         self.weight = [int(there) for there in between]  # a character ends where a state between two is entered

@@ -64,7 +64,7 @@ def _whitespace(builder: Builder) -> Whitespace:
 def gap_automaton(pattern: str, by: Unremembered) -> Automaton:
     """The automaton of what may stand between tokens. Raises `DefinitionError`, `BudgetExceededError`."""
     meter = by.meter
-    gap = automaton(language(parse(pattern, 0, meter), meter, count=False))
+    gap = automaton(language(parse(pattern, 0, meter), meter, count=False), meter)
     bytes_ = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
     if not gap.edges or not bytes_ <= _WHITESPACE:
         raise DefinitionError(

@@ -68,8 +68,7 @@ class _Reader:
     """Reads one document. It is the `Sink` of the keywords' handlers."""
 
     def __init__(self, node: Json, meter: Meter) -> None:
-        self.max_depth = meter.budget.depth
-        self._meter = meter
+        self.meter = meter
         self._references = References(node, meter)
         self.all_draft4 = self._references.root.draft is DRAFT4
         self._schemas: list[dict[str, Any]] = []
@@ -181,9 +180,9 @@ class _Reader:
     def _read(self, unread: _Unread) -> None:
         """Check a subschema, and note what it says."""
         node, pointer, resource, draft, depth, schema_id = unread
-        if depth > self.max_depth:
+        if depth > self.meter.budget.depth:
             raise BudgetExceededError(
-                f"the schema is nested deeper than {self.max_depth:,} subschemas",
+                f"the schema is nested deeper than {self.meter.budget.depth:,} subschemas",
                 where=pointer[:200] + "…",
                 remedy="Name its parts under $defs, or pass a larger budget=Budget(depth=...).",
             )
@@ -211,21 +210,21 @@ class _Reader:
         """The entries of a list that grows meanwhile, first in first out."""
         for position, entry in enumerate(todo):
             if not position % _STRIDE:
-                self._meter.check_time(_DOING)
+                self.meter.check_time(_DOING)
             yield entry
 
     def _count(self, pointer: str) -> None:
         """Hold a subschema against the budget, and its pointer: names can be long, and it repeats all above."""
         self._subschemas += 1
         self._characters += len(pointer)
-        if self._subschemas > self._meter.budget.states:
+        if self._subschemas > self.meter.budget.states:
             raise BudgetExceededError(
-                f"the schema has more than {self._meter.budget.states:,} subschemas",
+                f"the schema has more than {self.meter.budget.states:,} subschemas",
                 where=_DOING,
                 remedy="Simplify it, or pass a larger budget=Budget(states=...).",
             )
         if self._characters > 1 << 20:
-            self._meter.check_memory(self._characters, _DOING)
+            self.meter.check_memory(self._characters, _DOING)
 
     # References
 
@@ -233,7 +232,7 @@ class _Reader:
         pending, self._pending = self._pending, []
         for count, reference in enumerate(pending):
             if not count % _STRIDE:
-                self._meter.check_time("resolving references")
+                self.meter.check_time("resolving references")
             place = self._references.resolve(reference.reference, reference.place)
             target = self._place(place)
             anchor = None if reference.keyword == "$ref" else self._anchor(reference, place)

@@ -10,6 +10,7 @@ from .equality import equality_key
 from .schema import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 
 _UNSAID: dict[str, Any] = {**vars(Schema(""))}
+_DOING = "comparing subschemas"
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
 
 
@@ -44,7 +45,7 @@ def representatives(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> 
     seen = {root}
     while stack:
         node, fields, remaining = stack[-1]
-        meter.check_time("comparing subschemas")
+        meter.check_time(_DOING)
         for child in remaining:
             if child not in seen:
                 seen.add(child)
@@ -53,19 +54,21 @@ def representatives(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> 
                 if below:
                     stack.append((child, inner, iter(below)))
                     break
-                same[child] = known.setdefault(_key(schemas[child], inner, same), child)
+                same[child] = known.setdefault(_key(schemas[child], inner, same, meter), child)
         else:
             stack.pop()
-            same[node] = known.setdefault(_key(schemas[node], fields, same), node)
+            same[node] = known.setdefault(_key(schemas[node], fields, same, meter), node)
     return same
 
 
-def _key(schema: Schema, fields: dict[str, Any], same: list[SchemaId]) -> Hashable:
+def _key(schema: Schema, fields: dict[str, Any], same: list[SchemaId], meter: Meter) -> Hashable:
     """Equal for subschemas that say the same, their children compared by representative."""
     parts: list[Hashable] = [schema.integer_is_exact]
     for name in sorted(fields):
         value = fields[name]
         parts.append(name)
+        if name == "enum":
+            value = tuple(map(equality_key, meter.each(value, _DOING)))
         parts.append(_FROZEN[name](value, same) if name in _FROZEN else value)
     return tuple(parts)
 
@@ -82,6 +85,5 @@ _FROZEN: dict[str, Callable[[Any, list[SchemaId]], Hashable]] = {
     **dict.fromkeys(SINGLE_FIELDS, lambda value, same: same[value]),
     **dict.fromkeys(LIST_FIELDS, _frozen_list),
     **dict.fromkeys(MAP_FIELDS, _frozen_map),
-    "enum": lambda value, same: tuple(map(equality_key, value)),
     "dependent_required": lambda value, same: tuple(value.items()),
 }

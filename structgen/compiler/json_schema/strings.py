@@ -26,6 +26,7 @@ from ...budget import Budget, Meter
 from ...errors import StructgenError
 from ..automata import dfa as automata
 from ..automata.dfa import Dfa
+from ..automata.words import words_dfa
 from ..regex import charset
 from ..regex.syntax import Chars, Node, Repeat
 from . import ecma
@@ -33,7 +34,7 @@ from .encode import json_text, needs_escape
 from .languages import Language, complement, digest, texts_of, union
 from .lengths import bounded, text_widths
 from .trees import ANYTHING, Run, few_texts, run_of, searched
-from .words import everything, other_words_dfa, words_dfa
+from .words import everything, other_words_dfa
 
 #: A pattern or a run of so many texts, or fewer, becomes their set.
 _FEW = 64
@@ -452,7 +453,7 @@ def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
         inner_a, low_a, high_a, b, inner_b, low_b, high_b = inner_b, low_b, high_b, a, inner_a, low_a, high_a
     if high_a is None:
         return None
-    longest = high_b if high_b is not None else text_widths(inner_b)[1]
+    longest = high_b if high_b is not None else text_widths(inner_b, meter)[1]
     if longest is None or longest > high_a:
         return None
     lower = bounded(inner_a, low_a, None, meter)

@@ -24,8 +24,8 @@ NONE: Node = -1
 NO_NAME, FORBIDDEN = -1, -2
 
 
-#: What a node takes, with the memory of where it is shared.
-_BYTES_OF_NODE = 400
+#: What a node takes beside its objects, with the memory of where it is shared.
+_BYTES_OF_NODE = 120
 
 _DOING = "lowering property names"
 
@@ -137,5 +137,5 @@ def spelling(name: str, escapes: str, meter: Meter) -> bytes | Automaton | None:
                 return text.encode()
             except UnicodeEncodeError:
                 return None
-    spellings = automaton(StringSet.literal([name]).body(escapes, meter))
+    spellings = automaton(StringSet.literal([name]).body(escapes, meter), meter)
     return spellings if spellings.edges else None

@@ -15,7 +15,7 @@ from .parser import parse
 def compile_regex(regex: Regex, meter: Meter) -> Tables:
     """Parse, build, determinise, minimise. Raises the errors of `parse` and `regex_to_dfa`."""
     tree = parse(regex.pattern, regex.flags, meter)
-    return to_tables(regex_to_dfa(tree, meter))
+    return to_tables(regex_to_dfa(tree, meter), meter)
 
 
 def regex_program(regex: Regex, meter: Meter) -> Program:

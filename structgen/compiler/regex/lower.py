@@ -8,6 +8,9 @@ another one or X can be empty. If the subset construction then finds two threads
 counts, the loop is spelled out instead and the construction starts again: counting is an optimisation that
 either is exact or is not used.
 
+*Words.* Alternatives that are plain words become their minimal automaton at once (see
+`structgen.compiler.automata.words`) where there are many: an NFA with a path for each would outgrow any budget.
+
 *Look-around.* At the edges of the text an assertion is decided on the spot (``^`` at the start is simply true).
 Elsewhere it becomes a marker, which `structgen.compiler.regex.looks` resolves.
 """
@@ -17,17 +20,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, EmptyLanguageError
-from ..automata.dfa import CounterConflictError, Dfa, determinize, minimize
+from ..automata.dfa import CounterConflictError, Dfa, add_to, determinize, minimize
 from ..automata.nfa import BYTES, Loop, NfaBuilder
 from ..automata.utf8 import utf8_edges
+from ..automata.words import words_dfa
 from .looks import AnchoredLook, resolve_looks
 from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
+_LISTING = "listing its words"
+
 #: A repeat is worth counting when spelling it out would take more turns than this.
 _COUNT_FROM = 24
+
+#: So many words among alternatives are worth an automaton of their own.
+_MANY_WORDS = 64
 
 #: No text is that long; larger bounds would overflow the stored counts.
 _MAX_COUNT = 1 << 30
@@ -63,11 +73,12 @@ def language(
     ``suffix`` and ``prefix``: any bytes may follow, or come before. ``count``: large repeats may become counted
     loops, with which the algebra of automata can't go on.
     """
-    facts = measure(tree, meter)
-    counted = countable(tree, facts) if count and not facts[id(tree)].has_looks else set()
+    words = word_lists(tree, meter)
+    facts = measure(tree, meter, words)
+    counted = countable(tree, facts, words, meter) if count and not facts[id(tree)].has_looks else set()
     while True:
-        _check_size(tree, facts, counted, meter)
-        build = _Construction(facts, counted, edges)
+        _check_size(tree, facts, counted, words, meter)
+        build = _Construction(facts, counted, words, edges)
         builder, start, accept = build.run(tree, suffix, prefix, meter)
         try:
             dfa = determinize(builder.build(start, accept), meter)
@@ -80,8 +91,46 @@ def language(
         return resolve_looks(dfa, build.looks, language, meter) if build.looks else dfa
 
 
-def post_order(tree: Node) -> Iterator[Node]:
-    """Every distinct node once, children before parents."""
+@dataclass(frozen=True)
+class WordList:
+    """Alternatives that include many words: the automaton of these, their widths in characters, and the others."""
+
+    words: Dfa
+    shortest: int
+    longest: int
+    others: tuple[Node, ...]
+
+
+#: By ``id`` of the `Alternate`.
+WordLists: TypeAlias = dict[int, WordList]
+
+
+def word_lists(tree: Node, meter: Meter) -> WordLists:
+    """The alternatives of a tree that include many words. Raises `BudgetExceededError`."""
+    found: WordLists = {}
+    for node in meter.each(post_order(tree), _LISTING):
+        if isinstance(node, Alternate) and len(node.options) >= _MANY_WORDS:
+            words = [(option, _word(option)) for option in meter.each(node.options, _LISTING)]
+            texts = {text for _, text in words if text is not None}
+            if len(texts) >= _MANY_WORDS:
+                widths = sorted(map(len, texts))
+                others = tuple(option for option, text in words if text is None)
+                found[id(node)] = WordList(words_dfa(texts, meter), widths[0], widths[-1], others)
+    return found
+
+
+def _word(node: Node) -> str | None:
+    """The only text of a character or a sequence of characters; None for other nodes and texts."""
+    codes = []
+    for part in node.parts if isinstance(node, Concat) else (node,):
+        if not isinstance(part, Chars) or len(part.ranges) != 1 or part.ranges[0][0] != part.ranges[0][1]:
+            return None
+        codes.append(part.ranges[0][0])
+    return "".join(map(chr, codes))
+
+
+def post_order(tree: Node, words: WordLists | None = None) -> Iterator[Node]:
+    """Every distinct node once, children before parents; but for words in lists."""
     seen: set[int] = set()
     todo: list[tuple[Node, bool]] = [(tree, False)]
     while todo:
@@ -91,7 +140,12 @@ def post_order(tree: Node) -> Iterator[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             todo.append((node, True))
-            todo.extend((child, False) for child in children(node))
+            todo.extend((child, False) for child in _below(node, words))
+
+
+def _below(node: Node, words: WordLists | None) -> tuple[Node, ...]:
+    """The nodes directly below that are no words in a list."""
+    return words[id(node)].others if words and id(node) in words else children(node)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -103,12 +157,15 @@ def children(node: Node) -> tuple[Node, ...]:
     return (node.item,) if isinstance(node, Repeat | Look) else ()
 
 
-def measure(tree: Node, meter: Meter | None = None) -> dict[int, Facts]:
+def measure(tree: Node, meter: Meter | None = None, words: WordLists | None = None) -> dict[int, Facts]:
     """The `Facts` of every node, by ``id``. Widths are in characters."""
     facts: dict[int, Facts] = {}
-    nodes = post_order(tree)
+    nodes = post_order(tree, words)
     for node in nodes if meter is None else meter.each(nodes, "measuring the pattern"):
-        below = [facts[id(child)] for child in children(node)]
+        below = [facts[id(child)] for child in _below(node, words)]
+        if words and id(node) in words:
+            listed = words[id(node)]
+            below.append(Facts(listed.shortest, listed.longest, 2 * listed.words.states, False))
         looks = isinstance(node, Look) or any(f.has_looks for f in below)
         size = 2 + sum(f.size for f in below)
         if isinstance(node, Chars):
@@ -136,12 +193,12 @@ def _sum(widths: list[int | None]) -> int | None:
     return None if None in widths else sum(w for w in widths if w is not None)
 
 
-def countable(tree: Node, facts: dict[int, Facts]) -> set[int]:
+def countable(tree: Node, facts: dict[int, Facts], words: WordLists, meter: Meter) -> set[int]:
     """The repeats to count, by ``id``: the outermost of the large ones whose body is never empty."""
     counted: set[int] = set()
     todo = [tree]
     seen: set[int] = set()
-    while todo:
+    for _ in meter.each(iter(todo.__len__, 0), "looking for repeats to count"):
         node = todo.pop()
         if id(node) in seen:
             continue
@@ -149,7 +206,7 @@ def countable(tree: Node, facts: dict[int, Facts]) -> set[int]:
         if isinstance(node, Repeat) and _worth_counting(node, facts):
             counted.add(id(node))
         else:
-            todo.extend(children(node))
+            todo.extend(_below(node, words))
     return counted
 
 
@@ -158,11 +215,15 @@ def _worth_counting(node: Repeat, facts: dict[int, Facts]) -> bool:
     return turns > _COUNT_FROM and facts[id(node.item)].min_width > 0
 
 
-def _check_size(tree: Node, facts: dict[int, Facts], counted: set[int], meter: Meter) -> None:
+def _check_size(
+    tree: Node, facts: dict[int, Facts], counted: set[int], words: WordLists, meter: Meter
+) -> None:
     """Refuse an NFA over the budget before it is built."""
     sizes: dict[int, int] = {}
-    for node in meter.each(post_order(tree), "spelling out its repeats"):
-        below = sum(sizes[id(child)] for child in children(node))
+    for node in meter.each(post_order(tree, words), "spelling out its repeats"):
+        below = sum(sizes[id(child)] for child in _below(node, words))
+        if id(node) in words:
+            below += 2 * words[id(node)].words.states
         if isinstance(node, Repeat):
             turns = node.max if node.max is not None else node.min + 1
             if turns > _MAX_COUNT:
@@ -184,9 +245,10 @@ def _check_size(tree: Node, facts: dict[int, Facts], counted: set[int], meter: M
 class _Construction:
     """Thompson's construction with an explicit stack."""
 
-    def __init__(self, facts: dict[int, Facts], counted: set[int], edges: bool) -> None:
+    def __init__(self, facts: dict[int, Facts], counted: set[int], words: WordLists, edges: bool) -> None:
         self.facts = facts
         self.counted = counted
+        self.words = words
         self.edges = edges
         self.builder = NfaBuilder()
         self.looks: list[AnchoredLook] = []
@@ -244,7 +306,12 @@ class _Construction:
             here = there
 
     def _alternate(self, node: Alternate, source: int, target: int, owner: int, first: bool, last: bool) -> None:
-        self._todo.extend((option, source, target, owner, first, last) for option in node.options)
+        self._todo.extend((option, source, target, owner, first, last) for option in _below(node, self.words))
+        if id(node) in self.words:
+            begin, ends = add_to(self.builder, self.words[id(node)].words, owner)
+            self.builder.epsilon(source, begin)
+            for end in ends:
+                self.builder.epsilon(end, target)
 
     def _repeat(self, node: Repeat, source: int, target: int, owner: int, first: bool, last: bool) -> None:
         if id(node) in self.counted:
