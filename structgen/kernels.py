@@ -28,8 +28,8 @@ from ._jit import allocating, bare_kernel, inlined, kernel, spliced
 
 DEAD = -1
 
-#: Results of kernels that can stop early. After `TOO_MUCH_WORK` and `FULL` (an array has no room) they can go on.
-OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK, FULL = 0, 1, 2, 3, 4
+#: Results of kernels that can stop early. After `TOO_MUCH_WORK` and `NO_ROOM` (in an array) they can go on.
+OK, CONFLICT, TOO_MANY_STATES, TOO_MUCH_WORK, NO_ROOM = 0, 1, 2, 3, 4
 
 #: Operations of a record: `SET` starts a loop's count at 1, `INC` adds 1 and looks at the new count; `MARK` adds to
 #: a set and tests it.
@@ -197,7 +197,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
     ``at`` says how many states, items and records there are, and which state and class come next; the subset of
     state ``s`` is ``items[first[s]:first[s + 1]]``, ``slots`` their hash table, a power of two; ``records`` is
     ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same). It goes on from
-    there, until it is done, ``max_work`` is, or a round may need more room than these arrays have (FULL).
+    there, until it is done, ``max_work`` is, or a round may need more room than these arrays have (NO_ROOM).
 
     Returns (status, loop, other loop or -1, slots).
     """
@@ -231,7 +231,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
             at[2] = n_records
             at[3] = state
             at[4] = lo
-            return TOO_MUCH_WORK if work > max_work else FULL, -1, -1, slots
+            return TOO_MUCH_WORK if work > max_work else NO_ROOM, -1, -1, slots
         hi = n_classes
         past_minimum = False
         if state >= 0:
@@ -496,7 +496,7 @@ def intersect(table_a, accepting_a, table_b, accepting_b, n_classes, max_states,
 
     ``at`` says how many states there are and which comes next; state ``s`` is the pair ``left[s], right[s]``, the
     first of them given; ``slots`` is their hash table, a power of two, -1 where empty. The construction goes on from
-    there, until it is done, ``max_work`` is, or a state may need more room than these arrays have (FULL).
+    there, until it is done, ``max_work`` is, or a state may need more room than these arrays have (NO_ROOM).
 
     Returns (status, slots).
     """
@@ -510,7 +510,7 @@ def intersect(table_a, accepting_a, table_b, accepting_b, n_classes, max_states,
         if n + n_classes > len(left) or (s + 1) * n_classes > len(table) or work > max_work:
             at[0] = n
             at[1] = s
-            return TOO_MUCH_WORK if work > max_work else FULL, slots
+            return TOO_MUCH_WORK if work > max_work else NO_ROOM, slots
         work += n_classes
         for c in range(n_classes):
             p = table_a[left[s] * n_classes + c]
@@ -829,7 +829,7 @@ OVERFLOW, TOO_FAR = -1, -2
 _BOTTOM, _NIL, _LINK = -1, -2, -2
 
 #: Columns of a cell, and how many slots are looked at for it. There are twice as many slots as cells.
-_CELL, _PROBES = 5, 16
+CELL, _PROBES = 5, 16
 
 
 @inlined
@@ -1139,7 +1139,7 @@ def _start_stack(arena, config, cells, slots, top):
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, room, ids, below):
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, room, work, ids, below):
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
@@ -1150,6 +1150,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
     room:
         Threads and stack cells that the walk can have, a power of two.
+    work:
+        Threads that it may follow, where there is more to do than to look up where one moves.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -1157,18 +1159,19 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
 
     Returns
     -------
-    (number of ids, number of nodes below), or ``(OVERFLOW, 0)``.
+    (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
+    do, a smaller one where ``room`` or ``work`` did not suffice. From there on it is up to `walk_sets`.
 
     Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
     """
     threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
-    cells = np.empty((room, _CELL), np.int64)
+    cells = np.empty((room, CELL), np.int64)
     slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
     tops = np.zeros(max_depth + 3, np.int64)  # first free cell, likewise
     base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
     if base_top < 0:
-        return OVERFLOW, 0
+        return 0, 0, 0
     stamp = 0
     n_ids = 0
     n_below = 0
@@ -1221,17 +1224,13 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
             n, top, escaped = _follow(
                 arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True
             )
-            if n < 0:
-                return OVERFLOW, 0
-            if n > begin or escaped:
-                for t in range(first_token[i], first_token[i + 1]):
-                    ids[n_ids] = token_ids[t]
-                    n_ids += 1
+            work -= _COST_OF_NODE + n - above + top - tops[d]
+            if n < 0 or work < 0:
+                return n_ids, n_below, i
+        alive = n > begin or escaped
         if i == pending:
-            entered += 1
-            pending = resume[entered] if entered < len(resume) else len(byte)
             if n >= room:
-                return OVERFLOW, 0
+                return n_ids, n_below, i
             threads[n, 0] = state
             threads[n, 1] = count
             threads[n, 2] = cell
@@ -1239,7 +1238,13 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
             if n > begin + 1:
                 n, top = _unite(arena, threads, begin, n, cells, slots, top, True)
                 if n < 0:
-                    return OVERFLOW, 0
+                    return n_ids, n_below, i
+            entered += 1
+            pending = resume[entered] if entered < len(resume) else len(byte)
+        if alive:
+            for t in range(first_token[i], first_token[i + 1]):
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
         after = skip[i]
         if i + 1 < after:
             if escaped or _may_return(arena, threads, begin, n, cells):
@@ -1258,7 +1263,224 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
                     tops[e + 1] = top
                 continue
         i = after
-    return n_ids, n_below
+    return n_ids, n_below, len(byte)
+
+
+#: What `walk_sets` goes on with: the node, where the tree below the last node of ``resume`` ends, how many of these
+#: were entered, the numbers of ids and nodes found, cells, sets, and a stamp.
+P_NODE, P_END, P_ENTERED, P_IDS, P_BELOW, P_CELLS, P_SETS, P_STAMP, PROGRESS = range(9)
+
+# What it costs to follow one thread more, in nodes that are looked up.
+_COST_OF_NODE, _COST_OF_THREAD = 8, 8
+
+
+@kernel
+def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering, start, work, progress, at, threads,
+              cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
+    """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
+
+    For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its
+    byte.
+
+    Parameters
+    ----------
+    resume:
+        Those that have ``start`` before the end of their tree.
+    entering:
+        ``int64[*, 3]``: the threads that enter at each of these, as state, count, and cell or `_BOTTOM`.
+    start:
+        The first node that is looked at; what leads to it was found before.
+    work:
+        Nodes to look at, about; one that takes more than a look-up counts for many.
+    progress:
+        ``int64[PROGRESS]``, in and out: all 0 but for `P_IDS`, `P_BELOW` and `P_CELLS` to begin with.
+    at:
+        ``int32[max_depth + 2]``, kept between slices: the set of the node above, by depth.
+    threads, cells, slots:
+        Room for the threads of a node, ``int64[*, 3]``; for cells, ``int64[*, 5]``, with ``int32[2 ** k]`` to find
+        them.
+    begins, members, returning, set_slots, following:
+        The sets: ``int32[sets + 1]``, ``int64[*, 3]``, ``bool[sets]``, ``int32[2 ** k]``; and by set and class the
+        set that follows: twice its number, plus 1 where a thread popped below the bottom, -1 while it is unknown. One
+        more class stands for the threads that enter, which join the set.
+    ids, below:
+        As in `walk_stack`.
+
+    Returns
+    -------
+    `OK` at the end, `TOO_MUCH_WORK` after a slice, `NO_ROOM` where an array is too short: with more room, or with all
+    sets forgotten, it can begin anew at the node that it came to.
+    """
+    n_classes = arena[A_CLASSES]
+    width = n_classes + 1
+    class_of = arena[A_CLASS_OF]
+    top = progress[P_CELLS]
+    n_sets = progress[P_SETS]
+    if n_sets == 0:  # the empty set
+        begins[0] = 0
+        begins[1] = 0
+        returning[0] = False
+        for c in range(width):
+            following[c] = 0
+        following[n_classes] = -1
+        n_sets = 1
+    i = progress[P_NODE]
+    end = progress[P_END]
+    entered = progress[P_ENTERED]
+    n_ids = progress[P_IDS]
+    n_below = progress[P_BELOW]
+    stamp = progress[P_STAMP]
+    pending = resume[entered] if entered < len(resume) else len(byte)
+    status = OK
+    while True:
+        if work <= 0:
+            status = TOO_MUCH_WORK
+            break
+        work -= 1
+        if i >= end:
+            if entered == len(resume):
+                break
+            i = pending
+            end = skip[i]
+            at[depth[i]] = 0
+        elif i < start and skip[i] <= start:
+            i = skip[i]
+            continue
+        d = depth[i]
+        here = at[d]
+        step = 0
+        if here:
+            where = here * width + arena[class_of + byte[i]]
+            step = following[where]
+            if step < 0:
+                n = np.int64(OVERFLOW)
+                size = begins[here + 1] - begins[here]
+                escaped = False
+                if size <= len(threads):
+                    _copy_threads(members, begins[here], size, threads)
+                    stamp += 1
+                    work -= _COST_OF_THREAD * size
+                    n, more, escaped = _follow(
+                        arena, arena[class_of + byte[i]], threads, 0, size, cells, slots, top, stamp, True
+                    )
+                if n < 0:
+                    status = NO_ROOM
+                    break
+                work -= _COST_OF_THREAD * (n - size + more - top)
+                top = more
+                number = _set_number(arena, threads, size, n, cells, begins, members, returning, set_slots, n_sets)
+                if number < 0 or (number + 1) * width > len(following):
+                    status = NO_ROOM
+                    break
+                if number == n_sets:
+                    n_sets += 1
+                    for c in range(number * width, (number + 1) * width):
+                        following[c] = -1
+                step = 2 * number + (1 if escaped else 0)
+                following[where] = step
+        here = step >> 1
+        if i == pending:
+            where = here * width + n_classes
+            if following[where] < 0:
+                size = begins[here + 1] - begins[here]
+                n = np.int64(OVERFLOW)
+                if size + len(entering) <= len(threads):
+                    _copy_threads(members, begins[here], size, threads)
+                    for k in range(len(entering)):
+                        for column in range(3):
+                            threads[size + k, column] = entering[k, column]
+                    n, top = _unite(arena, threads, 0, size + len(entering), cells, slots, top, True)
+                if n < 0:
+                    status = NO_ROOM
+                    break
+                number = _set_number(arena, threads, 0, n, cells, begins, members, returning, set_slots, n_sets)
+                if number < 0 or (number + 1) * width > len(following):
+                    status = NO_ROOM
+                    break
+                if number == n_sets:
+                    n_sets += 1
+                    for c in range(number * width, (number + 1) * width):
+                        following[c] = -1
+                following[where] = number
+                work -= _COST_OF_THREAD * n
+            here = following[where]
+            entered += 1
+            pending = resume[entered] if entered < len(resume) else len(byte)
+        after = skip[i]
+        if i >= start:
+            if step:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+            if i + 1 < after and (step & 1 or returning[here]):
+                below[n_below] = i
+                n_below += 1
+        if i + 1 < after and here:
+            at[d + 1] = here
+            i += 1
+        elif pending < after:
+            # Nothing is alive between here and the next place to enter.
+            i = pending
+            for e in range(d, depth[i]):
+                at[e + 1] = 0
+        else:
+            i = after
+    progress[P_NODE] = i
+    progress[P_END] = end
+    progress[P_ENTERED] = entered
+    progress[P_IDS] = n_ids
+    progress[P_BELOW] = n_below
+    progress[P_CELLS] = top
+    progress[P_SETS] = n_sets
+    progress[P_STAMP] = stamp
+    return status
+
+
+@inlined
+def _copy_threads(members, begin, size, threads):
+    """Lay some threads of a set out for `_follow`."""
+    for k in range(size):
+        for column in range(3):
+            threads[k, column] = members[begin + k, column]
+
+
+@inlined
+def _set_number(arena, threads, begin, end, cells, begins, members, returning, slots, n_sets):
+    """The number of the set ``threads[begin:end]``, which are in order: ``n_sets`` for a new one; `OVERFLOW`.
+
+    Slots may hold anything: what is found is compared.
+    """
+    if begin == end:
+        return np.int64(0)
+    size = end - begin
+    key = np.int64(size)
+    for k in range(begin, end):
+        key = (key * 31) ^ (threads[k, 0] * 0x9E3779B1) ^ (threads[k, 1] * 0x85EBCA6B) ^ (threads[k, 2] * 0x27D4EB2F)
+    slot = ((key >> 15) ^ key) & (len(slots) - 1)
+    for _ in range(_PROBES):
+        there = np.int64(slots[slot])
+        if there <= 0 or there >= n_sets:
+            break
+        first = begins[there]
+        same = begins[there + 1] - first == size
+        k = 0
+        while same and k < size:
+            for column in range(3):
+                same &= members[first + k, column] == threads[begin + k, column]
+            k += 1
+        if same:
+            return there
+        slot = (slot + 1) & (len(slots) - 1)
+    first = begins[n_sets]
+    if n_sets + 1 >= len(begins) or first + size > len(members):
+        return np.int64(OVERFLOW)
+    for k in range(size):
+        for column in range(3):
+            members[first + k, column] = threads[begin + k, column]
+    begins[n_sets + 1] = first + size
+    returning[n_sets] = _may_return(arena, threads, begin, end, cells)
+    slots[slot] = n_sets
+    return np.int64(n_sets)
 
 
 @kernel
@@ -1304,21 +1526,21 @@ def walk_stack_difference(
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads. ``(TOO_FAR, 0)`` where more than ``limit``
-    nodes tell them apart.
+    nodes, threads and cells tell them apart, or they need more than ``room``.
     """
     threads = np.empty((room, 3), np.int64)
     others = np.empty((room, 3), np.int64)
-    cells = np.empty((room, _CELL), np.int64)  # of both
+    cells = np.empty((room, CELL), np.int64)  # of both
     slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 2, np.int32)
     second = np.zeros(max_depth + 2, np.int32)
     tops = np.zeros(max_depth + 2, np.int64)
     top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(arena, base, cells, slots, np.int64(0))
     if top < 0:
-        return OVERFLOW, 0
+        return TOO_FAR, 0
     top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(arena, config, cells, slots, top)
     if top < 0:
-        return OVERFLOW, 0
+        return TOO_FAR, 0
     tops[0] = top
     first[1] = 1
     second[1] = 1
@@ -1340,8 +1562,6 @@ def walk_stack_difference(
             i = skip[i]
             continue
         visited += 1
-        if visited > limit:
-            return TOO_FAR, 0
         top = tops[d - 1]
         n, top, escaped = _follow(
             arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
@@ -1349,8 +1569,9 @@ def walk_stack_difference(
         m, top, leapt = _follow(
             arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True
         )
-        if n < 0 or m < 0:
-            return OVERFLOW, 0
+        limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
+        if n < 0 or m < 0 or limit < 0:
+            return TOO_FAR, 0
         if escaped == leapt and n - begin == m - other:
             same = True
             for k in range(n - begin):
@@ -1387,16 +1608,18 @@ def walk_stack_difference(
 
 
 @kernel
-def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, low, high, ids, tokens,
-                       token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
+def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, low, high, start, work,
+                       ids, tokens, token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
     """The tokens that a state which counts, the stack below unknown, allows for each count from ``low`` to ``high``.
 
     For automata that move, count and pop, but never call, such as the inside of a string; pieces are those of
     `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in `walk_stack`. The rest goes to
     ``tokens`` or ``nodes`` with its first and last count, disjoint intervals each.
 
-    Returns the numbers of ``ids``, ``tokens``, ``below`` and ``nodes``; `OVERFLOW` first where an array is too short
-    or the automaton calls.
+    Looks at the nodes from ``start`` on, and at ``work`` pieces, about.
+
+    Returns the numbers of ``ids``, ``tokens``, ``below`` and ``nodes``, and the node to go on at; `OVERFLOW` first
+    where an array is too short or the automaton calls.
     """
     n_states = arena[A_STATES]
     n_classes = arena[A_CLASSES]
@@ -1413,10 +1636,14 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     pieces[0, 3] = 0
     begin[1] = 1
     i = 1
-    while i < len(byte):
+    while i < len(byte) and (work > 0 or i < start):
+        if i < start and skip[i] <= start:
+            i = skip[i]
+            continue
         d = depth[i]
         c = arena[arena[A_CLASS_OF] + byte[i]]
         base = begin[d]
+        work -= base - begin[d - 1] if i >= start else 0
         n = base
         for p in range(begin[d - 1], base):
             if pieces[p, 0] == popped:
@@ -1434,18 +1661,18 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
                 continue
             m = arena[arena[A_GROUPS] + entry - n_states]
             if arena[arena[A_GROUPS] + entry - n_states + 1] != m + 1:
-                return OVERFLOW, 0, 0, 0
+                return OVERFLOW, 0, 0, 0, i
             move = arena[A_MOVES] + 2 * m
             if arena[move] < 0:
                 if arena[move + 1] < arena[move + 3]:
-                    return OVERFLOW, 0, 0, 0
+                    return OVERFLOW, 0, 0, 0, i
                 n = _join(pieces, base, n, popped, lo, hi, 0)
                 continue
             if arena[move + 1] < arena[move + 3]:
-                return OVERFLOW, 0, 0, 0
+                return OVERFLOW, 0, 0, 0, i
             r = arena[A_RECORDS] + 5 * arena[move]
             if arena[r] == MARK:
-                return OVERFLOW, 0, 0, 0
+                return OVERFLOW, 0, 0, 0, i
             if arena[r] == SET:
                 n = _join(pieces, base, n, arena[r + 2], lo, hi, _FIXED + 1)
                 continue
@@ -1476,6 +1703,9 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             i = skip[i]
             continue
         begin[d + 1] = n
+        if i < start:
+            i += 1
+            continue
         p = base
         while p < n and first_token[i] < first_token[i + 1]:
             lo = pieces[p, 1]
@@ -1490,7 +1720,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
                     n_ids += 1
                     continue
                 if n_tokens == len(tokens):
-                    return OVERFLOW, 0, 0, 0
+                    return OVERFLOW, 0, 0, 0, i
                 tokens[n_tokens] = token_ids[k]
                 token_first[n_tokens] = lo
                 token_last[n_tokens] = hi
@@ -1504,13 +1734,82 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
                     n_below += 1
                     continue
                 if n_nodes == len(nodes):
-                    return OVERFLOW, 0, 0, 0
+                    return OVERFLOW, 0, 0, 0, i
                 nodes[n_nodes] = i
                 node_first[n_nodes] = pieces[p, 1]
                 node_last[n_nodes] = pieces[p, 2]
                 n_nodes += 1
         i += 1
-    return n_ids, n_tokens, n_below, n_nodes
+    return n_ids, n_tokens, n_below, n_nodes, i
+
+
+@inlined
+def _add_count(live, counts, known, todo, n, state, count):
+    """Note that a state can have a count, or any for -1, and that it is to be passed on; the new end of ``todo``."""
+    if state < 0 or live[state] < 0 or known[state] < 0:
+        return n
+    for k in range(known[state]):
+        if counts[state, k] == count:
+            return n
+    if count < 0 or known[state] == counts.shape[1]:
+        known[state] = -1
+        count = np.int64(-1)
+    else:
+        counts[state, known[state]] = count
+        known[state] += 1
+    todo[n, 0] = state
+    todo[n, 1] = count
+    return n + 1
+
+
+@bare_kernel
+def spread_counts(edge_start, edge_target, like, group_start, move_record, move_start, sequence, records, loops, live,
+                  counts, known, todo, n):  # fmt: skip
+    """The counts that states can have, by a flow along the moves that keep, set or add to a count.
+
+    Parameters
+    ----------
+    counts, known:
+        ``int64[states, *]``, ``int32[states]``, out: the counts of a state, and how many; -1 for more than there is
+        room for, to begin with for states with sets.
+    todo, n:
+        ``int64[*, 2]``: room for all counts of all states and two more each; the first ``n`` are the states that can
+        be entered without a count.
+
+    The other arrays are the columns of `structgen.runtime.pushdown_tables.PushdownTables`, ``int32`` each.
+    """
+    n_states = len(live)
+    for group in range(len(group_start) - 1):
+        for m in range(group_start[group], group_start[group + 1]):
+            r = move_record[m] - 1
+            if r >= 0 and records[r, 0] == SET:
+                n = _add_count(live, counts, known, todo, n, records[r, 2], np.int64(1))
+    while n:
+        n -= 1
+        state = todo[n, 0]
+        count = todo[n, 1]
+        here = state
+        while here >= 0:
+            for e in range(edge_start[here], edge_start[here + 1]):
+                target = edge_target[e] - 1
+                if target < n_states:
+                    if count:
+                        n = _add_count(live, counts, known, todo, n, target, count)
+                    continue
+                for m in range(group_start[target - n_states], group_start[target - n_states + 1]):
+                    r = move_record[m] - 1
+                    if r < 0:
+                        if count and move_start[m] < move_start[m + 1]:
+                            n = _add_count(live, counts, known, todo, n, sequence[move_start[m]], count)
+                    elif count < 0:
+                        n = _add_count(live, counts, known, todo, n, records[r, 2], count)
+                        if records[r, 0] == INC:
+                            n = _add_count(live, counts, known, todo, n, records[r, 3], count)
+                            n = _add_count(live, counts, known, todo, n, records[r, 4], count)
+                    elif records[r, 0] == INC:
+                        zone = _zone(count + 1, loops[records[r, 1], 0], loops[records[r, 1], 1])
+                        n = _add_count(live, counts, known, todo, n, records[r, 2 + zone], count + 1)
+            here = like[here] - 1
 
 
 # -- rows -----------------------------------------------------------------------------------------------
@@ -2987,7 +3286,8 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
 
 
 @kernel
-def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room, keys, starts, found, nodes, numbers):
+def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room, start, work, n_pairs, n_found, keys,
+                 starts, found, nodes, numbers):  # fmt: skip
     """The threads that tokens lead to from a configuration whose whole stack is known, each once.
 
     Parameters
@@ -2996,8 +3296,10 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
         ``int64[2 * n]``: state and count, then those of the whole stack, topmost first.
     room:
         Threads and stack cells that the walk can have, a power of two.
+    start, work, n_pairs, n_found:
+        The first node that is looked at, how many threads are followed, about, and how much was found before.
     keys:
-        ``int32[2 ** k]``, all -1.
+        ``int32[2 ** k]``, all -1 to begin with.
     starts, found:
         ``int64[*]``, out: thread ``t`` is ``found[starts[t]:starts[t + 1]]``: state and count, the cell of the stack
         that is left (0 is the lowest, -1 none), and state and count of those above it, topmost first. A state of -1
@@ -3007,16 +3309,17 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
 
     Returns
     -------
-    (number of pairs, number of threads), or `OVERFLOW` for the first where an array is too short.
+    (number of pairs, number of threads, the node to go on at), or `OVERFLOW` for the first where an array is too
+    short.
     """
     threads = np.empty((room, 3), np.int64)
-    cells = np.empty((room, _CELL), np.int64)
+    cells = np.empty((room, CELL), np.int64)
     slots = np.empty(2 * room, np.int32)
     first = np.zeros(max_depth + 3, np.int32)
     tops = np.zeros(max_depth + 3, np.int64)
     base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
     if base_top < 0:
-        return OVERFLOW, 0
+        return OVERFLOW, 0, 0
     threads[0, 0] = state
     threads[0, 1] = count
     threads[0, 2] = cell
@@ -3025,11 +3328,12 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
     tops[0] = base_top
     mask = len(keys) - 1
     stamp = 0
-    n_found = 0
-    n_pairs = 0
     starts[0] = 0
     i = 1
-    while i < len(byte):
+    while i < len(byte) and (work > 0 or i < start):
+        if i < start and skip[i] <= start:
+            i = skip[i]
+            continue
         d = depth[i]
         begin = first[d]
         stamp += 1
@@ -3038,14 +3342,15 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
             False,
         )  # fmt: skip
         if n < 0:
-            return OVERFLOW, 0
+            return OVERFLOW, 0, i
+        work -= n - first[d - 1] if i >= start else 0
         if n == begin and not escaped:
             i = skip[i]
             continue
-        if first_token[i] < first_token[i + 1]:
+        if i >= start and first_token[i] < first_token[i + 1]:
             if escaped:
                 if n >= room:
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, i
                 threads[n, 0] = -1
                 threads[n, 1] = 0
                 threads[n, 2] = -1
@@ -3062,7 +3367,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
                     slot = (slot + 1) & mask
                 if keys[slot] < 0:
                     if 2 * n_found > mask or n_found + 2 > len(starts) or starts[n_found] + size > len(found):
-                        return OVERFLOW, 0
+                        return OVERFLOW, 0, i
                     keys[slot] = n_found
                     at = starts[n_found]
                     found[at] = threads[k, 0]
@@ -3078,7 +3383,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
                     n_found += 1
                     starts[n_found] = at
                 if n_pairs == len(nodes):
-                    return OVERFLOW, 0
+                    return OVERFLOW, 0, i
                 nodes[n_pairs] = i
                 numbers[n_pairs] = keys[slot]
                 n_pairs += 1
@@ -3088,7 +3393,7 @@ def walk_reached(byte, depth, skip, first_token, max_depth, arena, config, room,
         first[d + 1] = n
         tops[d] = top
         i += 1
-    return n_pairs, n_found
+    return n_pairs, n_found, i
 
 
 @inlined

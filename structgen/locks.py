@@ -9,7 +9,9 @@ whatever they guard is whole in the child. A thread that forks holds none of the
 (a `structgen.progress.Progress`, say) is called under a lock.
 
 *Giving way.* Work that takes longer than `SLICE` under a lock calls `Lock.give_way` where the state behind the lock
-is whole; threads that wait get their turn there.
+is whole; threads that wait get their turn there. A kernel that may take longer is cut into slices: it is told how
+much to do, counts that, and returns where it came to; its caller gives way and calls it again from there. What it
+writes belongs to the walk, not to what the lock guards.
 """
 
 from __future__ import annotations
@@ -61,10 +63,14 @@ class Lock(type(threading.RLock())):  # type: ignore[misc]
         self.rank = rank
         #: How often long work passed the lock on: a watchdog's counter.
         self.passed_on = 0
-        self._since = time.monotonic()  # when it was passed on last, seconds
+        self._since = time.monotonic()  # when work began, or it was passed on last, seconds
         with _registry:
             self.serial = next(_serials)
             _locks.add(self)
+
+    def begin(self) -> None:
+        """Count the next slice from now on: the owner has just taken the lock."""
+        self._since = time.monotonic()
 
     def give_way(self) -> None:
         """Let threads that wait have their turn, once in `SLICE` seconds.

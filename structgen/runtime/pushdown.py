@@ -26,11 +26,17 @@ from .rows import RowPool
 from .stack_machine import Configuration, StackMachine
 from .stack_rows import NOTHING, ROOT, StackRows
 from .stack_sections import from_sections, to_sections
-from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread
+from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .tables import FIELDS, MARK, SET
 
 #: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+
+#: More threads than this whose states take long to walk are walked together, on at most so many frames.
+_MANY_WALKS, _MOST_CELLS = 8, 1 << 13
+
+#: A walk that is entered at more nodes than this takes long.
+_MANY_NODES = 1 << 10
 
 _UNKNOWN = object()
 
@@ -84,6 +90,12 @@ class PushdownMachine(StackMachine[Thread]):
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
+        self._lock = self.rows.lock
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock walks pass on."""
+        super().belong_to(machine)
+        self.rows.lock = self._lock
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:
@@ -292,9 +304,7 @@ class PushdownMachine(StackMachine[Thread]):
             self._below = {}
             self._forget_rows()
         if config.row is None or config.row[0] != self.rows.generation:
-            threads = config.threads
-            rows = self._rows_of(threads) if len(threads) > 1 else self.settle(threads, ROOT)[0]
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(rows))
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
         row = self._dense.get(config.row)
         if row is None:
             row = self._union(config.row)
@@ -306,9 +316,32 @@ class PushdownMachine(StackMachine[Thread]):
         return row
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
-        """The rows of several threads. Others have their turn between the walks."""
-        with self._filling():  # what others find out meanwhile does not make room for itself
+        """The rows of threads. Others have their turn between walks, and in long ones."""
+        self._lock.begin()
+        self._fills += 1  # what others find out meanwhile does not make room for itself
+        try:
+            if self._takes_long(threads):
+                found = laid_out(threads, _MOST_CELLS)
+                if found is not None:
+                    return {self.rows.row_of_all(*found)}
             return self.settle(threads, ROOT, self._lock.give_way)[0]
+        finally:
+            self._fills -= 1
+
+    def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether so many threads have to be walked that it is better to walk all of them together."""
+        forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
+        if len(threads) <= _MANY_WALKS and not forks:
+            return False
+        missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
+        known = self.rows.settled
+        for state, members in forks:
+            found = known.get((ROOT, state, 0))
+            if found is None and self.rows.takes_long(state, 0):
+                missing += len(members)
+            elif found is not None and len(self.rows.resumes[found.resume]) > _MANY_NODES:
+                missing += sum((found.resume, each.state, 0) not in known for each in members if each is not None)
+        return missing > _MANY_WALKS
 
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
@@ -419,7 +452,11 @@ class PushdownMachine(StackMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
         """The sections of the file format (see docs/format.md); ``self_contained`` includes shared rows."""
         with self._lock:
-            return self.tables.to_sections() | to_sections(self.rows, self_contained)
+            self.rows.pauses = False
+            try:
+                return self.tables.to_sections() | to_sections(self.rows, self_contained)
+            finally:
+                self.rows.pauses = True
 
     @classmethod
     def from_sections(

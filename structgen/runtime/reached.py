@@ -25,9 +25,12 @@ _FEW, _MANY = 1 << 12, 1 << 16
 #: Stacks of a configuration that are walked one by one.
 _MOST_STACKS = 64
 
+#: Threads that a slice of a walk follows: a millisecond or two, about.
+_THREADS = 1 << 15
+
 
 class Reached:
-    """Walks the vocabulary's trie on real stacks. Not for several threads of the process at once.
+    """Walks the vocabulary's trie on real stacks, under the lock of the machine's rows, which is passed on.
 
     Parameters
     ----------
@@ -84,12 +87,17 @@ class Reached:
             keys, starts = np.full(4 * size, -1, np.int32), np.zeros(size + 2, np.int64)
             found = np.empty(16 * size, np.int64)
             nodes, numbers = np.empty((2, 8 * size + 2 * len(by_node)), np.int32)
-            pairs, n = self._kernels.walk_reached(
-                *self._trie, self._arena, config, size, keys, starts, found, nodes, numbers
-            )
+            pairs = n = node = 0
+            while pairs >= 0 and node < len(by_node):
+                pairs, n, node = self._kernels.walk_reached(
+                    *self._trie, self._arena, config, size, node, _THREADS, pairs, n, keys, starts, found, nodes,
+                    numbers,
+                )  # fmt: skip
+                distances.give_way()
             size *= 16
         far = np.empty(n, np.int32)
         for k in range(n):
+            distances.give_way()
             top, number, left, *above = found[starts[k] : starts[k + 1]].tolist()
             here = belows[left + 1]
             for j in range(len(above) - 2, -1, -2):
@@ -102,8 +110,12 @@ class Reached:
         """The same by following each token."""
         vocabulary = self._machine.vocabulary
         tokens = np.setdiff1d(ids_of(self._machine.row(config)), np.array(vocabulary.eos_ids, np.int64))
-        targets = (self._machine.advance(config, token) for token in tokens.tolist())
-        far = [distances.of_threads(target.threads) for target in targets if target is not None]
+        far = []
+        for token in tokens.tolist():
+            target = self._machine.advance(config, token)
+            if target is not None:
+                far.append(distances.of_threads(target.threads))
+            distances.give_way()
         return tokens.astype(np.int32), np.array(far, np.int32)
 
 

@@ -12,14 +12,14 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetExceededError, FormatError, UnsupportedError
-from ..locks import Lock, Rank
 from ..memo import Memo
 from ..vocabulary.trie import Trie
 from .automaton import MEMO_ENTRIES
@@ -74,7 +74,7 @@ class StackDistances:
         self._children = OnDemand(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
-        self._lock = Lock(Rank.DISTANCES)
+        self._working = 0  # how many threads of the process rely on what is remembered
         self._end = int(bool(vocabulary.eos_ids))
         self._live: list[int] = tables.live.tolist()
         self._returns = tables.returns.tobytes()
@@ -208,6 +208,7 @@ class StackDistances:
             if here is None or here in tokens:
                 todo.pop()
                 continue
+            self.give_way()
             missing = [each for each in self._follow(here)[1] if each not in tokens]
             if not missing:
                 tokens[here] = self._best(here)
@@ -263,14 +264,31 @@ class StackDistances:
         """So many tokens, the EOS token included, complete a text."""
         found = self._known.get(config)
         if found is None:
-            with self._lock:
-                self._trim()
+            with self._work():
                 found = self._known[config] = self.of_threads(config.threads)
         return found
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
         """The distance of the nearest of some threads; `NEVER` less one for texts of more than a million bytes."""
         return min(NEVER - 1, *map(self._split, self._settled(threads)))
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Hold the lock of the machine's rows, and keep what is remembered while it is passed on."""
+        lock = self._machine.rows.lock
+        with lock:
+            lock.begin()
+            if not self._working:
+                self._trim()
+            self._working += 1
+            try:
+                yield
+            finally:
+                self._working -= 1
+
+    def give_way(self) -> None:
+        """Let others have the lock for a moment, if this has taken long."""
+        self._machine.rows.lock.give_way()
 
     def _trim(self) -> None:
         """Forget, where much is remembered."""
@@ -281,8 +299,7 @@ class StackDistances:
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
-        with self._lock:
-            self._trim()
+        with self._work():
             least = max(map(self._sum, config.threads))
         return left - max(0, (left - least) // (self._gain + 1))
 
@@ -290,14 +307,13 @@ class StackDistances:
         """The largest distance that a single token leads to."""
         found = self._farthest.get(config)
         if found is None:
-            with self._lock:
-                self._trim()
+            with self._work():
                 found = self._farthest[config] = int(self._reached.find(config, self)[1].max(initial=0))
         return found
 
     def row(self, config: Any, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
-        with self._lock:
+        with self._work():
             tokens, far = self._reached.find(config, self)
         return row_of(tokens[far <= most], self._words)
 

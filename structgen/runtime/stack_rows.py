@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..locks import Lock, Rank
 from ..memo import first
 from ..vocabulary.vocabulary import Vocabulary
 from .container import smallest
@@ -131,6 +132,9 @@ class StackRows:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
+        #: Held while rows are worked out; long walks pass it on.
+        self.lock = Lock(Rank.MACHINE)
+        self.pauses = True  # whether they do; not while all of it is written down
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else ResumeLists()
         self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
@@ -141,7 +145,7 @@ class StackRows:
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[Settled]]] = {}
         self._counts_told = 0  # how many counts they begin at
-        self._calling: set[int] | None = None
+        self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
@@ -226,6 +230,24 @@ class StackRows:
             return self.pool.add_ids(np.sort(ids))
         return self.pool.add_dense(self._walk().bits(ids))
 
+    def takes_long(self, state: int, count: int) -> bool:
+        """Whether a state is wide, and what it settles from the root not known."""
+        if state < 0 or self.tables.registers[state]:
+            return False
+        if count and self.tables.live[state] >= 0:
+            if state in self.segments:
+                return False
+            count = self.representative(state, count)
+        else:
+            count = 0
+        key = ROOT, state, count
+        known = key in self.settled or (self.stored is not None and self.stored.get(*key) is not None)
+        return not known and self.is_wide(state)
+
+    def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
+        """The row of threads whose stacks are known, found in one walk; see `structgen.runtime.stacks.laid_out`."""
+        return self._row(self._walk().whole(threads, cells))
+
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
         return bool(self._walk().weight[state] >= _WIDE)
@@ -244,7 +266,7 @@ class StackRows:
         if shareable and self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
-        found = walk.difference((state, 0), base, _FAR_APART if shareable else None)
+        found = walk.difference((state, 0), base, _FAR_APART) if shareable else walk.difference((state, 0), base)
         return self.shared.plain(state) if found is None else self._different(held, *found)
 
     def _different(self, held: Settled, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> Settled:
@@ -353,14 +375,18 @@ class StackRows:
         """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
         if self._calling is None:
             self._calling = calling_states(self.tables)
-        return state in self._calling
+        return bool(self._calling[state])
 
     # -- walking ---------------------------------------------------------------------------------------
 
     def _walk(self) -> StackWalker:
         if self._walker is None:
-            self._walker = StackWalker(self.tables, self.vocabulary)
+            self._walker = StackWalker(self.tables, self.vocabulary, self._give_way)
         return self._walker
+
+    def _give_way(self) -> None:
+        if self.pauses:
+            self.lock.give_way()
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was settled as it is stored."""
@@ -375,8 +401,8 @@ class StackRows:
         """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""
         walk = self._walk()
         for state in range(self.tables.states):
-            ids, _ = walk.narrow(self.resumes[ROOT], (state, 0))
-            row = walk.bits(ids)
+            row = walk.bits(walk.narrow(self.resumes[ROOT], (state, 0))[0])
+            walk.narrow(self.resumes[ROOT], (state, 0), 0)
             walk.difference((state, 0), (self.tables.start, 0))
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,17 @@ _LONGEST_APPROACH, _MOST_FRAMES = 40, 8
 #: Sizes of vocabularies that a thread keeps arrays for.
 _MOST_SIZES = 4
 
-#: Threads and stack cells that a walk has room for at first.
-ROOM = 1 << 10
+#: Threads and stack cells that a walk has room for, and how many threads it follows, before it is done in slices.
+ROOM, _AT_ONCE = 1 << 10, 1 << 16
+
+#: How many nodes a slice looks at, and how much it does where counts are told apart: a millisecond or two, about.
+_NODES, _PIECES = 1 << 19, 1 << 16
+
+#: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
+_MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
+
+#: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
+_FAR_APART = 1 << 15
 
 
 class _Scratch(threading.local):
@@ -59,13 +69,46 @@ class Counted(NamedTuple):
     nodes: tuple[NDArray[np.int32], ...]
 
 
-class StackWalker:
-    """The kernels' form of an automaton, and the walks over the vocabulary's trie."""
+class _Sets:
+    """Room for `kernels.walk_sets`, so many times what it has at first, and how far it came."""
 
-    def __init__(self, tables: PushdownTables, vocabulary: Vocabulary) -> None:
+    def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
+        from .. import kernels
+
+        self.progress = np.zeros(kernels.PROGRESS, np.int64)
+        self.progress[kernels.P_CELLS] = len(known)
+        sets, most = times * _MOST_SETS, times * _MOST_CELLS
+        cells = np.empty((most, kernels.CELL), np.int64)
+        cells[: len(known)] = known
+        self.arrays = (
+            np.zeros(deep, np.int32),
+            np.empty((times * _MOST_THREADS, 3), np.int64),
+            cells,
+            np.empty(2 * most, np.int32),
+            np.empty(sets + 1, np.int32),
+            np.empty((times * _MOST_MEMBERS, 3), np.int64),
+            np.empty(sets, np.bool_),
+            np.empty(2 * sets, np.int32),
+            np.empty(sets * width, np.int32),
+        )
+
+
+class StackWalker:
+    """The kernels' form of an automaton, and the walks over the vocabulary's trie.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        What to walk.
+    pause:
+        Called between the slices of long walks.
+    """
+
+    def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
         from .. import kernels
 
         self._kernels: Any = kernels
+        self._pause = pause
         trie = vocabulary.trie
         self._tables = tables
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
@@ -85,31 +128,77 @@ class StackWalker:
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
     def narrow(
-        self, resume: NDArray[np.int32], config: tuple[int, ...]
+        self, resume: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites."""
+        """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites.
+
+        What takes more than ``at_once`` threads is walked in slices.
+        """
         ids, below = _scratch.of(*self._sizes)
-        here, room = np.array(config, np.int64), ROOM
+        here = np.array(config, np.int64)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, resume, here, ROOM, at_once, ids, below)
+        if node < self._sizes[1]:
+            n, m = self._in_slices(resume, *self._cells(config), (n, m, node), ids, below)
+        return ids[:n], below[:m]
+
+    def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
+
+        ``int64[*, 3]`` and ``int64[*, 5]``, as `structgen.kernels` has threads and cells.
+        """
+        ids, below = _scratch.of(*self._sizes)
+        n, _ = self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below)
+        return ids[:n]
+
+    def _cells(self, config: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The thread of a configuration, and the cells of its frames."""
+        frames = [*zip(config[-2:1:-2], config[:1:-2], strict=True)]
+        ends = np.logical_and.accumulate([self._tables.returns[state] for state, _ in frames])
+        cells = [(*frame, below - 1, end, 0) for below, (frame, end) in enumerate(zip(frames, ends, strict=True))]
+        return np.array([(*config[:2], len(cells) - 1)], np.int64), np.array(cells, np.int64).reshape(-1, 5)
+
+    def _in_slices(
+        self,
+        resume: NDArray[np.int32],
+        threads: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        found: tuple[int, int, int],
+        ids: NDArray[np.int32],
+        below: NDArray[np.int32],
+    ) -> tuple[int, int]:
+        """What threads on such cells allow, entered at resume nodes, from a node on; so much was found before it.
+
+        What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
+        """
+        kernels, trie = self._kernels, self._trie
+        n, m, start = found
+        times, width = 1, int(self._arena[kernels.A_CLASSES]) + 1
+        while len(cells) >= times * _MOST_CELLS:
+            times *= 4
         while True:
-            n, m = self._kernels.walk_stack(*self._trie, self._arena, resume, here, room, ids, below)
-            if n >= 0:
-                return ids[:n], below[:m]
-            room *= 8
+            sets, left = _Sets(width, trie[-1] + 3, cells, times), resume[trie[2][resume] > start]
+            sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
+            status = kernels.TOO_MUCH_WORK
+            while status == kernels.TOO_MUCH_WORK:
+                self._pause()
+                status = kernels.walk_sets(
+                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, below
+                )
+            n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
+            if status == kernels.OK:
+                return n, m
+            came_to = int(sets.progress[kernels.P_NODE])
+            times, start = times if came_to > start else 4 * times, max(start, came_to)
 
     def difference(
-        self, config: tuple[int, ...], base: tuple[int, ...], limit: int | None = None
+        self, config: tuple[int, ...], base: tuple[int, ...], limit: int = _FAR_APART
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """Ids and nodes in which two configurations differ; views, as in `narrow`. None after ``limit`` nodes."""
+        """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much."""
         ids, below = _scratch.of(*self._sizes)
-        limit = self._sizes[1] if limit is None else limit
-        here, there, room = np.array(config, np.int64), np.array(base, np.int64), ROOM
-        while True:
-            n, m = self._kernels.walk_stack_difference(
-                *self._trie, self._arena, here, there, room, limit, ids, below
-            )
-            if n != self._kernels.OVERFLOW:
-                return None if n < 0 else (ids[:n], below[:m])
-            room *= 8
+        n, m = self._kernels.walk_stack_difference(
+            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ROOM, limit, ids, below
+        )
+        return None if n < 0 else (ids[:n], below[:m])
 
     def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the resume list of a state whose automaton only moves and pops.
@@ -153,20 +242,26 @@ class StackWalker:
         arena, loop = self._arena.copy(), int(self._tables.live[state])
         where = int(arena[self._kernels.A_LOOPS]) + 2 * loop
         arena[where : where + 2] = bounds
-        size = 1 << 12
+        size, told, node = 1 << 12, 0, 1
         ids, below = _scratch.of(*self._sizes)
-        while True:
+        slices: list[list[NDArray[np.int32]]] = []
+        while node < self._sizes[1]:
             rows = _scratch.intervals(size)
-            found = self._kernels.walk_stack_counted(
-                *self._trie, arena, state, 1, bounds[1], ids, *rows[:3], below, *rows[3:]
+            a, b, c, d, after = self._kernels.walk_stack_counted(
+                *self._trie, arena, state, 1, bounds[1], node, _PIECES, ids, *rows[:3], below, *rows[3:]
             )
-            if found[0] >= 0:
-                a, b, c, d = found
-                tokens, nodes = tuple(rows[:3, :b].copy()), tuple(rows[3:, :d].copy())
-                return Counted(ids[:a].copy(), tokens, below[:c].copy(), nodes)
-            if size > 128 * self._sizes[0]:
+            if a < 0 and size > 128 * self._sizes[0]:
                 return None
-            size *= 8
+            if a < 0:
+                size *= 8
+                continue
+            told, node = told + b + d, after
+            if told > 128 * self._sizes[0]:
+                return None
+            slices.append([ids[:a].copy(), *rows[:3, :b].copy(), below[:c].copy(), *rows[3:, :d].copy()])
+            self._pause()
+        always, *tokens, below, first, second, third = map(np.concatenate, zip(*slices, strict=True))
+        return Counted(always, tuple(tokens), below, (first, second, third))
 
     # -- choosing what to compare with -----------------------------------------------------------------
 

@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 #: The state of a text that is complete, with nothing on the stack; and that of a `Fork`, which has none.
 END, FORK = -1, -2
 
@@ -261,3 +264,37 @@ class Stacks:
             yield here
             if self._returns[here.state]:
                 todo[here.below] = None
+
+
+def laid_out(threads: Iterable[Thread], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Threads and the frames below them, down to the bottom, as `structgen.kernels` has threads and cells.
+
+    None where there are more than ``most`` frames.
+    """
+    numbers: dict[Stack, int] = {None: -1}
+    cells: list[tuple[int, int, int, int, int]] = []
+    todo = [stack for _, _, stack in threads]
+    while todo:
+        here = todo[-1]
+        if here is None or here in numbers:
+            todo.pop()
+            continue
+        lower = list(here.members) if isinstance(here, Fork) else [here.below]
+        missing = [each for each in lower if each not in numbers]
+        if missing:
+            todo += missing
+            continue
+        if len(cells) + len(lower) > most:
+            return None
+        if isinstance(here, Fork):
+            number, ends = -2, 0
+            for member in sorted(lower, key=numbers.__getitem__, reverse=True):
+                ends |= int(member is None or member.ends)
+                cells.append((FORK, numbers[member], number, ends, 0))
+                number = len(cells) - 1
+        else:
+            cells.append((here.state, here.count, numbers[here.below], int(here.ends), 0))
+            number = len(cells) - 1
+        numbers[here] = number
+    found = [(state, count, numbers[stack]) for state, count, stack in threads if state >= 0]
+    return np.array(found, np.int64).reshape(-1, 3), np.array(cells, np.int64).reshape(-1, 5)

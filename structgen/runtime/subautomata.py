@@ -6,8 +6,9 @@ import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .counts import zones_of
+from .flow import flow_of, reach
 from .pushdown_tables import PushdownTables
 from .tables import MARK, SET
 
@@ -67,28 +68,18 @@ def subautomaton(tables: PushdownTables, state: int, *, far: bool = False) -> Su
     return Subautomaton(digest.digest(), max(loops, default=-1)) if len(loops) <= 1 else None
 
 
-def calling_states(tables: PushdownTables) -> set[int]:
-    """The states that reach a return, a move that pushes, a set, or several moves for one byte, before they pop."""
-    found: set[int] = set()
-    sources: dict[int, list[int]] = {}
-    for state in range(tables.states):
-        calls = bool(tables.returns[state])
-        for target in tables.targets(state):
-            if target < tables.states:
-                sources.setdefault(target, []).append(state)
-                continue
-            moves = tables.moves[target - tables.states]
-            record, sequence = moves[0]
-            calls = calls or len(moves) > 1 or len(sequence) + (record is not None) > 1
-            calls = calls or (record is not None and record[0] == MARK)
-            for after in (*(zones_of(record) if record else ()), *sequence):
-                sources.setdefault(after, []).append(state)
-        if calls:
-            found.add(state)
-    todo = list(found)
-    while todo:
-        for source in sources.get(todo.pop(), ()):
-            if source not in found:
-                found.add(source)
-                todo.append(source)
-    return found
+def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:
+    """``bool[states]``: reaches a return, a move that pushes, a set, or several moves for a byte, before it pops."""
+    flow = flow_of(tables)
+    calls = np.zeros(tables.states + len(tables.group_start), np.bool_)
+    calls[: tables.states] = tables.returns
+    counted, records = flow.records >= 0, tables.records[flow.records[flow.records >= 0]]
+    many = np.diff(tables.move_start.astype(np.int64)) + counted > 1
+    many[counted] |= records[:, 0] == MARK
+    many |= np.diff(tables.group_start.astype(np.int64))[flow.groups - tables.states] > 1
+    calls[flow.groups[many]] = True
+    zones = records[:, 2:].astype(np.int64)
+    zones[np.isin(records[:, 0], (SET, MARK)), 1:] = -1
+    there = zones >= 0
+    tails = np.concatenate([flow.tails, flow.groups[flow.by], np.repeat(flow.groups[counted], there.sum(axis=1))])
+    return reach(tails, np.concatenate([flow.heads, flow.pushed, zones[there]]), calls)[: tables.states]

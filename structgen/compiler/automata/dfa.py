@@ -163,7 +163,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
         if status == kernels.TOO_MANY_STATES:
             raise meter.too_many_states(states + 1, doing)
         meter.check_time(doing)
-        if status == kernels.FULL:
+        if status == kernels.NO_ROOM:
             held = table.nbytes + items.nbytes + first.nbytes + 4 * slots.nbytes
             table = _with_room(table, (n_states + 3) * width, held, meter, doing)
             items = _with_room(items, n_items + 3 * room, held, meter, doing)
@@ -384,7 +384,7 @@ def intersect(a: Dfa, b: Dfa, meter: Meter, doing: str = "intersecting") -> Dfa:
         if status == kernels.TOO_MANY_STATES:
             raise meter.too_many_states(meter.budget.states + 1, doing)
         meter.check_time(doing)
-        if status == kernels.FULL:
+        if status == kernels.NO_ROOM:
             all_of = held + table.nbytes + 2 * left.nbytes + 4 * slots.nbytes
             table = _with_room(table, (done + 1) * width, all_of, meter, doing)
             left = _with_room(left, n + width, all_of, meter, doing)
