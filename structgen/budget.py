@@ -42,6 +42,9 @@ class Budget:
         Wall-clock seconds for one compile.
     depth:
         Nesting of groups in a definition.
+    bounded_steps:
+        Whether all that steps of a grammar may have to look for is looked for when it is compiled, too, so that one
+        for which that takes more than the budget is refused. A step of others takes what it takes, in slices.
     """
 
     #: For a definition that comes with a request.
@@ -51,6 +54,7 @@ class Budget:
     memory: int = 1 << 30
     seconds: float = 20.0
     depth: int = 1_000
+    bounded_steps: bool = False
 
     def __post_init__(self) -> None:
         for name in ("states", "memory", "seconds", "depth"):
@@ -59,7 +63,7 @@ class Budget:
                 raise ArgumentError(f"Budget.{name} is a positive number, got {value!r}")
 
 
-Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500)
+Budget.request = Budget(states=100_000, memory=256 << 20, seconds=2.0, depth=500, bounded_steps=True)
 
 
 class Meter:

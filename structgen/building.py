@@ -106,6 +106,7 @@ def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Progr
 def _grammar_machine(
     definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
+    from .compiler.grammar.outcomes import check_outcomes
     from .compiler.stuck import check_lexer_never_stuck
     from .grammar_store import tables_of
 
@@ -116,9 +117,7 @@ def _grammar_machine(
 
     tables = tables_of(definition.canonical(), cache, compiled)
     embedded, relaxations = _embedded(definition, tables, vocabulary, meter)
-    if embedded.terminals:
-        from .compiler.grammar.outcomes import check_outcomes
-
+    if meter.budget.bounded_steps:
         check_outcomes(tables, embedded, meter)
     machine = GrammarMachine(tables, vocabulary, embedded=embedded)
     if machine.is_empty(meter):

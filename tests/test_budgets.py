@@ -69,7 +69,7 @@ def test_a_small_state_budget_is_kept() -> None:
 @pytest.mark.parametrize("field", ["states", "memory", "seconds", "depth"])
 def test_a_budget_is_positive(field: str) -> None:
     with pytest.raises(ValueError, match=field):
-        sg.Budget(**{field: 0})
+        sg.Budget(**{field: 0})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("pattern", ["[^\\s\\S]", "a(?!a)a", "a(?<=b)b", "(?=b)a", "^a^b", "a\\bb", "\ud800"])

@@ -281,6 +281,28 @@ def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> 
         check_outcomes(tables, Embedded(), Meter(budget, clock=lambda: next(seconds) * 0.5))
 
 
+def test_only_budgets_of_strangers_bound_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr("structgen.compiler.grammar.outcomes.check_outcomes", lambda *_: looked.append(1))
+    for budget in (sg.Budget(), sg.Budget.request):
+        sg.compile(sg.Grammar("start: \"a\""), BYTES, eager=False, budget=budget)
+    assert len(looked) == 1
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_outcomes_are_forgotten_where_they_are_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = tables_of(sg.Grammar(WALLS[name][0], lexer="basic"))
+    keys = [(state, ending) for state in range(len(tables.context)) for ending in range(len(tables.endings) + 1)]
+    all_kept, forgetful = completions(tables, int)._outcomes, completions(tables, int)._outcomes
+    kept = [all_kept.find(*key) for key in keys]
+    monkeypatch.setattr(outcomes, "_MOST_BYTES", 0)
+    for key, here in zip(keys, kept, strict=True):
+        there = forgetful.find(*key)
+        assert here.succeeds == there.succeeds
+        assert here.succeeds or here.found == there.found
+    assert len(forgetful._known) < len(all_kept._known)
+
+
 def test_whether_a_grammar_has_texts_is_metered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock is looked at on the way; afterwards nothing of it is left."""
     monkeypatch.setattr(outcomes, "_STEPS", 1)

@@ -29,8 +29,9 @@ from .closure import bits
 #: Outcomes that are looked at between two pauses.
 _STEPS = 1 << 11
 
-#: Bytes of an outcome, or of a state that another one is put on.
-_BYTES = 200
+#: Bytes of an outcome, or of a state that another one is put on; past so many all are forgotten, once none is looked
+#: for.
+_BYTES, _MOST_BYTES = 200, 1 << 27
 
 #: A nonterminal, and how many more states are popped; for each the endings that may be next then, as a set.
 _Found: TypeAlias = dict[tuple[int, int], int]
@@ -113,10 +114,12 @@ class Outcomes:
         """The outcomes of a state on top and the ending that is read next.
 
         Threads that ask at once work on the same outcomes, slice by slice; they are as many as the grammar has, and
-        were all looked at when it was compiled (`structgen.compiler.grammar.outcomes`).
+        were all looked at where it was compiled under a budget for strangers (`structgen.compiler.grammar.outcomes`).
         """
         while True:
             with self._lock:
+                if self.nbytes > _MOST_BYTES and not self._fresh and not self._grown:
+                    self._known, self._count = {}, 0
                 known = self._node((state, ending))
                 if self._solve():
                     return known

@@ -14,7 +14,6 @@ from ...errors import DefinitionError, EmptyLanguageError
 from ...grammar_marks import read_marks
 from ...grammars import FOLDER
 from ...runtime.closure import set_of
-from ...runtime.embedded import Embedded
 from ...runtime.grammar_tables import GrammarTables
 from ...runtime.layout import Layout
 from ...runtime.words import words_of
@@ -24,7 +23,6 @@ from .foresight import unforeseen
 from .lalr import Lalr
 from .loading import is_named, load
 from .matcher import by_column
-from .outcomes import check_outcomes
 from .positions import Positions
 from .rules import ContextFreeGrammar
 
@@ -116,8 +114,6 @@ def compile_rules(
     tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
     if not tell:
         return tables
-    if not given:  # else it depends on what these are
-        check_outcomes(tables, Embedded(), meter)
     return replace(tables, notes=(*notes, *unforeseen(tables, table.symbols, meter)))
 
 
