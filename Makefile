@@ -23,7 +23,7 @@ test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads
 	$(VENV)-threads/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest
-	$(VENV)-threads/bin/python -m pytest -p no:cacheprovider tests/test_concurrency.py tests/test_memo.py
+	$(VENV)-threads/bin/python -m pytest -p no:cacheprovider tests/hostile/test_concurrency.py tests/system/test_memo.py
 
 test-engines: $(VENV)/.test ## Run the tests of the engines that are installed
 	$(BIN)/python -m pytest tests/engines
@@ -33,7 +33,7 @@ attack: $(VENV)/.test ## Try what strangers, other users and other processes may
 
 fuzz: $(VENV)/.test ## Damage index files, STRUCTGEN_FUZZ= (20000) of them, and use what opens; nightly
 	STRUCTGEN_FUZZ=$${STRUCTGEN_FUZZ:-20000} STRUCTGEN_FUZZ_SEED=$${STRUCTGEN_FUZZ_SEED:-$$(date +%F)} \
-		$(BIN)/python -m pytest tests/test_index_fuzz.py
+		$(BIN)/python -m pytest tests/hostile/test_index_fuzz.py
 
 lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/ruff check .
@@ -43,7 +43,7 @@ bench: $(VENV)/.bench ## Compare with the peers (installs them)
 	$(BIN)/python benchmarks/regex.py
 
 docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
-	$(BIN)/python -m pytest tests/test_docs.py
+	$(BIN)/python -m pytest tests/house/test_docs.py
 
 clean: ## Remove what the targets above made
 	rm -rf $(VENV) $(VENV)-threads .pytest_cache .mypy_cache .ruff_cache .hypothesis

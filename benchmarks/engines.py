@@ -27,7 +27,7 @@ from rich.table import Table  # noqa: E402
 import structgen as sg  # noqa: E402
 from benchmarks import batch_engines, batch_trial, instances, machine, vocabularies  # noqa: E402
 from benchmarks.schema_order import ordered  # noqa: E402
-from structgen.runtime.bitmask import allocate  # noqa: E402
+from structgen.runtime.rows.bitmask import allocate  # noqa: E402
 
 #: MaskBench's schemas; beside the repository, not in it.
 MASKBENCH = Path(
@@ -217,8 +217,8 @@ def _sampling(console: Console, tokenizer: Path) -> dict[str, float]:
     """Sampling at places that nobody worked out, by candidates and by the whole mask; microseconds a token."""
     import torch
 
-    from structgen.runtime.logits import apply_bitmask
-    from structgen.runtime.sampling import Sampler
+    from structgen.runtime.logits.logits import apply_bitmask
+    from structgen.runtime.logits.sampling import Sampler
 
     torch.set_num_threads(1)
     vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
@@ -370,8 +370,8 @@ def _masks(console: Console, batch: int) -> dict[str, Any]:
     if not torch.cuda.is_available():
         console.print("masks: there is no CUDA device")
         return {}
-    from structgen.runtime.devices import DeviceRows
-    from structgen.runtime.row_store import RowStore
+    from structgen.runtime.logits.devices import DeviceRows
+    from structgen.runtime.rows.row_store import RowStore
 
     width = 128 * 1024
     vocabulary = sg.Vocabulary.from_bytes([b"a"] * (width - 1) + [None], eos_ids=[width - 1])

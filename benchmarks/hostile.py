@@ -2,8 +2,8 @@
 
     python benchmarks/hostile.py [--eager] [--own] [--only TEXT] [--json]
 
-The definitions are those of ``tests/hostile_definitions.py``. A star marks a line that is over its budget by more
-than a tenth, or that ended in anything but an index or a typed error. Linux only.
+The definitions are those of ``tests/hostile/hostile_definitions.py``. A star marks a line that is over its budget by
+more than a tenth, or that ended in anything but an index or a typed error. Linux only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if __name__ == "__main__":
 import structgen as sg  # noqa: E402
 from structgen.budget import Meter  # noqa: E402
 from structgen.building import build  # noqa: E402
-from structgen.garbage import paused  # noqa: E402
+from structgen.system.garbage import paused  # noqa: E402
 
 #: A tenth, which a compile may be over its budget.
 OVER = 1.1
@@ -95,7 +95,7 @@ def _compiled(
 
 def main() -> None:
     """Print a line for each definition."""
-    from hostile_definitions import DEFINITIONS
+    from hostile.hostile_definitions import DEFINITIONS
 
     from structgen.api import compile_kernels
 

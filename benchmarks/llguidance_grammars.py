@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterable
 
 import structgen as sg
 from structgen.budget import Meter
-from structgen.compiler.grammar.loading import load
-from structgen.compiler.grammar.rules import ContextFreeGrammar, Terminal
+from structgen.compiler.grammar.load.loading import load
+from structgen.compiler.grammar.load.rules import ContextFreeGrammar, Terminal
 
 from .peers import RefusedError
 

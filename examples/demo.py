@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 
 import structgen as sg
 from structgen.cli.options import load_vocabulary
-from structgen.loading import NamedDefinition, load_definitions
+from structgen.definitions.loading import NamedDefinition, load_definitions
 
 EXAMPLES = Path(__file__).resolve().parent
 DEFINITIONS = ["examples/definitions", "examples.models:Recipe", "examples.models:book_table"]

@@ -28,10 +28,10 @@ _HOMES = {
     "Budget": "budget",
     "compile": "api",
     "compile_base_rows": "api",
-    "Index": "runtime.index",
-    "Guide": "runtime.guide",
-    "GuideBatch": "runtime.batch",
-    "JsonEvents": "runtime.events",
+    "Index": "runtime.index.index",
+    "Guide": "runtime.guide.guide",
+    "GuideBatch": "runtime.batch.batch",
+    "JsonEvents": "runtime.events.events",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -63,10 +63,10 @@ if TYPE_CHECKING:
     from .cache.cache import Cache
     from .definitions import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex
     from .errors import Error
-    from .runtime.batch import GuideBatch
-    from .runtime.events import JsonEvents
-    from .runtime.guide import Guide
-    from .runtime.index import Index
+    from .runtime.batch.batch import GuideBatch
+    from .runtime.events.events import JsonEvents
+    from .runtime.guide.guide import Guide
+    from .runtime.index.index import Index
     from .vocabulary.vocabulary import Vocabulary
 
 

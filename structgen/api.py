@@ -11,14 +11,14 @@ from . import index_store
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
+from .definitions.grammar_marks import read_marks
 from .errors import MissingIndexError, UnsupportedError
-from .garbage import paused
-from .grammar_marks import read_marks
-from .locks import Lock, Rank
 from .progress import Progress, silent
-from .runtime.distances import distances_of
-from .runtime.index import AnyMachine, Index
-from .runtime.pushdown import PushdownMachine
+from .runtime.index.index import AnyMachine, Index
+from .runtime.index.token_budget import distances_of
+from .runtime.pushdown.machine import PushdownMachine
+from .system.garbage import paused
+from .system.locks import Lock, Rank
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def _exercise(samples: Sequence[Definition], report: Progress) -> list[AnyMachin
 
 def _exercise_batch() -> None:
     """Call every kernel that a batch needs."""
-    from .runtime.batch import GuideBatch  # which loads Numba
-    from .runtime.bitmask import allocate
+    from .runtime.batch.batch import GuideBatch  # which loads Numba
+    from .runtime.rows.bitmask import allocate
 
     vocabulary = Vocabulary.from_bytes([b"a", None], eos_ids=[1])
     batch = GuideBatch(vocabulary, [None], max_rollback=1)
@@ -179,8 +179,8 @@ def compile_base_rows(
 
 def _base_samples() -> list[Definition]:
     """Schemas that between them have the strings that are shared."""
-    from .compiler.json_schema.formats import SHAREABLE_FORMATS
-    from .compiler.json_schema.lengths import COUNT_FROM
+    from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
+    from .compiler.json_schema.strings.lengths import COUNT_FROM
 
     asserted: list[dict[str, Any]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
     asserted += [{"minLength": 1} | each for each in asserted[:2]]

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
-from . import garbage
 from .errors import ArgumentError, BudgetExceededError
+from .system import garbage
 
 _Item = TypeVar("_Item")
 
 #: Seconds for each object that a compile makes, to look through it and to free it: the collector of garbage rests
-#: meanwhile (see `structgen.garbage`), and sets to work when the compile ends.
+#: meanwhile (see `structgen.system.garbage`), and sets to work when the compile ends.
 _COLLECTING = 5e-7
 
 #: Bytes for each object that a compile makes and that still lives: of a tuple, list, dict, set or instance, with what

@@ -9,20 +9,20 @@ import numpy as np
 
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
+from .definitions.grammar_marks import read_marks, special_token
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
-from .grammar_marks import read_marks, special_token
-from .runtime.automaton import AutomatonMachine
-from .runtime.embedded import Embedded, by_id
-from .runtime.grammar import GrammarMachine
-from .runtime.grammar_tables import GrammarTables
-from .runtime.index import AnyMachine
-from .runtime.pushdown import PushdownMachine
-from .runtime.rows import RowPool
+from .runtime.automaton.machine import AutomatonMachine
+from .runtime.grammar.embedded import Embedded, by_id
+from .runtime.grammar.machine import GrammarMachine
+from .runtime.grammar.tables import GrammarTables
+from .runtime.index.index import AnyMachine
+from .runtime.pushdown.machine import PushdownMachine
+from .runtime.rows.row_pool import RowPool
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
-    from .compiler.pushdown import Program
+    from .compiler.programs.program import Program
 
 #: Warnings for one grammar.
 _MOST_NOTES = 5
@@ -58,11 +58,11 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
     from .compiler.stuck import check_never_stuck
 
     if isinstance(definition, Regex):
-        from .compiler.regex.compiler import compile_regex
+        from .compiler.patterns.compiler import compile_regex
 
         tables = compile_regex(definition, meter)
     elif isinstance(definition, Fsm):
-        from .compiler.fsm import compile_fsm
+        from .compiler.automata.fsm import compile_fsm
 
         tables = compile_fsm(definition, meter)
     else:
@@ -76,8 +76,8 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 def _pushdown_machine(
     definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    from .compiler.ambiguity import check_ambiguity
-    from .compiler.pushdown_tables import to_tables
+    from .compiler.programs.ambiguity import check_ambiguity
+    from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = _program(definition, meter)
@@ -98,7 +98,7 @@ def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Progr
         from .compiler.gbnf.compiler import compile_gbnf
 
         return compile_gbnf(definition, meter), ()
-    from .compiler.regex.compiler import regex_program
+    from .compiler.patterns.compiler import regex_program
 
     return regex_program(definition, meter), ()
 
@@ -106,7 +106,7 @@ def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Progr
 def _grammar_machine(
     definition: Grammar, vocabulary: Vocabulary, meter: Meter, cache: Cache | None
 ) -> tuple[GrammarMachine, tuple[str, ...]]:
-    from .compiler.grammar.outcomes import check_outcomes
+    from .compiler.grammar.completion.pop_summaries import check_outcomes
     from .compiler.stuck import check_lexer_never_stuck
     from .grammar_store import tables_of
 

@@ -1,7 +1,7 @@
 """The tables of grammars, kept by content: they depend on the grammar alone, and Lark's loader takes its time.
 
 So the same grammar for another vocabulary, or one whose index was evicted, is not loaded again: its tables are in a
-small memory of the process, and in the `Cache`, in the file format of `structgen.runtime.container`. Only what was
+small memory of the process, and in the `Cache`, in the file format of `structgen.storage.container`. Only what was
 compiled is kept; what is refused is looked at anew.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from . import __version__
 from .errors import FormatError
-from .locks import Lock, Rank
-from .runtime.container import FORMAT_VERSION, pack, unpack
-from .runtime.grammar_tables import GrammarTables
+from .runtime.grammar.tables import GrammarTables
+from .storage.container import FORMAT_VERSION, pack, unpack
+from .system.locks import Lock, Rank
 
 if TYPE_CHECKING:
     from .cache.cache import Cache

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from . import __version__
 from .definitions import Definition, Grammar
-from .grammar_marks import special_names
-from .runtime.container import FORMAT_VERSION
-from .runtime.index import Index
-from .runtime.pushdown import PushdownMachine
-from .runtime.shared import Shared
+from .definitions.grammar_marks import special_names
+from .runtime.index.index import Index
+from .runtime.pushdown.machine import PushdownMachine
+from .runtime.pushdown.shared_masks import SharedMasks
+from .storage.container import FORMAT_VERSION
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def share_rows(cache: Cache | None, index: Index) -> None:
         return
     fingerprint = machine.vocabulary.fingerprint
 
-    def fetch_row(name: bytes) -> Shared | None:
+    def fetch_row(name: bytes) -> SharedMasks | None:
         key = _shared_key(fingerprint, name)
         where = f"cache entry {key}"
-        return cache.read(key, lambda buffer: Shared.from_buffer(buffer, machine.vocabulary, where))
+        return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, machine.vocabulary, where))
 
-    def keep_row(name: bytes, place: Shared) -> None:
+    def keep_row(name: bytes, place: SharedMasks) -> None:
         cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
 
     machine.rows.shared.fetch, machine.rows.shared.keep = fetch_row, keep_row

@@ -29,7 +29,7 @@ def lock_order() -> Iterator[None]:
     if not os.environ.get("STRUCTGEN_CHECK_LOCKS"):
         yield
         return
-    from concurrent_work import LockOrder
+    from hostile.concurrent_work import LockOrder
 
     order = LockOrder()
     with order.watched():

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from naive import small_vocabulary
+from judges.naive import small_vocabulary
 
 import structgen as sg
 

@@ -1,4 +1,4 @@
-"""The on-disk cache of compiled indexes and vocabularies; docs/cache.md tells how it works."""
+"""The on-disk cache of compiled indexes and vocabularies; docs/guide/cache.md tells how it works."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CacheError, FormatError
-from ..runtime.container import unpack
+from ..storage.container import unpack
 from . import folder
 from .entry import Row, check_row
 from .reader import Reader

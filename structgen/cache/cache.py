@@ -4,10 +4,10 @@ The cache is there to save time, so it never costs a result: a folder that is mi
 or damaged, or that other users can write, means one `CacheWarning` and working without it. Everything in the
 folder is taken for hostile; the database is used only as `structgen.cache.database` allows, what a row says is
 believed only after `structgen.cache.entry` and `structgen.cache.folder` checked it, and a value's content is for
-the caller to check (`structgen.runtime.container.unpack`), who discards what is damaged.
+the caller to check (`structgen.storage.container.unpack`), who discards what is damaged.
 
 diskcache does the writing, with a disk of our own; look-ups have a shorter way (`structgen.cache.reader`).
-docs/cache.md tells the rest.
+docs/guide/cache.md tells the rest.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .. import private_folder
+from ..system import private_folder
 from . import folder
 from .entry import COLUMNS, Row
 

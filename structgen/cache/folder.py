@@ -6,9 +6,10 @@
     0123456789abcdef0123456789abcdef.val     one file for each value, all in the one folder
 
 The folder is used only if nobody else can change what its path means or what is in it
-(`structgen.private_folder`). What is in it may come from somewhere else all the same, and a row of the database
-names a value file. So a name is believed only if it has the shape that `new_name` gives, which cannot leave the
-folder, and a file is read only if it is a regular file of the size that its row says: no symbolic links, no pipes.
+(`structgen.system.private_folder`). What is in it may come from somewhere else all the same, and a row of the
+database names a value file. So a name is believed only if it has the shape that `new_name` gives, which cannot leave
+the folder, and a file is read only if it is a regular file of the size that its row says: no symbolic links, no
+pipes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from .. import private_folder
 from ..errors import CacheError
-from ..folders import cache_root
+from ..system import private_folder
+from ..system.folders import cache_root
 
 DATABASE = "cache.db"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 from weakref import WeakSet
 
-from ..locks import Lock, Rank, at_fork
+from ..system.locks import Lock, Rank, at_fork
 
 #: Held while a reader's connection is in use; microseconds.
 READING = Lock(Rank.CACHE_READING)

@@ -12,7 +12,7 @@ from . import options
 from .byteranges import describe
 
 if TYPE_CHECKING:
-    from ..runtime.machine import Match
+    from ..runtime.core.machine import Match
 
 
 def check(
@@ -33,7 +33,7 @@ def check(
       printf %s "$ANSWER" | structgen check date.sgx -
       structgen check number.sgx -- -5
     """
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
     index = Index.load(index_file)
     # Arguments that are not UTF-8 arrive as lone surrogates; this gives their bytes back.

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..definitions import Definition, Regex
+from ..definitions.loading import load_definitions
 from ..errors import DefinitionError
-from ..loading import load_definitions
 from . import options
 from .console import Display, core_count, format_bytes
 

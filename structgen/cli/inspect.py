@@ -27,7 +27,7 @@ def inspect(
       structgen inspect date.sgx
       structgen inspect date.sgx --json | jq .states
     """
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
     index = Index.load(index_file)
     vocabulary = index.vocabulary

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..definitions.loading import READERS, LoadedDefinitions, NamedDefinition, read_definitions
 from ..errors import DefinitionError, StructgenError
-from ..loading import READERS, NamedDefinition, Reading, read_definitions
 from ..progress import Progress
 from . import options
 from .console import Display, core_count, format_bytes, print_table
@@ -136,7 +136,7 @@ def warm(
         raise typer.Exit(1)
 
 
-def _read(paths: Sequence[Path]) -> Reading:
+def _read(paths: Sequence[Path]) -> LoadedDefinitions:
     reading = read_definitions(paths)
     for path in reading.ignored:
         typer.echo(f"note: {path} is not a definition, skipped", err=True)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ..budget import Meter
 from ..errors import VocabularyError
-from ..runtime.automaton import AutomatonMachine
-from ..runtime.closure import set_of, solve
-from ..runtime.grammar import GrammarMachine
-from ..runtime.pushdown import PushdownMachine
-from ..runtime.pushdown_tables import PushdownTables
-from .grammar.merging import reached, successors
+from ..runtime.automaton.machine import AutomatonMachine
+from ..runtime.core.digraph import set_of, solve
+from ..runtime.grammar.machine import GrammarMachine
+from ..runtime.pushdown.machine import PushdownMachine
+from ..runtime.pushdown.tables import PushdownTables
+from .grammar.lexer.minimise import reached, successors
 
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:

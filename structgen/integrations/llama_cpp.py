@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, StructgenError, VocabularyError
-from ..runtime.array_logits import apply_bitmask
-from ..runtime.bitmask import describe
-from ..runtime.lines import Lines
+from ..runtime.guide.sequences import SequenceTracker
+from ..runtime.logits.array_logits import apply_bitmask
+from ..runtime.rows.bitmask import describe
 from ..vocabulary.gguf import MARKERS
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
 
 if TYPE_CHECKING:
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
 #: ``enum llama_vocab_type`` of the kinds whose tokens have bytes of their own: SentencePiece, byte-level BPE.
 _KNOWN_KINDS = (1, 2)
@@ -48,8 +48,8 @@ class LogitsProcessor:
     """Keeps ``Llama(...)`` inside one definition: ``logits_processor=LogitsProcessorList([processor])``.
 
     Works with ``draft_model=``, streaming, and one generation after another. Where a generation begins is found out
-    from the ids, as `structgen.runtime.lines` says. Use one processor for one generation at a time, and call `check`
-    after each.
+    from the ids, as `structgen.runtime.guide.sequences` says. Use one processor for one generation at a time, and
+    call `check` after each.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class LogitsProcessor:
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
-        self._lines = Lines(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
+        self._lines = SequenceTracker(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
         self._sampler: weakref.ref[Any] | None = None
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.

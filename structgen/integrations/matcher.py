@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from ..runtime.arguments import integer
-from ..runtime.forced import forced_bytes, whole_characters
-from ..runtime.guide import Guide
+from ..runtime.guide.forced import forced_bytes, whole_characters
+from ..runtime.guide.guide import Guide
+from ..system.arguments import integer
 
 if TYPE_CHECKING:
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
     from ..vocabulary.vocabulary import Vocabulary
 
 

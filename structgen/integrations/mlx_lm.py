@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BitmaskError
-from ..runtime.bitmask import BITS, describe, words_for
-from ..runtime.lines import Lines
+from ..runtime.guide.sequences import SequenceTracker
+from ..runtime.rows.bitmask import BITS, describe, words_for
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
 
 class LogitsProcessor:
     """Keeps mlx-lm inside one definition.
 
     Takes part in ``generate``, ``stream_generate``, ``generate_step``, speculative decoding (``draft_model=``) and
-    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.lines` says.
-    Several sequences may take turns, but prompts of one batch that differ by a token at the end need a processor
-    each.
+    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.guide.sequences`
+    says. Several sequences may take turns, but prompts of one batch that differ by a token at the end need a
+    processor each.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class LogitsProcessor:
     """
 
     def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
-        self._lines = Lines(index, prompt_length=prompt_length)
+        self._lines = SequenceTracker(index, prompt_length=prompt_length)
 
     def reset(self) -> None:
         """Forget the generations in progress: the next call is the first of a new one."""

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from ..runtime.array_logits import apply_bitmask
-from ..runtime.bitmask import describe
-from ..runtime.prefixes import Rows, Text
+from ..runtime.guide.prefixes import Rows, Text
+from ..runtime.logits.array_logits import apply_bitmask
+from ..runtime.rows.bitmask import describe
 
 if TYPE_CHECKING:
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
 
 class GuidedGenerator:

@@ -20,7 +20,7 @@ from .checks import check_vocabulary
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
-    from ..runtime.index import Index
+    from ..runtime.index.index import Index
 
 #: The vocabulary of each Outlines model, read once.
 _vocabularies: weakref.WeakKeyDictionary[Any, Vocabulary] = weakref.WeakKeyDictionary()

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, cast
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..definitions.grammar_marks import read_marks
 from ..errors import CacheError, DefinitionError, FormatError, StructgenError, VocabularyMismatchError
-from ..grammar_marks import read_marks
 from ..index_store import cache_key
-from ..locks import Lock, Rank
-from ..runtime.index import Index
+from ..runtime.index.index import Index
+from ..system.locks import Lock, Rank
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
 from ..errors import DefinitionError, StructgenError, UnsupportedError
-from ..runtime.bitmask import words_for
-from ..runtime.logits import apply_bitmask
+from ..runtime.logits.logits import apply_bitmask
+from ..runtime.rows.bitmask import words_for
 from ..vocabulary.vocabulary import Vocabulary
 from .matcher import Matcher
 from .requests import Indexes, indexes_with

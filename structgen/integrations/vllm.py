@@ -31,10 +31,10 @@ from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirection
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProcessor
 
 from ..errors import DefinitionError, StructgenError
-from ..properties import cached_property
-from ..runtime.bitmask import words_for
-from ..runtime.embedded import row_of
-from ..runtime.logits import apply_bitmask
+from ..runtime.grammar.embedded import row_of
+from ..runtime.logits.logits import apply_bitmask
+from ..runtime.rows.bitmask import words_for
+from ..system.properties import cached_property
 from ..vocabulary.vocabulary import Vocabulary
 from .matcher import Matcher
 from .requests import Indexes, Named, check_definition, check_settings, indexes_with, read_request

@@ -27,7 +27,7 @@ from vllm.v1.structured_output.backend_types import (
 
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
 from ..errors import DefinitionError, StructgenError, UnsupportedError
-from ..runtime.bitmask import words_for
+from ..runtime.rows.bitmask import words_for
 from .matcher import Matcher
 from .requests import check_definition, indexes_with, read_request
 from .vllm import settings_of, vocabulary_of

@@ -10,24 +10,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "Guide": "guide",
-    "Index": "index",
+    "Guide": "guide.guide",
+    "Index": "index.index",
     "LogitsProcessor": ".integrations.transformers",
-    "allocate": "bitmask",
-    "apply_bitmask": "logits",
-    "fill_batch": "bitmask",
-    "heal": "healing",
-    "ids_of": "bitmask",
+    "allocate": "rows.bitmask",
+    "apply_bitmask": "logits.logits",
+    "fill_batch": "rows.bitmask",
+    "heal": "index.healing",
+    "ids_of": "rows.bitmask",
 }
 
 __all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "heal", "ids_of"]
 
 if TYPE_CHECKING:
-    from .bitmask import allocate, fill_batch, ids_of
-    from .guide import Guide
-    from .healing import heal
-    from .index import Index
-    from .logits import apply_bitmask
+    from .guide.guide import Guide
+    from .index.healing import heal
+    from .index.index import Index
+    from .logits.logits import apply_bitmask
+    from .rows.bitmask import allocate, fill_batch, ids_of
 
     LogitsProcessor: Any  # it lives in structgen.integrations.transformers
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import VocabularyError
-from ..runtime.arguments import integer
+from ..system.arguments import integer
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
 from .vocabulary import MAX_TOKEN_BYTES
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..properties import cached_property
+from ..system.properties import cached_property
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, VocabularyError
-from ..memo import Memo
-from ..properties import cached_property
-from ..runtime import columns
-from ..runtime.arguments import checked_token, integer
-from ..runtime.columns import Column, Field, Sizes
-from ..runtime.container import Buffer, pack, unpack
+from ..storage import columns
+from ..storage.columns import Column, Field, Sizes
+from ..storage.container import Buffer, pack, unpack
+from ..system.arguments import checked_token, integer
+from ..system.memo import Memo
+from ..system.properties import cached_property
 
 if TYPE_CHECKING:
     from .trie import Trie
@@ -31,7 +31,7 @@ MAX_TOKEN_BYTES = (1 << 16) - 1
 
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
-#: The sections and meta fields of the file format (see docs/format.md).
+#: The sections and meta fields of the file format (see docs/internals/format.md).
 SECTIONS = (
     Column("token_offsets", "u4", rows=("size", 1), starts="bytes", widest=MAX_TOKEN_BYTES),
     Column("token_bytes", "u1", rows="bytes"),
@@ -81,7 +81,8 @@ class Vocabulary:
         self.encode: Callable[[str], Sequence[int]] | None = None
         self._check()
         self.bytes = blob.tobytes()
-        #: Rows that depend on the vocabulary and a string's automaton alone; see `structgen.runtime.stack_rows`.
+        #: Rows that depend on the vocabulary and a string's automaton alone; see
+        #: `structgen.runtime.pushdown.partial_masks`.
         self.shared_rows: Memo[bytes, Any] = Memo(_MOST_SHARED, _bytes_of)
         _alive[self.fingerprint] = self
 
@@ -305,7 +306,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
 
 
 def _bytes_of(shared: Any) -> int:
-    """What a `structgen.runtime.shared.Shared` takes, or that there is none."""
+    """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
     return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.resumes)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from index_fuzzer import write_originals
+from hostile.index_fuzzer import write_originals
 
 import structgen as sg
 
@@ -53,7 +53,7 @@ def grammars(seconds: float) -> Outcome:
         for name, make in importlib.import_module(module).DEFINITIONS.items()
         if name.startswith("lark")
     }
-    for name, make in importlib.import_module("hostile_grammars").CASES.items():
+    for name, make in importlib.import_module("hostile.hostile_grammars").CASES.items():
         made[f"lark: {name}"] = partial(_grammar, make)
     return attack(made.items(), vocabulary(), time.monotonic() + seconds)
 
@@ -68,7 +68,7 @@ def files(seconds: float) -> Outcome:
     count = int(min(_MOST_FILES, max(50, seconds * _FILES_A_SECOND)))
     with tempfile.TemporaryDirectory() as folder:
         write_originals(Path(folder))
-        command = [sys.executable, str(TESTS / "index_fuzzer.py"), str(count), str(time.time_ns()), folder]
+        command = [sys.executable, "-m", "hostile.index_fuzzer", str(count), str(time.time_ns()), folder]
         done = run(command, {"NUMBA_BOUNDSCHECK": "1"}, 20 * seconds + 600)
         left = sorted(path.name for path in Path(folder).glob("*.sgx"))
         if done.returncode:
@@ -112,7 +112,7 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> subp
     """A program of the checkout, run to its end."""
     try:
         return subprocess.run(
-            command, cwd=TESTS.parent, env={**os.environ, **environment}, capture_output=True, text=True,
+            command, cwd=TESTS.parent, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]), **environment}, capture_output=True, text=True,
             timeout=seconds, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -120,7 +120,7 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> subp
 
 
 _CACHES = (
-    "test_privileges.py", "test_cache.py", "test_cache_hostile.py", "test_cache_processes.py", "test_write_back.py",
+    "cache/test_privileges.py", "cache/test_cache.py", "cache/test_cache_hostile.py", "cache/test_cache_processes.py", "cache/test_write_back.py",
 )  # fmt: skip
 
 #: By name: what is run, and its share of the time.
@@ -130,8 +130,8 @@ AREAS: dict[str, tuple[Area, int]] = {
     "GBNF": (definitions("gbnf"), 2),
     "Lark": (grammars, 6),
     "files": (files, 4),
-    "files, by hand": (tests("test_hostile_files.py", "test_hostile_tokenizers.py"), 1),
+    "files, by hand": (tests("hostile/test_hostile_files.py", "vocabulary/test_hostile_tokenizers.py"), 1),
     "caches, other users": (tests(*_CACHES), 2),
-    "threads, forks": (tests("test_concurrency.py"), 2),
-    "arguments": (tests("test_arguments.py", "test_tensor_arguments.py"), 1),
+    "threads, forks": (tests("hostile/test_concurrency.py"), 2),
+    "arguments": (tests("runtime/core/test_arguments.py", "runtime/core/test_tensor_arguments.py"), 1),
 }

@@ -29,8 +29,8 @@ import structgen as sg  # noqa: E402
 from structgen.errors import BitmaskError, TokenIdError  # noqa: E402
 from structgen.integrations.mlx_lm import LogitsProcessor, apply_bitmask, unpack  # noqa: E402
 from structgen.integrations.mlx_lm import vocabulary as vocabulary_of  # noqa: E402
-from structgen.runtime import bitmask as numpy_bitmask  # noqa: E402
-from structgen.runtime.array_logits import apply_bitmask as apply_by_numpy  # noqa: E402
+from structgen.runtime.logits.array_logits import apply_bitmask as apply_by_numpy  # noqa: E402
+from structgen.runtime.rows import bitmask as numpy_bitmask  # noqa: E402
 
 #: Logits are padded beyond the vocabulary's 266 ids, and beyond its 9 words.
 WIDTH = 333

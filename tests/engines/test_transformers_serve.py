@@ -16,13 +16,13 @@ pytest.importorskip("transformers.cli.serving.chat_completion", reason="transfor
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from fakes.tiny_models import byte_tokenizer, tiny_llama
 from fastapi.testclient import TestClient
-from tiny_models import byte_tokenizer, tiny_llama
 from transformers.cli.serving.model_manager import ModelManager
 from transformers.cli.serving.server import build_server
 from transformers.cli.serving.utils import GenerationState
 
-from structgen.integrations.transformers_serve import handler_class
+from structgen.integrations.transformers.serve import handler_class
 
 SCHEMA = {
     "type": "object",

@@ -1,1 +1,9 @@
-"""Automata over bytes: nondeterministic and deterministic ones, and the operations on them."""
+"""Finite automata over bytes.
+
+Comes in: edges between states, labelled with bytes or, on the way, markers. Goes out: minimal deterministic
+automata, as `Tables`. Algorithms: Thompson's construction (1968), subset construction (Rabin and Scott 1959) with
+counters beside the states, minimisation (Hopcroft 1971).
+
+Read `nfa`, then `dfa`; `charset` has sets of characters, `utf8` writes them as automata of their bytes, `fsm` takes
+interegular's.
+"""

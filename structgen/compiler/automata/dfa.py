@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Meter
-from ...runtime.container import smallest
-from ...runtime.tables import Tables
+from ...runtime.automaton.tables import Tables
+from ...storage.container import smallest
 from .nfa import BYTES, Nfa, NfaBuilder
 
 #: Elementary steps of a kernel between two looks at the clock: 3 to 10 ns each in the subset construction, 5 to 50 ns

@@ -100,7 +100,7 @@ class NfaBuilder:
 
     def epsilon(self, source: int, target: int) -> None:
         """A transition on nothing."""
-        self.epsilons.append((source, target, kernels._PLAIN))
+        self.epsilons.append((source, target, kernels.PLAIN))
 
     def loop(self, loop: Loop) -> int:
         """Declare a counted loop; its body's states are made with the number returned as their owner."""
@@ -109,11 +109,11 @@ class NfaBuilder:
 
     def enter(self, source: int, loop: int) -> None:
         """After the first turn: set the count to 1 and go to the check."""
-        self.epsilons.append((source, loop, kernels._ENTER))
+        self.epsilons.append((source, loop, kernels.ENTER))
 
     def again(self, source: int, loop: int) -> None:
         """After a further turn: add 1 to the count and go to the check."""
-        self.epsilons.append((source, loop, kernels._AGAIN))
+        self.epsilons.append((source, loop, kernels.AGAIN))
 
     def template(self, edges: NDArray[np.int32], source: int, target: int, owner: int) -> None:
         """Insert a copy of an automaton whose states 0 and 1 become ``source`` and ``target``."""
@@ -176,9 +176,9 @@ def _useful(builder: NfaBuilder, edges: NDArray[np.int32], accept: int) -> NDArr
     With the others gone every thread of the subset construction can still be completed, so that every subset
     is co-accessible, whatever the counts: a thread inside a loop can go round until it may leave.
     """
-    pairs = [(s, t) for s, t, kind in builder.epsilons if kind == kernels._PLAIN]
+    pairs = [(s, t) for s, t, kind in builder.epsilons if kind == kernels.PLAIN]
     for source, number, kind in builder.epsilons:
-        if kind != kernels._PLAIN:
+        if kind != kernels.PLAIN:
             pairs += [(source, builder.loops[number].body), (source, builder.loops[number].exit)]
     epsilons = np.array(pairs, np.int32).reshape(-1, 2)
     goal = np.zeros(len(builder.owners), np.uint8)

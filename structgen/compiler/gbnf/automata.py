@@ -6,9 +6,9 @@ determinism takes too many states, as in ``[ab]* "a" [ab]{20}``, the rule stays 
 threads.) A call never reads the empty text: where the rule called has it, the call can be left out. So each symbol
 reads something.
 
-Counting is as in `structgen.compiler.regex.lower`, but for the turns written out before a loop: two, so that no count
-begins with the first byte of a rule. That byte's edge is where a caller's return state is pushed, and one edge cannot
-do both.
+Counting is as in `structgen.compiler.patterns.lower`, but for the turns written out before a loop: two, so that no
+count begins with the first byte of a rule. That byte's edge is where a caller's return state is pushed, and one edge
+cannot do both.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..automata.dfa import CounterConflictError, determinize, minimize
 from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .calls import Plan
-from .facts import Facts
+from .facts import RuleFacts
 from .lists import Lists, of_dfa, of_nfa
-from .syntax import Chars, Choice, Literal, NodeId, Reference, Repeat, Sequence
+from .syntax import CharacterSet, Choice, NodeId, QuotedText, Reference, Repetition, Sequence
 
 #: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
 _BLOWN_UP, _MANY = 8, 2_000
 
 
-def automaton_of(facts: Facts, plan: Plan, rule: int, meter: Meter) -> Lists:
+def automaton_of(facts: RuleFacts, plan: Plan, rule: int, meter: Meter) -> Lists:
     """The automaton of a rule: the minimal one, unless that is far larger. Raises `BudgetExceededError`."""
     counted = plan.counted
     doing = f"the automaton of the rule {facts.document.rules[rule].name}"
@@ -54,7 +54,7 @@ class _Construction:
     """Thompson's construction with an explicit stack of nodes, each between two states, inside a loop or none."""
 
     def __init__(
-        self, facts: Facts, called: frozenset[int], counted: frozenset[NodeId], meter: Meter, doing: str
+        self, facts: RuleFacts, called: frozenset[int], counted: frozenset[NodeId], meter: Meter, doing: str
     ) -> None:
         self._facts = facts
         self._called = called
@@ -91,14 +91,14 @@ class _Construction:
 
     def _build(self, number: NodeId, source: int, target: int, owner: int) -> None:
         builder, node = self._builder, self._facts.document.nodes[number]
-        if isinstance(node, Literal):
+        if isinstance(node, QuotedText):
             self._check_size(len(node.data))
             for byte in node.data[:-1]:
                 there = builder.state(owner)
                 builder.edge(source, byte, byte, there)
                 source = there
             builder.edge(source, node.data[-1], node.data[-1], target)
-        elif isinstance(node, Chars):
+        elif isinstance(node, CharacterSet):
             builder.template(utf8_edges(node.ranges), source, target, owner)
         elif isinstance(node, Reference):
             self._reference(node, source, target, owner)
@@ -128,7 +128,7 @@ class _Construction:
             self._todo.append((part, source, there, owner))
             source = there
 
-    def _repeat(self, node: Repeat, source: int, target: int, owner: int) -> None:
+    def _repeat(self, node: Repetition, source: int, target: int, owner: int) -> None:
         builder, turns = self._builder, node.min if node.max is None else node.max
         self._check_size(turns)
         here = source
@@ -145,7 +145,7 @@ class _Construction:
             here = hub
         builder.epsilon(here, target)
 
-    def _counted_repeat(self, number: NodeId, node: Repeat, source: int, target: int) -> None:
+    def _counted_repeat(self, number: NodeId, node: Repetition, source: int, target: int) -> None:
         """Two turns spelled out, then a counted loop for the third to the last, which counts from the second on."""
         builder = self._builder
         least, most = node.min, node.max if node.max is not None else node.min

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from ...budget import Meter
 from ..automata.utf8 import utf8_edges
-from .facts import Facts
-from .syntax import Chars, Literal, NodeId, Reference, Repeat, children
+from .facts import RuleFacts
+from .syntax import CharacterSet, NodeId, QuotedText, Reference, Repetition, children
 
 #: Automaton states of the largest rule that is written out: the first bound that keeps the whole small, which is up
 #: to so many states, or so many times the grammar's nodes.
@@ -55,7 +55,7 @@ class Plan:
     sizes: list[int]
 
 
-def plan(facts: Facts, start: int, meter: Meter) -> Plan:
+def plan(facts: RuleFacts, start: int, meter: Meter) -> Plan:
     """Decide for all rules that the start needs. Raises `BudgetExceededError`."""
     order, circular = _ordered(facts, start, meter)
     circular.add(start)
@@ -72,7 +72,7 @@ def plan(facts: Facts, start: int, meter: Meter) -> Plan:
     return Plan(frozenset(called), counted, sizes)
 
 
-def useful_references(facts: Facts, rule: int) -> Iterator[int]:
+def useful_references(facts: RuleFacts, rule: int) -> Iterator[int]:
     """The rules whose nonempty texts can be part of a rule's."""
     document = facts.document
     todo = [document.rules[rule].root]
@@ -87,7 +87,7 @@ def useful_references(facts: Facts, rule: int) -> Iterator[int]:
             todo.extend(children(node))
 
 
-def _ordered(facts: Facts, start: int, meter: Meter) -> tuple[list[int], set[int]]:
+def _ordered(facts: RuleFacts, start: int, meter: Meter) -> tuple[list[int], set[int]]:
     """The rules that the start needs, each after those that it mentions; and those that close a circle.
 
     Those are where a depth-first search comes back to a rule that it is inside of; without them no circle is left.
@@ -116,7 +116,7 @@ def _ordered(facts: Facts, start: int, meter: Meter) -> tuple[list[int], set[int
 
 
 def _measure(
-    facts: Facts, rule: int, called: set[int], counted: frozenset[NodeId], sizes: list[int], bound: int
+    facts: RuleFacts, rule: int, called: set[int], counted: frozenset[NodeId], sizes: list[int], bound: int
 ) -> bool:
     """The sizes of a rule's nodes; whether it is larger than the bound."""
     document = facts.document
@@ -126,25 +126,25 @@ def _measure(
         node = document.nodes[number]
         if not facts.productive(number):
             continue
-        if isinstance(node, Literal):
+        if isinstance(node, QuotedText):
             size = len(node.data)
-        elif isinstance(node, Chars):
+        elif isinstance(node, CharacterSet):
             size = len(utf8_edges(node.ranges))
         elif isinstance(node, Reference):
             there = sizes[document.rules[node.rule].root]
             size = 1 if node.rule in called else there
-        elif isinstance(node, Repeat):
+        elif isinstance(node, Repetition):
             turns = node.max if node.max is not None else node.min + 1
             size = (3 if number in counted else turns) * (sizes[node.item] + 1) + 2
         else:
             size = 2 + sum(sizes[child] for child in children(node))
         sizes[number] = min(size, _HUGE)
-        loops |= number in counted or (isinstance(node, Repeat) and max(node.min, node.max or 0) > _FEW_TURNS)
+        loops |= number in counted or (isinstance(node, Repetition) and max(node.min, node.max or 0) > _FEW_TURNS)
     return loops or sizes[whole.root] > bound
 
 
-def _worth_counting(facts: Facts, number: NodeId) -> bool:
+def _worth_counting(facts: RuleFacts, number: NodeId) -> bool:
     node = facts.document.nodes[number]
-    if not isinstance(node, Repeat) or facts.nullable(node.item):
+    if not isinstance(node, Repetition) or facts.nullable(node.item):
         return False
     return (node.min if node.max is None else node.max) > _COUNT_FROM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...budget import Meter
 from ...definitions import Gbnf
 from ...errors import DefinitionError, EmptyLanguageError
-from ..pushdown import Program
+from ..programs.program import Program
 from .automata import automaton_of
 from .calls import plan
 from .facts import establish, refuse_left_recursion

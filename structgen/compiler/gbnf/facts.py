@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from ...budget import Meter
 from ...errors import UnsupportedError
-from .syntax import Chars, Choice, Document, Literal, NodeId, Reference, Repeat, Rule, Sequence
+from .syntax import CharacterSet, Choice, GbnfGrammar, NodeId, QuotedText, Reference, Repetition, Rule, Sequence
 
 NULLABLE, PRODUCTIVE, FERTILE = 1, 2, 4
 
 
 @dataclass(frozen=True)
-class Facts:
+class RuleFacts:
     """What holds of each node, as a sum of `NULLABLE`, `PRODUCTIVE` and `FERTILE`."""
 
-    document: Document
+    document: GbnfGrammar
     flags: list[int]
 
     def nullable(self, node: NodeId) -> bool:
@@ -37,7 +37,7 @@ class Facts:
         return bool(self.flags[node] & FERTILE)
 
 
-def establish(document: Document, meter: Meter) -> Facts:
+def establish(document: GbnfGrammar, meter: Meter) -> RuleFacts:
     """Work out the facts of all nodes. Raises `BudgetExceededError`."""
     flags = [0] * len(document.nodes)
     users: list[set[int]] = [set() for _ in document.rules]
@@ -57,16 +57,16 @@ def establish(document: Document, meter: Meter) -> Facts:
         if flags[rule.root] != before:
             todo.extend(users[number] - waiting)
             waiting |= users[number]
-    return Facts(document, flags)
+    return RuleFacts(document, flags)
 
 
-def _settle(document: Document, rule: Rule, flags: list[int]) -> None:
+def _settle(document: GbnfGrammar, rule: Rule, flags: list[int]) -> None:
     """The flags of a rule's nodes, from what is known of other rules so far."""
     for number in range(rule.first, rule.root + 1):
         node = document.nodes[number]
-        if isinstance(node, Literal):
+        if isinstance(node, QuotedText):
             flag = PRODUCTIVE | FERTILE
-        elif isinstance(node, Chars):
+        elif isinstance(node, CharacterSet):
             flag = PRODUCTIVE | FERTILE if node.ranges else 0
         elif isinstance(node, Reference):
             flag = flags[document.rules[node.rule].root]
@@ -94,7 +94,7 @@ def _in_a_row(parts: list[int]) -> int:
 # -- left recursion ----------------------------------------------------------------------------------------
 
 
-def refuse_left_recursion(facts: Facts, meter: Meter) -> None:
+def refuse_left_recursion(facts: RuleFacts, meter: Meter) -> None:
     """Raise `UnsupportedError` where a rule can begin with itself, naming the rules on the way."""
     rules = facts.document.rules
     done: set[int] = set()
@@ -120,7 +120,7 @@ def refuse_left_recursion(facts: Facts, meter: Meter) -> None:
                 done.add(here)
 
 
-def _left_corners(facts: Facts, rule: Rule) -> Iterator[int]:
+def _left_corners(facts: RuleFacts, rule: Rule) -> Iterator[int]:
     """The rules that a rule can begin with."""
     nodes = facts.document.nodes
     todo = [rule.root]
@@ -130,7 +130,7 @@ def _left_corners(facts: Facts, rule: Rule) -> Iterator[int]:
             yield node.rule
         elif isinstance(node, Choice):
             todo.extend(node.options)
-        elif isinstance(node, Repeat) and node.max != 0:
+        elif isinstance(node, Repetition) and node.max != 0:
             todo.append(node.item)
         elif isinstance(node, Sequence):
             for part in node.parts:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
-from ..pushdown import Counted, Edge, Program, State
+from ..programs.program import CountedEdge, Edge, Program, State
 from .lists import Lists
 
 #: A state that takes so many bytes is worth sharing.
@@ -103,7 +103,7 @@ class Interiors:
             for low, high, targets, how in edges:
                 there = [states[target] for target in targets]
                 if how:
-                    counted = Counted(how[0], loops[how[1]], *there)
+                    counted = CountedEdge(how[0], loops[how[1]], *there)
                     program.edges[state].append(Edge(low, high, (), counted))
                 else:
                     program.edge(state, low, high, *there)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...budget import Meter
-from ..pushdown import Counted, Edge, Program, State
+from ..programs.program import CountedEdge, Edge, Program, State
 from .interiors import Interiors
 from .lists import Lists
 
@@ -130,4 +130,4 @@ class Lowering:
             return Edge(low, high, self._sequence(rule, target) + above)
         operation, loop, *zones = self._rules[rule].records[-2 - target]
         states = [self._state(rule, zone) if zone >= 0 else -1 for zone in zones]
-        return Edge(low, high, above, Counted(operation, self._loops[rule][loop], *states))
+        return Edge(low, high, above, CountedEdge(operation, self._loops[rule][loop], *states))

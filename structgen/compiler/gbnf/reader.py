@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from ...budget import Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
-from ..regex.charset import complement, normalise
-from ..regex.syntax import BYTES_OF_RANGE
+from ..automata.charset import complement, normalise
+from ..patterns.syntax import BYTES_OF_RANGE
 from .characters import Character, read_character
-from .syntax import Chars, Choice, Document, Literal, Node, NodeId, Reference, Rule, Sequence, repeated
+from .syntax import CharacterSet, Choice, GbnfGrammar, Node, NodeId, QuotedText, Reference, Rule, Sequence, repeated
 
 _SPACE = re.compile(r"(?:[ \t]+|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
@@ -47,7 +47,7 @@ class _Group:
 _CHUNK, _BYTES_OF_NODE = 1024, 250
 
 
-def read(text: str, meter: Meter) -> Document:
+def read(text: str, meter: Meter) -> GbnfGrammar:
     """Read a grammar.
 
     Raises
@@ -75,7 +75,7 @@ class _Reader:
         self._mentioned: list[int] = []  # the offset at which each rule is named first
         self._rules: dict[int, Rule] = {}
 
-    def read(self) -> Document:
+    def read(self) -> GbnfGrammar:
         """All rules."""
         self._at = 1 if self._text.startswith("\ufeff") else 0
         self._skip(lines=True)
@@ -87,7 +87,7 @@ class _Reader:
         for name, number in self._numbers.items():
             if number not in self._rules:
                 raise self._error(f"the rule {name} is not defined", f"Add {name} ::= ...", self._mentioned[number])
-        return Document(tuple(self._nodes), tuple(self._rules[number] for number in range(len(self._rules))))
+        return GbnfGrammar(tuple(self._nodes), tuple(self._rules[number] for number in range(len(self._rules))))
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ class _Reader:
             group.items.append(self._add(self._class()))
         elif character == ".":
             self._at += 1
-            group.items.append(self._add(Chars(_ANY)))
+            group.items.append(self._add(CharacterSet(_ANY)))
         elif character in _SIGNS or character == "{":
             self._repeat(group, character)
         elif name := _NAME.match(self._text, self._at):
@@ -235,7 +235,7 @@ class _Reader:
                 raise self._error("a quoted text never ends", 'Add the missing ".', begin)
         self._at += 1
         data = "".join(parts).encode()
-        return self._add(Literal(data) if data else Sequence(()))
+        return self._add(QuotedText(data) if data else Sequence(()))
 
     def _character(self) -> int:
         """A character or an escape; not the end."""
@@ -245,7 +245,7 @@ class _Reader:
         self._at = found.end
         return found.code
 
-    def _class(self) -> Chars:
+    def _class(self) -> CharacterSet:
         begin = self._at
         self._at += 1
         negated = self._next() == "^"
@@ -271,7 +271,7 @@ class _Reader:
             )
         self._at += 1
         ranges = normalise(spans)
-        return Chars(complement(ranges) if negated else ranges)
+        return CharacterSet(complement(ranges) if negated else ranges)
 
     # -- repetition ------------------------------------------------------------------------------------
 

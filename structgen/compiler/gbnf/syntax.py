@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..regex.syntax import Ranges
+from ..patterns.syntax import Ranges
 
 #: A node's number.
 NodeId: TypeAlias = int
 
 
 @dataclass(frozen=True)
-class Literal:
+class QuotedText:
     """A text, encoded; never empty."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
-class Chars:
+class CharacterSet:
     """One character out of a set; ``()`` matches nothing."""
 
     ranges: Ranges
@@ -45,7 +45,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Repetition:
     """The item ``min`` to ``max`` times; ``None`` is unbounded."""
 
     item: NodeId
@@ -60,7 +60,7 @@ class Reference:
     rule: int
 
 
-Node: TypeAlias = Literal | Chars | Sequence | Choice | Repeat | Reference
+Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Document:
+class GbnfGrammar:
     """A grammar as it was read: every reference leads to a rule."""
 
     nodes: tuple[Node, ...]
@@ -87,17 +87,19 @@ def children(node: Node) -> tuple[NodeId, ...]:
         return node.parts
     if isinstance(node, Choice):
         return node.options
-    return (node.item,) if isinstance(node, Repeat) else ()
+    return (node.item,) if isinstance(node, Repetition) else ()
 
 
-def repeated(nodes: list[Node], item: NodeId, low: int, high: int | None) -> Repeat:
+def repeated(nodes: list[Node], item: NodeId, low: int, high: int | None) -> Repetition:
     """``item{low,high}``, as one repeat where the item is one itself and the two make one: ``(x?)*`` is ``x*``."""
     inner = nodes[item]
-    if isinstance(inner, Repeat) and high != 0:
+    if isinstance(inner, Repetition) and high != 0:
         if inner.min == 0:
             # Whatever there is up to the largest number can be made of turns that may be empty.
             none = inner.max is None or high is None
-            return Repeat(inner.item, 0, 0 if inner.max == 0 else None if none else (inner.max or 0) * (high or 0))
+            return Repetition(
+                inner.item, 0, 0 if inner.max == 0 else None if none else (inner.max or 0) * (high or 0)
+            )
         if inner.max is None and (low > 0 or inner.min == 1):
-            return Repeat(inner.item, inner.min * low, None)
-    return Repeat(item, low, high)
+            return Repetition(inner.item, inner.min * low, None)
+    return Repetition(item, low, high)

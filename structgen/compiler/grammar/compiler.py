@@ -10,21 +10,24 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
+from ...definitions.grammar_marks import read_marks
 from ...errors import DefinitionError, EmptyLanguageError
-from ...grammar_marks import read_marks
 from ...grammars import FOLDER
-from ...runtime.closure import set_of
-from ...runtime.grammar_tables import GrammarTables
-from ...runtime.layout import Layout
-from ...runtime.words import words_of
-from . import conflicts, equivalent, lalr, looping, merging, preferences, scanner
-from .endings import with_endings
-from .foresight import unforeseen
-from .lalr import Lalr
-from .loading import is_named, load
-from .matcher import by_column
-from .positions import Positions
-from .rules import ContextFreeGrammar
+from ...runtime.core.bitsets import words_of
+from ...runtime.core.digraph import set_of
+from ...runtime.grammar.indentation import IndentationTerminals
+from ...runtime.grammar.tables import GrammarTables
+from .completion.endings import with_endings
+from .diagnostics import preferences
+from .diagnostics.foresight import unforeseen
+from .lexer import minimise as merging
+from .lexer import scanner
+from .lexer.leftmost_dfa import by_column
+from .lexer.positions import ProductStates
+from .load.loading import is_named, load
+from .load.rules import ContextFreeGrammar
+from .parser import conflicts, equivalent, lalr, looping
+from .parser.lalr import Lalr
 
 
 def compile_rules(
@@ -67,7 +70,7 @@ def compile_rules(
     always = _ignored(grammar) | (1 << layout.newline if layout else 0)
     contexts = _contexts(grammar, table, lexer, always, meter)
     distinct = list(dict.fromkeys(contexts))
-    positions = Positions(matchers, meter)
+    positions = ProductStates(matchers, meter)
     found = scanner.lexer(distinct, positions, scanner.embedded(grammar.terminals, matchers, meter), first, meter)
     notes: list[str] = []
     if tell:
@@ -148,7 +151,7 @@ def _table(grammar: ContextFreeGrammar, meter: Meter, ambiguity: str, strict: bo
     return lalr.build(replace(grammar, rules=rules), meter, resolve=ambiguity == "resolve")
 
 
-def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Layout | None:
+def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> IndentationTerminals | None:
     """Names as numbers; those of this grammar come before those that it imported."""
     if indentation is None:
         return None
@@ -172,14 +175,14 @@ def _layout(grammar: ContextFreeGrammar, indentation: Indentation | None) -> Lay
         lines += there
     opening, closing = numbers(indentation.opening), numbers(indentation.closing)
     newline, indent, dedent = lines
-    return Layout(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
+    return IndentationTerminals(newline, indent, dedent, frozenset(opening), frozenset(closing), indentation.columns)
 
 
 def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     """Load a grammar and build its tables. Raises the errors of `load` and `compile_rules`.
 
     What the grammar holds besides Lark's syntax are terminals in it that nothing lexes; see
-    `structgen.grammar_marks`.
+    `structgen.definitions.grammar_marks`.
     """
     indentation = definition.postlex
     marked = read_marks(definition.text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ...budget import Meter
 from ...definitions import JsonSchema
 from ...errors import UnsupportedError
-from ..pushdown import Program
-from .algebra import normalise
-from .lower import lower
-from .nesting import endless
-from .options import Layout
-from .reader import read
-from .shapes import Values
+from ..programs.program import Program
+from .lower.lower import lower
+from .lower.options import TextOptions
+from .normal_form.nesting import endless
+from .normal_form.shapes import Values
+from .normalise import normalise
+from .read.reader import read
 
 
 def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, tuple[str, ...]]:
@@ -24,7 +24,7 @@ def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, 
     values = normalise(document, meter, lenient=definition.lenient)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = Layout(definition.gap, definition.indent, definition.property_order, definition.escapes)
+    layout = TextOptions(definition.gap, definition.indent, definition.property_order, definition.escapes)
     relaxed = list(values.relaxations)
     program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
     return program, tuple(dict.fromkeys(relaxed))

@@ -1,0 +1,194 @@
+"""`LeftmostDfa`: the automaton of a terminal's matches, where a match may depend on what follows it.
+
+A match that no look-ahead hangs on is one at once. With a trailing look-ahead, ``""(?!")``, it is one only if the
+bytes to come keep to it, and as long as that is open, another match may yet turn out to be preferred. So a state
+lists the matches that end in it, each with a state that *watches* it from then on: the same automaton, started with
+that match marked. When the watching state *beats* the match, something preferred has matched, or its look-ahead has
+failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .... import kernels
+from ....budget import Meter
+from ...automata.dfa import Dfa, coarsest_partition
+
+
+@dataclass(frozen=True, eq=False)
+class LeftmostDfa:
+    """An automaton over bytes whose start is state 0; without states it matches nothing.
+
+    Parameters
+    ----------
+    class_of:
+        ``uint8[256]``: the class of each byte.
+    table:
+        ``int32[states, classes]``: the next state, -1 where nothing is left to match or to watch.
+    ends:
+        By state: the matches that end here, the preferred one first, each as the state that watches it from here on.
+    beats:
+        ``bool[states]``: a match is certain here, so that nothing less preferred counts; what is watched is no match.
+    lapses:
+        ``bool[states]``: if the text ended here, the match that is watched would be none.
+    whole:
+        ``bool[states]``: if the text ended here, all of it would be the match.
+    variant:
+        By state: the kind of the matches that end here, where a terminal has several; -1 for none. Empty where it has
+        one.
+    """
+
+    class_of: NDArray[np.uint8]
+    table: NDArray[np.int32]
+    ends: list[tuple[int, ...]]
+    beats: NDArray[np.bool_]
+    lapses: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
+    variant: tuple[int, ...] = ()
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.ends)
+
+    @classmethod
+    def of(cls, dfa: Dfa) -> LeftmostDfa:
+        """The matcher of an automaton without trailing look-ahead: where it accepts, there is a match."""
+        order = np.arange(dfa.states)
+        if dfa.states:
+            order[[0, dfa.start]] = [dfa.start, 0]  # the start becomes state 0
+        table = dfa.table[order]
+        accepting = dfa.accepting[order].astype(np.bool_)
+        return cls(
+            dfa.classes[:256].astype(np.uint8),
+            np.where(table >= 0, order[table], -1).astype(np.int32),
+            [(s,) if accepts else () for s, accepts in enumerate(accepting.tolist())],
+            accepting,
+            np.zeros(dfa.states, np.bool_),
+            accepting,
+        )
+
+    def next(self, state: int, byte: int) -> int:
+        """The state after a byte."""
+        return int(self.table[state, self.class_of[byte]])
+
+
+def by_column(matcher: LeftmostDfa, tab: int, most: int, meter: Meter) -> LeftmostDfa:
+    """The same, with matches told apart by the column that the line after their last line end has come to.
+
+    The variant of a match is that column, a space for 1 and a tab for ``tab`` (`lark.indenter.Indenter`); ``most +
+    1`` stands for all columns beyond ``most``, -1 for a match without a line end. Raises `BudgetExceededError`.
+    """
+    class_of = np.array(matcher.class_of, np.int64)
+    for byte in b"\n \t":  # each a class of its own
+        class_of[byte] = class_of.max() + 1
+    first = {int(c): byte for byte, c in reversed(list(enumerate(class_of)))}
+    number = {(0, -1): 0}
+    todo = [(0, -1)]
+    rows: list[list[int]] = []
+    ends: list[tuple[int, ...]] = []
+
+    matters = _ends_in_line(matcher)
+
+    def intern(state: int, column: int) -> int:
+        if state < 0:
+            return -1
+        column = column if matters[state] else -1
+        if (state, column) not in number:
+            number[state, column] = len(todo)
+            todo.append((state, column))
+        return number[state, column]
+
+    for state, column in todo if matcher.states else ():  # grows as it goes
+        if len(rows) % 64 == 0:
+            meter.check_time("telling columns apart")
+            meter.check_states(len(todo), "telling columns apart")
+            meter.check_memory(len(todo) * (200 + 12 * len(first)), "telling columns apart")
+        # What is watched is beaten or not; by what does not matter.
+        ends.append(tuple(intern(watch, column if watch == state else -1) for watch in matcher.ends[state]))
+        row = []
+        for c in sorted(first):
+            byte = first[c]
+            wider = column + {0x20: 1, 0x09: tab}.get(byte, 0) if column >= 0 else -1
+            row.append(intern(matcher.next(state, byte), 0 if byte == 0x0A else min(wider, most + 1)))
+        rows.append(row)
+    names = {c: i for i, c in enumerate(sorted(first))}
+    old = [state for state, _ in todo]
+    return LeftmostDfa(
+        np.array([names[int(c)] for c in class_of], np.uint8), np.array(rows, np.int32).reshape(-1, len(first)), ends,
+        matcher.beats[old], matcher.lapses[old], matcher.whole[old], tuple(column for _, column in todo),
+    )  # fmt: skip
+
+
+def _ends_in_line(matcher: LeftmostDfa) -> list[bool]:
+    """By state: whether a match may end before the next line end, so that the column matters."""
+    others = [byte for byte in range(256) if byte != 0x0A]
+    ends = np.array([bool(ends) for ends in matcher.ends], np.bool_)
+    found: list[bool] = reaching(ends, matcher.table[:, np.unique(matcher.class_of[others])]).tolist()
+    return found
+
+
+def reaching(goals: NDArray[np.bool_], table: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """The states that lead to some, and these."""
+    tails, classes = np.nonzero(table >= 0)
+    heads = table[tails, classes].astype(np.int32)
+    found: NDArray[np.bool_] = kernels.co_accessible(
+        tails.astype(np.int32), heads, goals.astype(np.uint8)
+    ).astype(np.bool_)
+    return found
+
+
+def minimal(matcher: LeftmostDfa, meter: Meter) -> LeftmostDfa:
+    """The same with equivalent states merged, and without those from which nothing can come.
+
+    Raises `BudgetExceededError`.
+    """
+    useful = _useful(matcher)
+    if not useful[0]:
+        return LeftmostDfa.of(_NOTHING)
+    alive = np.flatnonzero(useful)
+    # One more state, the last, for what is dead: it makes -1 an index.
+    table = np.full((matcher.states + 1, matcher.table.shape[1]), -1)
+    table[alive] = np.where(useful[matcher.table] & (matcher.table >= 0), matcher.table, -1)[alive]
+    most = max(map(len, matcher.ends))
+    watching = np.full((matcher.states + 1, most), -1)
+    for state in alive.tolist():
+        watching[state, : len(matcher.ends[state])] = matcher.ends[state]
+    flags = np.zeros((matcher.states + 1, 4), np.int64)
+    flags[:-1] = np.stack([matcher.beats, matcher.lapses, matcher.whole, useful], axis=1)
+    counts = np.array([*map(len, matcher.ends), 0])
+    kinds = np.unique(np.column_stack([flags, counts]), axis=0, return_inverse=True)[1].reshape(-1)
+    block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
+    return _quotient(matcher, alive, block, table)
+
+
+def _quotient(
+    matcher: LeftmostDfa, alive: NDArray[np.int64], block: NDArray[np.int32], table: NDArray[np.int64]
+) -> LeftmostDfa:
+    """One state for each block of those alive, the start's first."""
+    number: dict[int, int] = {}
+    first: list[int] = []
+    for state in alive.tolist():  # the start is 0, and so is the first
+        if number.setdefault(int(block[state]), len(number)) == len(first):
+            first.append(state)
+    names = np.array([number.get(int(b), -1) for b in block])
+    return LeftmostDfa(
+        matcher.class_of, np.where(table[first] >= 0, names[table[first]], -1).astype(np.int32),
+        [tuple(int(names[w]) for w in matcher.ends[state]) for state in first],
+        matcher.beats[first], matcher.lapses[first], matcher.whole[first],
+    )  # fmt: skip
+
+
+def _useful(matcher: LeftmostDfa) -> NDArray[np.bool_]:
+    """The states from which a match, or the end of one that is watched, can come."""
+    return reaching(matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends]), matcher.table)
+
+
+_NOTHING = Dfa(
+    np.zeros((0, 1), np.int32), np.zeros(256, np.int32), np.zeros(0, np.uint8), np.zeros((0, 5), np.int32),
+    np.zeros((0, 2), np.int64), 0,
+)  # fmt: skip

@@ -1,0 +1,7 @@
+"""From a grammar's text to its rules and terminals.
+
+Comes in: the text with its imports. Goes out: a `ContextFreeGrammar`. Lark's loader expands templates and operators;
+what it would come to is reckoned first (`growth`), because nothing can stop it once it runs.
+
+Read `rules` (what goes out), `loading`, `growth`.
+"""

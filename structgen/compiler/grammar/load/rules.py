@@ -1,0 +1,97 @@
+"""`ContextFreeGrammar`: what a grammar's text says, once loaded and expanded.
+
+That is rules over symbols, and the patterns of terminals. It is the readable form:
+`structgen.compiler.grammar.load.loading` makes it with Lark, `structgen.compiler.grammar.parser.lalr` and
+`structgen.compiler.grammar.lexer.scanner` work from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....system.properties import cached_property
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal and what it matches.
+
+    Parameters
+    ----------
+    name:
+        Its name in the grammar.
+    pattern:
+        A Python regex with its flags inline; None for one that was only declared.
+    text:
+        The text itself where the grammar gives a string and not a regex.
+    flags:
+        The letters of its flags, such as ``i``.
+    priority:
+        As the grammar states it, 0 where it doesn't.
+    """
+
+    name: str
+    pattern: str | None
+    text: str | None = None
+    flags: frozenset[str] = frozenset()
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Production:
+    """One expansion of a nonterminal.
+
+    Parameters
+    ----------
+    origin:
+        The nonterminal.
+    expansion:
+        Names of terminals and nonterminals.
+    priority:
+        Decides between two rules that could both be reduced.
+    """
+
+    origin: str
+    expansion: tuple[str, ...]
+    priority: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {' '.join(self.expansion) or '(empty)'}"
+
+
+@dataclass(frozen=True)
+class ContextFreeGrammar:
+    """Rules and terminals.
+
+    Parameters
+    ----------
+    start:
+        The nonterminal that a whole text is.
+    rules:
+        All rules that the start can come to, in the order of the text.
+    terminals:
+        All terminals that rules name, and those that are ignored, in the order in which Lark's scanner tries them.
+    ignored:
+        Names of terminals that may stand between any two others.
+    """
+
+    start: str
+    rules: tuple[Production, ...]
+    terminals: tuple[Terminal, ...]
+    ignored: tuple[str, ...] = ()
+
+    @cached_property
+    def nonterminals(self) -> tuple[str, ...]:
+        """Names of nonterminals, in the order in which rules define them."""
+        return tuple(dict.fromkeys(rule.origin for rule in self.rules))
+
+    def __str__(self) -> str:
+        return "\n".join([f"start {self.start}", *map(str, self.rules), *map(_shown, self.terminals)])
+
+
+def _shown(terminal: Terminal) -> str:
+    return (
+        f"{terminal.name}: {terminal.text!r}"
+        if terminal.text is not None
+        else f"{terminal.name}: /{terminal.pattern}/"
+    )

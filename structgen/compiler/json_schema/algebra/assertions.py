@@ -1,0 +1,156 @@
+"""The outline of a subschema's own assertions, its applicators left aside."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ....budget import Meter
+from ....errors import UnsupportedError
+from ..numbers.numbers import NumberSet
+from ..read.document import Json, Schema
+from ..strings.strings import StringSet
+from .outline import EVERYTHING, Extent, TypeBounds
+
+STRING_FIELDS = frozenset({"min_length", "max_length", "pattern", "format"})
+NUMBER_FIELDS = frozenset({"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"})
+ARRAY_FIELDS = frozenset(
+    {"prefix_items", "items", "min_items", "max_items", "contains", "unique_items", "unevaluated_items"}
+)
+OBJECT_FIELDS = frozenset(
+    {
+        "properties",
+        "pattern_properties",
+        "additional_properties",
+        "property_names",
+        "required",
+        "min_properties",
+        "max_properties",
+        "dependent_required",
+        "dependent_schemas",
+        "unevaluated_properties",
+    }
+)
+_ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
+
+_TRUE, _FALSE, _NEITHER = frozenset({True}), frozenset({False}), frozenset[bool]()
+
+
+class Assertions:
+    """Outlines of single subschemas; collects what ``lenient`` relaxes."""
+
+    def __init__(self, meter: Meter, *, lenient: bool) -> None:
+        self.meter = meter
+        self.lenient = lenient
+        self.relaxations: dict[str, None] = {}  # in order, once each
+
+    def outline(self, schema: Schema, names: frozenset[str]) -> TypeBounds:
+        """What the subschema's own assertions allow; ``names`` are the fields that say something."""
+        if not names & _ASSERTIONS:
+            return EVERYTHING
+        types = schema.types
+        if types is None:
+            null, booleans, arrays, objects = True, EVERYTHING.booleans, Extent.ALL, Extent.ALL
+            has_strings, numbers = True, NumberSet.ANY
+        else:
+            null = "null" in types
+            booleans = EVERYTHING.booleans if "boolean" in types else _NEITHER
+            arrays = Extent.ALL if "array" in types else Extent.NONE
+            objects = Extent.ALL if "object" in types else Extent.NONE
+            has_strings, numbers = "string" in types, self._typed_numbers(schema)
+        strings = StringSet.ANY if has_strings else StringSet.EMPTY
+        if has_strings and names & STRING_FIELDS:
+            strings = self._strings(schema, names)
+        if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
+            numbers = self._numbers(schema, names, numbers)
+        if arrays and names & ARRAY_FIELDS:
+            arrays = Extent.SOME
+        if objects and names & OBJECT_FIELDS:
+            objects = Extent.SOME
+        outline = TypeBounds(null, booleans, numbers, strings, arrays, objects)
+        return self._listed(schema.enum, outline) if schema.enum is not None else outline
+
+    @staticmethod
+    def _typed_numbers(schema: Schema) -> NumberSet:
+        types = schema.types or frozenset()
+        if "number" in types:
+            return NumberSet.ANY
+        if "integer" not in types:
+            return NumberSet.EMPTY
+        return NumberSet.PLAIN_INTEGERS if schema.integer_is_exact else NumberSet.INTEGERS
+
+    def _strings(self, schema: Schema, names: frozenset[str]) -> StringSet:
+        strings = StringSet.ANY
+        if "min_length" in names or "max_length" in names:
+            strings = StringSet.length(schema.min_length, schema.max_length)
+        for keyword in ("pattern", "format"):
+            if keyword in names:
+                known = self._named_strings(schema, keyword)
+                strings = strings if known is None else known.intersect(strings, self.meter)
+        return strings
+
+    def _named_strings(self, schema: Schema, keyword: str) -> StringSet | None:
+        where = f"{schema.pointer}/{keyword}"
+        try:
+            if keyword == "pattern":
+                return StringSet.pattern(schema.pattern or "", self.meter, where)
+            return StringSet.format(schema.format or "", self.meter)
+        except UnsupportedError as error:
+            self.relax(where, error)
+            return None
+
+    def keys(self, pattern: str, pointer: str) -> StringSet:
+        """The names that a pattern of ``patternProperties`` matches; none of them where it was relaxed."""
+        try:
+            return StringSet.pattern(pattern, self.meter, pointer)
+        except UnsupportedError as error:
+            self.relax(pointer, error)
+            return StringSet.EMPTY
+
+    def relax(self, where: str, error: UnsupportedError) -> None:
+        """Note that a keyword is dropped; without ``lenient``, raise the error."""
+        if not self.lenient:
+            raise UnsupportedError(error.what, where=error.where or where, remedy=error.remedy) from error
+        self.relaxations[f"{where}: dropped, since {error.what}"] = None
+
+    def _numbers(self, schema: Schema, names: frozenset[str], numbers: NumberSet) -> NumberSet:
+        low, low_open = _tighter(schema.minimum, schema.exclusive_minimum, 1)
+        high, high_open = _tighter(schema.maximum, schema.exclusive_maximum, -1)
+        if low is not None or high is not None:
+            numbers = NumberSet.interval(low, high, low_open, high_open).intersect(numbers, self.meter)
+        if schema.multiple_of is not None:
+            numbers = numbers.intersect(NumberSet.multiples(schema.multiple_of), self.meter)
+        return numbers
+
+    def _listed(self, values: tuple[Json, ...], outline: TypeBounds) -> TypeBounds:
+        """The outline of those literals that an outline allows."""
+        booleans = (_TRUE if any(v is True for v in values) else _NEITHER) | (
+            _FALSE if any(v is False for v in values) else _NEITHER
+        )
+        numbers, strings = NumberSet.EMPTY, StringSet.EMPTY
+        listed_numbers = [Decimal(v) for v in values if isinstance(v, (int, Decimal)) and not isinstance(v, bool)]
+        listed_strings = [v for v in values if isinstance(v, str)]
+        if listed_numbers and outline.numbers is not NumberSet.EMPTY:
+            numbers = NumberSet.literal(listed_numbers)
+            if outline.numbers is not NumberSet.ANY:
+                numbers = numbers.intersect(outline.numbers, self.meter)
+        if listed_strings and outline.strings is not StringSet.EMPTY:
+            strings = StringSet.literal(listed_strings)
+            if outline.strings is not StringSet.ANY:
+                strings = strings.intersect(outline.strings, self.meter)
+        return TypeBounds(
+            outline.null and any(v is None for v in values),
+            outline.booleans & booleans,
+            numbers,
+            strings,
+            min(outline.arrays, Extent.SOME) if any(isinstance(v, list) for v in values) else Extent.NONE,
+            min(outline.objects, Extent.SOME) if any(isinstance(v, dict) for v in values) else Extent.NONE,
+        )
+
+
+def _tighter(inclusive: Decimal | None, exclusive: Decimal | None, sign: int) -> tuple[Decimal | None, bool]:
+    """The stronger of two bounds of one side, and whether it excludes itself; ``sign`` is 1 for lower bounds."""
+    if exclusive is None:
+        return inclusive, False
+    if inclusive is not None and (inclusive > exclusive if sign > 0 else inclusive < exclusive):
+        return inclusive, False
+    return exclusive, True

@@ -1,0 +1,199 @@
+"""The table of subschemas that goals are made of: the document's, and those that the algebra makes on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ....budget import Meter
+from ..read.document import Json, Schema, SchemaId
+from ..read.equality import equality_key
+from .goals import ANYTHING, NOTHING, Atom, Conjunction, both, in_order
+from .sharing import representatives, said
+
+_ENUM = frozenset({"enum"})  # the fields of a node that is a list of values and nothing else
+
+
+class Nodes:
+    """Subschemas by number, each with the goal that stands for it.
+
+    Parameters
+    ----------
+    schemas:
+        The document's; their numbers are their `SchemaId`.
+    root:
+        The number of the whole document's.
+    meter:
+        Of the compile.
+    """
+
+    def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> None:
+        self.schemas = list(schemas)
+        self.meter = meter
+        self._same = representatives(schemas, root, meter)
+        self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
+        self._goals: list[Conjunction | None] = [None] * len(self.schemas)
+        self._literals: dict[Any, Conjunction] = {}
+        self._made: dict[Any, SchemaId] = {}
+        self._listed: dict[Atom, frozenset[Hashable] | None] = {}
+
+    def said(self, node: SchemaId) -> frozenset[str]:
+        """The names of the fields in which a node says something."""
+        known = self._said[node]
+        if known is None:
+            known = self._said[node] = frozenset(said(self.schemas[node]))
+        return known
+
+    def pointer(self, goal: Conjunction) -> str:
+        """Where the goal's first atom was written."""
+        for atom in in_order(goal):
+            node = atom if atom >= 0 else ~atom
+            if node < len(self.schemas):
+                return self.schemas[node].pointer
+        return ""
+
+    def goal(self, node: SchemaId) -> Conjunction:
+        """The goal of satisfying a node. A node that only refers to another is that other."""
+        known = self._goals[node]
+        if known is not None:
+            return known
+        last = self._same[node]
+        trail = {last: None}
+        while (target := self._alias(last)) is not None and target not in trail:
+            trail[target] = None
+            last = target
+        # A loop of references ends anywhere; it is met again, and refused, when it is expanded.
+        goal = self._goals[last]
+        if goal is None:
+            goal = self._plain_goal(last)
+        for step in (node, *trail):
+            self._goals[step] = goal
+        return goal
+
+    def _alias(self, node: SchemaId) -> SchemaId | None:
+        """The node that this one is but another name of."""
+        if self._goals[node] is not None:
+            return None
+        names = self.said(node)
+        if len(names) != 1:
+            return None
+        schema = self.schemas[node]
+        for single in (schema.refs, schema.all_of, schema.any_of, schema.one_of):
+            if single is not None and len(single) == 1:
+                return self._same[single[0]]
+        return None
+
+    def _plain_goal(self, node: SchemaId) -> Conjunction:
+        names = self.said(node)
+        if not names:
+            return ANYTHING
+        schema = self.schemas[node]
+        if schema.never:
+            return NOTHING
+        if names == {"not_"} and schema.not_ is not None:
+            return self._negated_goal(node, schema.not_)
+        return frozenset((node,))
+
+    def _negated_goal(self, node: SchemaId, child: SchemaId) -> Conjunction:
+        """``~child`` if the child is an ordinary node; two negations are kept, as neither passes on annotations."""
+        child = self._same[child]
+        names = self.said(child)
+        if not names:
+            return NOTHING
+        if self.schemas[child].never:
+            return ANYTHING
+        ordinary = len(names) > 1 or not names & {"refs", "all_of", "any_of", "one_of", "not_"}
+        return frozenset((~child if ordinary else node,))
+
+    def literal(self, value: Json) -> Conjunction:
+        """The goal of being equal to a literal."""
+        key = equality_key(value)
+        goal = self._literals.get(key)
+        if goal is None:
+            goal = self._literals[key] = frozenset((self._add(Schema("", enum=(value,))),))
+        return goal
+
+    def negation(self, goal: Conjunction) -> Conjunction:
+        """The goal of not reaching a goal."""
+        if not goal:
+            return NOTHING
+        if goal is NOTHING or goal == NOTHING:
+            return ANYTHING
+        if len(goal) == 1:
+            (atom,) = goal
+            return frozenset((~atom,))
+        return frozenset((~self._conjunction(goal),))
+
+    def listed(self, atom: Atom) -> frozenset[Hashable] | None:
+        """The values of a node's ``enum``, as `equality_key` has them; None for other atoms."""
+        if atom not in self._listed:
+            enum = self.schemas[atom].enum if 0 <= atom < len(self.schemas) else None
+            self._listed[atom] = None if enum is None else frozenset(map(equality_key, enum))
+        return self._listed[atom]
+
+    def literals(self, atom: Atom) -> list[Json] | None:
+        """The values of a node that is a list of values and nothing else, each once; None for other atoms."""
+        if atom < 0 or self.said(atom) != _ENUM:
+            return None
+        return list({equality_key(value): value for value in self.schemas[atom].enum or ()}.values())
+
+    def listed_values(self, goal: Conjunction) -> frozenset[Hashable] | None:
+        """Values that include all of the goal's: what its lists have in common; None if it has no list."""
+        lists = [values for atom in goal if (values := self.listed(atom)) is not None]
+        return frozenset.intersection(*lists) if lists else None
+
+    def clashes(self, goal: Conjunction) -> bool:
+        """Whether the goal's lists have no value in common."""
+        values = self.listed_values(goal)
+        return values is not None and not values
+
+    def meets(self, goal: Conjunction, wanted: Conjunction, barren: Callable[[Conjunction], bool]) -> bool:
+        """Whether it is plain that whatever reaches one goal reaches another."""
+        if goal == NOTHING or goal >= wanted:
+            return True
+        if wanted == NOTHING:
+            return barren(goal)
+        if len(goal) == 1 and len(wanted) == 1:
+            mine, other = self.listed(*goal), self.listed(*wanted)
+            if mine is not None and other is not None and self.said(*wanted) <= _ENUM:
+                return mine <= other
+        return barren(both(goal, self.negation(wanted)))
+
+    def either(self, goals: Sequence[Conjunction]) -> Conjunction:
+        """The goal of reaching at least one of several."""
+        alternatives = list(dict.fromkeys(goal for goal in goals if goal != NOTHING))
+        if not alternatives:
+            return NOTHING
+        if ANYTHING in alternatives:
+            return ANYTHING
+        if len(alternatives) == 1:
+            return alternatives[0]
+        key = ("any_of", frozenset(alternatives))
+        if key not in self._made:
+            branches = tuple(self._conjunction(goal) for goal in alternatives)
+            self._made[key] = self._add(Schema(self.pointer(alternatives[0]), any_of=branches))
+        return frozenset((self._made[key],))
+
+    def _conjunction(self, goal: Conjunction) -> SchemaId:
+        atoms = in_order(goal)
+        if len(atoms) == 1 and atoms[0] >= 0:
+            return atoms[0]
+        key = ("all_of", goal)
+        if key not in self._made:
+            self._made[key] = self._add(Schema(self.pointer(goal), all_of=tuple(map(self._positive, atoms))))
+        return self._made[key]
+
+    def _positive(self, atom: Atom) -> SchemaId:
+        if atom >= 0:
+            return atom
+        key = ("not", atom)
+        if key not in self._made:
+            self._made[key] = self._add(Schema(self.schemas[~atom].pointer, not_=~atom))
+        return self._made[key]
+
+    def _add(self, schema: Schema) -> SchemaId:
+        self.schemas.append(schema)
+        self._same.append(len(self._same))
+        self._said.append(None)
+        self._goals.append(None)
+        return len(self.schemas) - 1

@@ -1,0 +1,213 @@
+"""What the phases of the lowering share: the program, and every part of it that is there only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeAlias
+
+from ....budget import Meter
+from ....errors import UnsupportedError
+from ...programs.program import Edge, State
+from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
+from ..strings.strings import StringSet
+from .embed import QUOTE, Embedding
+from .keys import KeyStates, Others
+from .options import TextOptions
+from .trie import NONE, Tries, spelling
+from .whitespace import Whitespace
+
+#: Values that may stand at one place, as sorted references.
+Refs: TypeAlias = tuple[Ref, ...]
+
+#: Up to so many strings of a set are told apart letter by letter; larger sets go through their automaton.
+_LISTED = 64
+
+OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
+
+
+class Builder:
+    """The program under construction.
+
+    Parameters
+    ----------
+    values:
+        The system to lower; the lowering of unique items adds to it.
+    """
+
+    def __init__(self, values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None) -> None:
+        self.values: list[Value] = list(values.values)
+        self.layout = layout
+        self.meter = meter
+        self.embedding = Embedding.begun(layout.escapes, meter)
+        self.program = self.embedding.program
+        self.tries = Tries(meter)
+        self.keys = KeyStates(self.program, self.tries, meter)
+        self.whitespace: Whitespace
+        #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
+        self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
+        #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
+        self.ends: dict[Hashable, Any] = {}
+        self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
+        self._edges: dict[tuple[Refs, int, bool], list[Edge]] = {}
+        self._states: dict[tuple[Refs, int], State] = {}
+        self._lenient = lenient
+        self._singles: dict[Value, Ref] = {}
+        self._words: dict[bytes, State] = {}
+        self._quoted: dict[tuple[State, ...], State] = {}
+        self._members: dict[tuple[tuple[State, Refs], ...], State] = {}
+
+    def inner(self, level: int) -> int:
+        """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
+        return 0 if self.layout.indent is None else level + 1
+
+    def relax(self, keyword: str, pointer: str, why: str, remedy: str) -> None:
+        """Note that a keyword is not honoured; raises `UnsupportedError` where nothing may be relaxed."""
+        if self._lenient is None:
+            raise UnsupportedError(f"{keyword}: {why}", where=pointer or "#", remedy=remedy)
+        self._lenient.append(f"{pointer or '#'}: {keyword}: {why}")
+
+    def single(self, value: Value) -> Ref:
+        """The reference of a value that the system lacks."""
+        known = self._singles.get(value)
+        if known is None:
+            known = self._singles[value] = len(self.values)
+            self.values.append(value)
+        return known
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def value(self, refs: Refs, level: int) -> State:
+        """The state where one of some values begins."""
+        known = self._states.get((refs, level))
+        if known is None:
+            known = self._states[refs, level] = self.program.state("value")
+            self.program.edges[known] = self.value_edges(refs, level)
+        return known
+
+    def value_edges(self, refs: Refs, level: int, *, strings: bool = True) -> list[Edge]:
+        """The first edges of some values, for use above other frames; of strings only if asked for."""
+        key = (refs, level, strings)
+        known = self._edges.get(key)
+        if known is None:
+            edges = dict.fromkeys(
+                edge for ref in refs for edge in self._first_edges(self.values[ref], level, strings)
+            )
+            known = self._edges[key] = sorted(edges, key=_low)
+        return known
+
+    def _first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
+        if value.strings is not None and strings:
+            yield Edge(QUOTE, QUOTE, (self.embedding.body(value.strings).start,))
+        if value.numbers is not None:
+            yield from self.embedding.number(value.numbers)
+        for array in value.arrays:
+            yield Edge(OPEN_BRACKET, OPEN_BRACKET, (self._start(array, value, level),))
+        for object_ in value.objects:
+            yield Edge(OPEN_BRACE, OPEN_BRACE, (self._start(object_, value, level),))
+        for flag in sorted(value.booleans):
+            yield self._word(b"true" if flag else b"false")
+        if value.null:
+            yield self._word(b"null")
+
+    def _word(self, word: bytes) -> Edge:
+        """The first edge of a word; its later states are shared."""
+        following: tuple[State, ...] = ()
+        for i in range(len(word) - 1, 0, -1):
+            state = self._words.get(word[i:])
+            if state is None:
+                state = self._words[word[i:]] = self.program.state("word")
+                self.program.edge(state, word[i], word[i], *following)
+            following = (state,)
+        return Edge(word[0], word[0], following)
+
+    def _start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
+        """The state after a shape's opening bracket, to be given its edges later."""
+        known = self._starts.get((shape, level))
+        if known is None:
+            name = "object" if isinstance(shape, ObjectShape) else "array"
+            known = self._starts[shape, level] = self.program.state(name)
+            self.todo.append((shape, known, value, level))
+        return known
+
+    # -- members -------------------------------------------------------------------------------------------
+
+    def key(self, sequence: tuple[State, ...]) -> State | None:
+        """The state before a key's opening quote; None where no key is possible."""
+        if not sequence:
+            return None
+        known = self._quoted.get(sequence)
+        if known is None:
+            known = self._quoted[sequence] = self.program.state("member")
+            self.program.edge(known, QUOTE, QUOTE, *sequence)
+        return known
+
+    def after_key(self, tails: dict[State, Refs], level: int) -> State:
+        """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
+        key = tuple(tails.items())
+        known = self._members.get(key)
+        if known is None:
+            begin = self.program.state("value")
+            self.program.edges[begin] = self.above(tails, level)
+            known = self._members[key] = self.whitespace.colon(begin)
+        return known
+
+    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+        """The first edges of values, each above the tail that goes with it.
+
+        Values with different tails have nothing in common, so strings are told apart like keys: by one path.
+        """
+        strings = {tail: found for tail, refs in tails.items() if (found := self._strings(refs)) is not None}
+        way = self._way_to_tails(strings) if len(strings) > 1 else ()
+        edges = [
+            Edge(e.low, e.high, (tail, *e.sequence))
+            for tail, refs in tails.items()
+            for e in self.value_edges(refs, level, strings=not way)
+        ]
+        return [Edge(QUOTE, QUOTE, way), *edges] if way else edges
+
+    def _strings(self, refs: Refs) -> StringSet | None:
+        """The strings among some values."""
+        found: StringSet | None = None
+        for ref in refs:
+            strings = self.values[ref].strings
+            if strings is not None:
+                found = strings if found is None else found.union(strings, self.meter)
+        return found
+
+    def _way_to_tails(self, strings: dict[State, StringSet]) -> tuple[State, ...]:
+        """The sequence after the opening quote of strings that lead to different tails; ``()`` if several count."""
+        names = NONE
+        bodies, afters = [], []
+        for tail, members in strings.items():
+            texts = members.texts(_LISTED)
+            if texts is None:
+                bodies.append(self.embedding.body(members))
+                afters.append(tail)
+            for text in texts or ():
+                spelled = spelling(text, self.layout.escapes, self.meter)
+                if spelled is not None:
+                    names = self.tries.insert(names, spelled, self.keys.action((Edge(QUOTE, QUOTE, (tail,)),)))
+        if sum(body.is_counted for body in bodies) > 1:
+            return ()
+        return self.keys.after_quote(names, Others(tuple(bodies), tuple(afters)) if bodies else None)
+
+    def closing_quote(self, tails: dict[State, Refs], level: int) -> Edge:
+        """The edge at the closing quote of a declared name."""
+        if len(tails) == 1:
+            ((tail, refs),) = tails.items()
+            return Edge(QUOTE, QUOTE, (tail, self.whitespace.colon(self.value(refs, level))))
+        return Edge(QUOTE, QUOTE, (self.after_key(tails, level),))
+
+
+def _low(edge: Edge) -> int:
+    return edge.low
+
+
+def grouped(choice: Choice, tail: Callable[[int], State | None]) -> dict[State, Refs]:
+    """The values of a choice by the tail that each's marks lead to; None leads nowhere."""
+    groups: dict[State, set[Ref]] = {}
+    for option in choice:
+        state = tail(option.marks)
+        if state is not None:
+            groups.setdefault(state, set()).add(option.value)
+    return {state: tuple(sorted(refs)) for state, refs in groups.items()}

@@ -1,0 +1,245 @@
+"""Automata inside a pushdown program: the insides of strings, and numbers, each embedded once.
+
+The state that matters most is the one inside a string that may be anything. Schemas are full of automata that
+come to accept any continuation (``^x-`` is two letters and then that state), so states of other automata that
+accept what unconstrained strings do *are* those states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ....budget import Budget, Meter
+from ...automata.dfa import Dfa, to_tables
+from ...programs.program import CountedEdge, Edge, Program, State
+from ..numbers.numbers import NumberSet
+from ..strings.strings import StringSet
+
+QUOTE = 0x22
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """A `Dfa` as lists, for code that looks at single edges.
+
+    Parameters
+    ----------
+    edges:
+        By state: ``(low, high, target)``, ascending; a target ``-2 - r`` is record ``r``.
+    accepting:
+        By state.
+    live:
+        By state: the loop whose count it depends on, or -1.
+    records:
+        ``(operation, loop, low, mid, high)``, as in `Dfa.records`.
+    loops:
+        ``(minimum, maximum)``.
+    """
+
+    edges: list[list[tuple[int, int, int]]]
+    accepting: list[bool]
+    live: list[int]
+    records: list[tuple[int, int, int, int, int]]
+    loops: list[tuple[int, int]]
+    start: int
+
+
+#: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
+_RECENT: dict[tuple[Hashable, str], Automaton] = {}
+_RECENT_SIZE, _RECENT_STATES = 256, 500
+
+
+def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> Automaton:
+    """The automaton of a set, remembered if it is small."""
+    key = (members.key, escapes)
+    known = _RECENT.get(key)
+    if known is None:
+        known = automaton(make(), meter)
+        if len(known.edges) <= _RECENT_STATES:
+            if len(_RECENT) >= _RECENT_SIZE:
+                _RECENT.clear()
+            _RECENT[key] = known
+    return known
+
+
+def automaton(dfa: Dfa, meter: Meter) -> Automaton:
+    """The lists of an automaton."""
+    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
+    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
+    for state, low, high, entry in meter.each(columns, "lowering automata", every=4096):
+        edges[state].append((low, high, entry))
+    counted = len(dfa.records) > 0
+    return Automaton(
+        edges=edges,
+        accepting=[bool(a) for a in dfa.accepting.tolist()],
+        live=to_tables(dfa).live.tolist() if counted else [-1] * dfa.states,
+        records=[tuple(record) for record in dfa.records.tolist()] if counted else [],
+        loops=[tuple(loop) for loop in dfa.loops.tolist()] if counted else [],
+        start=dfa.start,
+    )
+
+
+@dataclass(eq=False)
+class Body:
+    """The inside of a string of some set, embedded: what may stand between the quotes.
+
+    ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote. ``moves``
+    and ``rows`` are kept by `structgen.compiler.json_schema.lower.keys`.
+    """
+
+    automaton: Automaton
+    states: list[State]
+    loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
+    moves: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    rows: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+    @property
+    def start(self) -> State:
+        """The state after the opening quote."""
+        return self.states[self.automaton.start]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether edges count."""
+        return bool(self.automaton.records)
+
+
+class Embedding:
+    """The automata of one program, each there once."""
+
+    def __init__(self, program: Program, escapes: str, meter: Meter) -> None:
+        self.program = program
+        self._escapes = escapes
+        self._meter = meter
+        self._bodies: dict[Hashable, Body] = {}
+        self._numbers: dict[Hashable, list[Edge]] = {}
+
+    @classmethod
+    def begun(cls, escapes: str, meter: Meter) -> Embedding:
+        """An embedding into a new program, which begins with what nearly all programs have."""
+        usual = _usual(escapes)
+        embedding = cls(usual.program.continued(), escapes, meter)
+        embedding._bodies.update(usual._bodies)
+        embedding._numbers.update(usual._numbers)
+        return embedding
+
+    def anything(self) -> Body:
+        """The inside of an unconstrained string."""
+        return self.body(StringSet.ANY)
+
+    def body(self, strings: StringSet) -> Body:
+        """The inside of a string of a set."""
+        known = self._bodies.get(strings.key)
+        if known is None:
+            known = self._bodies[strings.key] = self._embed(strings)
+        return known
+
+    def _embed(self, strings: StringSet) -> Body:
+        program = self.program
+        inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
+        self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
+        same = {} if strings.is_any() else _common(inside, self.anything())
+        loops = [program.loop(*bounds) for bounds in inside.loops]
+        states = [
+            same[q] if q in same else program.state("string", live=loops[live] if live >= 0 else -1)
+            for q, live in enumerate(inside.live)
+        ]
+        body = Body(inside, states, loops)
+        for q, moves in self._meter.each(enumerate(inside.edges), "lowering strings"):
+            if q not in same:
+                edges = program.edges[states[q]]
+                edges.extend(body_edge(body, low, high, target) for low, high, target in moves)
+                if inside.accepting[q]:
+                    edges.append(Edge(QUOTE, QUOTE, ()))
+        return body
+
+    def number(self, numbers: NumberSet) -> list[Edge]:
+        """The first edges of a number of a set; it ends in states that return."""
+        known = self._numbers.get(numbers.key)
+        if known is None:
+            known = self._numbers[numbers.key] = self._embed_number(
+                _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
+            )
+        return known
+
+    def _embed_number(self, digits: Automaton) -> list[Edge]:
+        program = self.program
+        self._meter.check_states(len(program.edges) + len(digits.edges), "lowering numbers")
+        # Where nothing can follow there is no need for a state that only returns.
+        moves: list[tuple[State, ...]] = [
+            (program.state("number", returns=digits.accepting[q]),) if edges and q != digits.start else ()
+            for q, edges in enumerate(digits.edges)
+        ]
+        if any(target == digits.start for edges in digits.edges for _, _, target in edges):
+            moves[digits.start] = (program.state("number", returns=digits.accepting[digits.start]),)
+        for q, edges in self._meter.each(enumerate(digits.edges), "lowering numbers"):
+            if moves[q]:
+                program.edges[moves[q][0]].extend(Edge(low, high, moves[target]) for low, high, target in edges)
+        return [Edge(low, high, moves[target]) for low, high, target in digits.edges[digits.start]]
+
+
+@lru_cache(maxsize=8)
+def _usual(escapes: str) -> Embedding:
+    """Any string, any number and any integer, to be copied."""
+    usual = Embedding(Program(), escapes, Meter(Budget()))
+    usual.anything()
+    usual.number(NumberSet.ANY)
+    usual.number(NumberSet.INTEGERS)
+    return usual
+
+
+def body_edge(body: Body, low: int, high: int, target: int) -> Edge:
+    """The program's edge for one of a body's."""
+    if target >= 0:
+        return Edge(low, high, (body.states[target],))
+    operation, loop, *targets = body.automaton.records[-2 - target]
+    states = [body.states[q] if q >= 0 else -1 for q in targets]
+    return Edge(low, high, (), CountedEdge(operation, body.loops[loop], *states))
+
+
+def _common(inside: Automaton, other: Body) -> dict[int, State]:
+    """The states that accept what ``other`` accepts, and those after them: its states stand for them.
+
+    Equivalent states of minimal automata have isomorphic surroundings, found by walking in step; where one loops
+    to itself so does the other. (An automaton that is not minimal only shares less.)
+    """
+    model = other.automaton
+    first = model.edges[model.start]
+    common: dict[int, int] = {}
+    for q, edges in enumerate(inside.edges):
+        if len(edges) != len(first) or inside.accepting[q] != model.accepting[model.start]:
+            continue
+        if any((mine[2] == q) != (its[2] == model.start) for mine, its in zip(edges, first, strict=True)):
+            continue
+        pairs = {q: model.start}
+        todo = [q]
+        while todo:
+            here = todo.pop()
+            there = pairs[here]
+            if inside.accepting[here] != model.accepting[there] or not _step(
+                inside.edges[here], model.edges[there], pairs, todo
+            ):
+                break
+        else:
+            common |= pairs
+    return {q: other.states[r] for q, r in common.items()}
+
+
+def _step(
+    mine: list[tuple[int, int, int]], theirs: list[tuple[int, int, int]], pairs: dict[int, int], todo: list[int]
+) -> bool:
+    """Pair the targets of two states; False where they differ."""
+    if len(mine) != len(theirs):
+        return False
+    for (low, high, target), (its_low, its_high, its_target) in zip(mine, theirs, strict=True):
+        if low != its_low or high != its_high or target < 0:
+            return False
+        if target not in pairs:
+            pairs[target] = its_target
+            todo.append(target)
+        elif pairs[target] != its_target:
+            return False
+    return True

@@ -1,0 +1,147 @@
+"""Objects whose members come in any order, with a set of the names that have been there beside the states.
+
+After an opening quote the text is read as each name that has not been there yet, at the same time, and as any other
+name; all but one of these die within a few letters. Whichever it is, its bit was set when the quote was read, in the
+frame that waits below the member. So only the few states between members have the set, and names, colons and values
+are plain states, the same for every set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....errors import InternalError
+from ...programs.program import MOST_MEMBERS, Condition, Edge, MarkedEdge, State
+from ..normal_form.shapes import Choice, ObjectShape
+from .builder import CLOSE_BRACE, Builder
+from .embed import QUOTE
+from .keys import Others
+from .members import START, Members, MemberTally
+from .trie import NONE, Node
+from .whitespace import Conditions
+
+
+class MarkedOrder(Members):
+    """The states of one shape without marks; ``pointer`` is for messages."""
+
+    def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
+        super().__init__(builder, shape, pointer, level)
+        self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
+        self.spellings += map(self.spelling, self.listed)
+        self.listed = []
+        #: The bits of properties, by their place; in a relaxed schema also those without one, which can come twice.
+        self.members: dict[int, int] = {}
+        self.rest: list[int] = []
+        self._choose()
+        self.register = builder.program.register(max(1, len(self.members)))
+        self.all = (1 << len(self.members)) - 1
+        self.needed = sum(1 << bit for place, bit in self.members.items() if self.shape.properties[place].required)
+        self.is_open = bool(self.rest or any(key_class.choice for key_class in self.shape.others))
+        self.tails: dict[MemberTally, State] = {}
+
+    def _choose(self) -> None:
+        """Give properties bits: the required ones first, if not all can have one."""
+        properties = self.shape.properties
+        possible = [i for i, text in enumerate(self.spellings) if text is not None and properties[i].choice]
+        chosen = sorted(possible, key=lambda i: not properties[i].required)[:MOST_MEMBERS]
+        self.members = {place: bit for bit, place in enumerate(sorted(chosen))}
+        self.rest = [i for i in possible if i not in self.members]
+        if self.rest:
+            self.builder.relax(
+                "properties",
+                self.pointer,
+                f"more than {MOST_MEMBERS} properties in any order would have to be told apart",
+                'Use property_order="schema".',
+            )
+
+    def run(self, start: State) -> None:
+        """Make all states, and give the one after the opening brace its edges."""
+        builder, program = self.builder, self.builder.program
+        self._check_possible()
+        inside: dict[MemberTally, State | None] = {}
+        for tally in self._tallies():
+            more = self._next(tally) is not None and bool(self.members or self.is_open)
+            inside[tally] = program.state("member", live=self.register) if more else None
+            self.tails[tally] = builder.whitespace.tail(
+                inside[tally], self._close(tally), self.level, self.register, self._conditions()
+            )
+        for tally, state in inside.items():
+            after = self._next(tally)
+            if state is not None and after is not None:
+                program.edges[state] = list(self._members(after))
+        close = None if self.needed else self._close(START)
+        builder.whitespace.opening(start, inside[START], close, self.level)
+
+    def _check_possible(self) -> None:
+        required = [i for i, p in enumerate(self.shape.properties) if p.required]
+        most = len(required) if self.tally.most is None else self.tally.most
+        if (
+            len(required) > most
+            or any(self.spellings[i] is None or not self.shape.properties[i].choice for i in required)
+            or (self.tally.least > len(self.members) and not self.is_open)
+        ):
+            raise InternalError("an object shape without members reached the lowering")
+
+    # -- how many there are --------------------------------------------------------------------------------
+
+    def _tallies(self) -> list[MemberTally]:
+        """The tallies that members can lead to; there are no marks, so it is one after the other."""
+        self.builder.meter.check_states(8 * self.tally.tallies, "lowering properties in any order")
+        tallies = [START]
+        while (after := self._next(tallies[-1])) is not None and after != tallies[-1]:
+            tallies.append(after)
+        return tallies
+
+    def _next(self, tally: MemberTally) -> MemberTally | None:
+        return self.tally.add(tally, 0)
+
+    def _close(self, tally: MemberTally) -> int | None:
+        return CLOSE_BRACE if self.tally.is_enough(tally) else None
+
+    def _conditions(self) -> Conditions:
+        """When an object may go on, and when it may end."""
+        more = Condition() if self.is_open else Condition(self.all, 0, len(self.members) - 1)
+        required = self.needed.bit_count()
+        return Conditions(more, Condition(self.needed, required, required))
+
+    def _fits(self, after: MemberTally) -> Condition:
+        """What a member must leave: room for the required ones that have not been there."""
+        if self.tally.most is None:
+            return Condition()
+        required = self.needed.bit_count()
+        return Condition(self.needed, max(0, required - (self.tally.most - after.members)), required)
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def _members(self, after: MemberTally) -> Iterator[Edge]:
+        """The edges at the opening quote of a member that leads to a tally."""
+        keys, tail, fits = self.builder.keys, self.tails[after], self._fits(after)
+        for place, bit in self.members.items():
+            way = keys.after_quote(self._with_property(NONE, place), None)
+            yield Edge(QUOTE, QUOTE, way, MarkedEdge(self.register, tail, bit, fits))
+        others = self._others()
+        names = self.forbidden() if others else NONE
+        for place in self.rest:
+            names = self._with_property(names, place)
+        way = keys.after_quote(names, others)
+        if way:
+            yield Edge(QUOTE, QUOTE, way, MarkedEdge(self.register, tail, condition=fits))
+
+    def _with_property(self, names: Node, place: int) -> Node:
+        text = self.spellings[place]
+        assert text is not None
+        after = self._value(self.shape.properties[place].choice)
+        end = self.builder.keys.action((Edge(QUOTE, QUOTE, (after,)),))
+        return self.builder.tries.insert(names, text, end)
+
+    def _value(self, choice: Choice) -> State:
+        """The state after a key: a colon and one of the values; then it goes on below."""
+        refs = tuple(sorted({option.value for option in choice}))
+        return self.builder.whitespace.colon(self.builder.value(refs, self.inner))
+
+    def _others(self) -> Others | None:
+        embedding = self.builder.embedding
+        classes = [(embedding.body(k.keys), self._value(k.choice)) for k in self.shape.others if k.choice]
+        self.check_counted([body for body, _ in classes])
+        return Others(*zip(*classes, strict=True)) if classes else None

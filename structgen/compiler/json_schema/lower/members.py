@@ -1,0 +1,319 @@
+"""Objects: from an `ObjectShape` to the states between its braces.
+
+Properties come in their order, then the others. A *place* is the number of properties passed, a *tally* what of the
+members so far still matters: their number, as far as bounds ask for it, and the marks they earned. Each place and
+tally has a key state and a tail state. They are made from the end towards the beginning, since the keys that are
+possible at a place are those of the next one and one more name, up to the next required property; tries share the
+rest. In the plain case there is one tally, and nothing but the names costs anything.
+
+Members with other names may come twice, which no finite memory can exclude. That is harmless (all of them are valid)
+unless several of them are counted, or must earn marks. Then the names of small classes are *listed*, and those that
+have been there are part of the tally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from ....errors import InternalError, UnsupportedError
+from ...programs.program import State
+from ..normal_form.shapes import Choice, ObjectShape, Property
+from .builder import CLOSE_BRACE, Builder, Refs, grouped
+from .embed import QUOTE, Automaton, Body
+from .keys import Others
+from .trie import FORBIDDEN, NONE, Node, spelling
+
+#: So many names are listed in any order; of up to so many more, each has its place after the properties.
+_IN_ANY_ORDER, _LISTED = 6, 64
+
+
+#: No text has more members than that.
+_MAX_COUNT = 1 << 30
+
+
+class MemberTally(NamedTuple):
+    """The number of members, saturated, the marks, and a bit for each listed name that has been there."""
+
+    members: int = 0
+    marks: int = 0
+    seen: int = 0
+
+
+#: Before the first member.
+START = MemberTally()
+
+
+class MemberTallying:
+    """What must be remembered of the members of a shape, and what it allows."""
+
+    def __init__(self, shape: ObjectShape, listed: int = 0) -> None:
+        possible = listed + sum(1 for p in shape.properties if p.choice)
+        required = sum(1 for p in shape.properties if p.required)
+        self.least = shape.min_properties if shape.min_properties > required else 0
+        self.most = shape.max_properties
+        if self.most is not None and self.most > _MAX_COUNT:
+            self.most = None
+        if self.most is not None and not shape.others and self.most >= possible:
+            self.most = None
+        self.marks = (1 << shape.exists) - 1
+        #: Whether it matters if a name comes twice.
+        self.is_exact = shape.exists > 0 or self.least > required + 1
+
+    @property
+    def tallies(self) -> int:
+        """An upper bound on the number of different tallies, but for listed names."""
+        return ((self.least if self.most is None else self.most) + 1) * (self.marks + 1)
+
+    def add(self, tally: MemberTally, marks: int, bit: int = 0) -> MemberTally | None:
+        """The tally with another member; None if that is one too many, or if a listed name has been there."""
+        if bit & tally.seen or tally.members == self.most:
+            return None
+        members = tally.members + 1 if self.most is not None else min(tally.members + 1, self.least)
+        return MemberTally(members, tally.marks | marks, tally.seen | bit)
+
+    def is_enough(self, tally: MemberTally) -> bool:
+        """Whether an object may end, as far as the tally goes."""
+        return tally.members >= self.least and tally.marks == self.marks
+
+
+def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
+    """The shape without classes that have no names of their own, and what has been listed in any order."""
+    declared = {p.name for p in shape.properties}
+    is_exact = MemberTallying(shape).is_exact
+    others, listed = [], []
+    for key_class in shape.others:
+        names = key_class.keys.texts(max(len(declared), _LISTED if is_exact else 0))
+        own = None if names is None else [name for name in names if name not in declared]
+        if own is None or (own and not is_exact):
+            others.append(key_class)
+        else:
+            listed += [Property(name, key_class.choice) for name in own]
+    properties = shape.properties
+    if len(listed) > _IN_ANY_ORDER:
+        properties += tuple(sorted(listed, key=_name))
+        listed = []
+    return replace(shape, properties=properties, others=tuple(others)), listed
+
+
+def _name(declared: Property) -> str:
+    return declared.name
+
+
+@dataclass(frozen=True)
+class MemberEnd:
+    """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
+
+    tails: dict[MemberTally, State]
+    tries: dict[MemberTally, tuple[Node, Others | None]]
+    inside: dict[MemberTally, State | None]
+
+
+class Members:
+    """What the two orders in which members may come have in common.
+
+    ``shape`` is the settled shape, ``listed`` what it lists in any order; ``spellings`` are those of its properties'
+    names.
+    """
+
+    def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
+        self.builder = builder
+        self.pointer = pointer
+        self.level = level
+        self.inner = builder.inner(level)
+        self.shape, self.listed = settled(shape)
+        self.tally = MemberTallying(self.shape, len(self.listed))
+        self.spellings = [self.spelling(p) for p in self.shape.properties]
+
+    def spelling(self, declared: Property) -> bytes | Automaton | None:
+        """How a property's name is written."""
+        return spelling(declared.name, self.builder.layout.escapes, self.builder.meter)
+
+    def forbidden(self) -> Node:
+        """The trie in which no declared name may come; only needed where others may."""
+        names = NONE
+        if self.shape.others:
+            for text in (*self.spellings, *map(self.spelling, self.listed)):
+                if text is not None:
+                    names = self.builder.tries.insert(names, text, FORBIDDEN)
+        return names
+
+    def with_name(self, names: Node, text: bytes | Automaton | None, tails: dict[State, Refs]) -> Node:
+        """A trie in which a property may come, by the tails after its values; without any it stays as it is."""
+        builder = self.builder
+        if text is None or not tails:
+            return names
+        end = builder.keys.action((builder.closing_quote(tails, self.inner),))
+        return builder.tries.insert(names, text, end)
+
+    def classes(self, tails: Callable[[Choice], dict[State, Refs]]) -> Others | None:
+        """The classes of other names of which a member may come."""
+        bodies, afters = [], []
+        for key_class in self.shape.others:
+            after = tails(key_class.choice)
+            if after:
+                bodies.append(self.builder.embedding.body(key_class.keys))
+                afters.append(self.builder.after_key(after, self.inner))
+        self.check_counted(bodies)
+        return Others(tuple(bodies), tuple(afters)) if bodies else None
+
+    def check_counted(self, bodies: list[Body]) -> None:
+        """Raise `UnsupportedError` where the names of several classes count."""
+        if sum(body.is_counted for body in bodies) > 1:
+            raise UnsupportedError(
+                "several kinds of property names have long bounds on their lengths",
+                where=self.pointer or "#",
+                remedy="Bound the length of names in one pattern at most.",
+            )
+
+    def begin_key(self, state: State, names: Node, others: Others | None) -> None:
+        """Give the state before a key's opening quote its edge."""
+        self.builder.program.edge(state, QUOTE, QUOTE, *self.builder.keys.after_quote(names, others))
+
+
+class InOrder(Members):
+    """Properties in the shape's order, then the others."""
+
+    def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
+        super().__init__(builder, shape, pointer, level)
+        properties = self.shape.properties
+        builder.meter.check_states((len(properties) + 1) * self.tally.tallies // 4, "lowering an object's bounds")
+        #: The first place from which on no property is required.
+        self.free = max((i + 1 for i, p in enumerate(properties) if p.required), default=0)
+        self.tails: list[dict[MemberTally, State]] = [{} for _ in range(len(properties) + 1)]
+
+    def run(self, start: State) -> None:
+        """Make the states of all places, the last first, and give the one after the opening brace its edges."""
+        reachable = self._reachable()
+        live = self._live(reachable)
+        end = self._end(sorted(live[-1]))
+        self.tails[-1] = end.tails
+        tries, inside = end.tries, end.inside
+        for place in range(len(self.shape.properties) - 1, -1, -1):
+            after = tries
+            tries, inside = {}, {}
+            for tally in sorted(live[place]):
+                tries[tally] = self._trie(place, tally, after)
+                node, others = tries[tally]
+                inside[tally] = self.builder.key(self.builder.keys.after_quote(node, others))
+                if place:
+                    self.tails[place][tally] = self._tail(place, tally, inside[tally])
+        if START not in inside:
+            raise InternalError("an object shape without members reached the lowering")
+        close = CLOSE_BRACE if self._may_end(0, START) else None
+        self.builder.whitespace.opening(start, inside[START], close, self.level)
+
+    # -- which tallies there are -----------------------------------------------------------------------------
+
+    def _reachable(self) -> list[set[MemberTally]]:
+        """By place, the tallies that members before it can come to."""
+        here = {START}
+        reachable = [here]
+        for p, text in zip(self.shape.properties, self.spellings, strict=True):
+            there = set() if p.required else set(here)
+            if text is not None:
+                there |= self._after(here, p.choice)
+            reachable.append(there)
+            here = there
+        todo = list(here)
+        while todo:
+            new = self._after_others(todo.pop()) - here
+            here |= new
+            todo.extend(new)
+        return reachable
+
+    def _after(self, tallies: set[MemberTally], choice: Choice, bit: int = 0) -> set[MemberTally]:
+        after = (self.tally.add(tally, option.marks, bit) for tally in tallies for option in choice)
+        return {tally for tally in after if tally is not None}
+
+    def _after_others(self, tally: MemberTally) -> set[MemberTally]:
+        """The tallies after a member that is listed, or of some class."""
+        after: set[MemberTally] = set()
+        for key_class in self.shape.others:
+            after |= self._after({tally}, key_class.choice)
+        for i, p in enumerate(self.listed):
+            after |= self._after({tally}, p.choice, 1 << i)
+        return after
+
+    def _live(self, reachable: list[set[MemberTally]]) -> list[set[MemberTally]]:
+        """Those from which an object can be finished."""
+        last = {tally for tally in reachable[-1] if self.tally.is_enough(tally)}
+        grown = True
+        while grown and len(last) < len(reachable[-1]):
+            more = {tally for tally in reachable[-1] - last if not last.isdisjoint(self._after_others(tally))}
+            last |= more
+            grown = bool(more)
+        live = [last]
+        for p, text, here in zip(
+            reversed(self.shape.properties), reversed(self.spellings), reversed(reachable[:-1]), strict=True
+        ):
+            there = live[-1]
+            live.append(
+                {
+                    tally
+                    for tally in here
+                    if (not p.required and tally in there)
+                    or (text is not None and not there.isdisjoint(self._after({tally}, p.choice)))
+                }
+            )
+        live.reverse()
+        return live
+
+    # -- states ----------------------------------------------------------------------------------------------
+
+    def _may_end(self, place: int, tally: MemberTally) -> bool:
+        return place >= self.free and self.tally.is_enough(tally)
+
+    def _tail(self, place: int, tally: MemberTally, inside: State | None) -> State:
+        close = CLOSE_BRACE if self._may_end(place, tally) else None
+        return self.builder.whitespace.tail(inside, close, self.level)
+
+    def _tails_of(self, place: int, tally: MemberTally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
+        """The values that a member may have, by the tail after it at ``place``."""
+        tails = self.tails[place]
+
+        def tail(marks: int) -> State | None:
+            after = self.tally.add(tally, marks, bit)
+            return None if after is None else tails.get(after)
+
+        return grouped(choice, tail)
+
+    def _end(self, live: list[MemberTally]) -> MemberEnd:
+        """The last place, where other names come in any number. It is the same for shapes with the same names."""
+        builder, shape = self.builder, self.shape
+        names = frozenset(p.name for p in shape.properties) if shape.others else None
+        key = (names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(live), self.level)
+        known = builder.ends.get(key)
+        if known is None:
+            known = builder.ends[key] = self._new_end(live)
+        return known
+
+    def _new_end(self, live: list[MemberTally]) -> MemberEnd:
+        builder, place = self.builder, len(self.shape.properties)
+        end = MemberEnd({}, {}, dict.fromkeys(live))
+        self.tails[place] = end.tails
+        for tally in live:
+            # Keys lead to tails and tails to keys: the states come first, their edges later.
+            if not self._after_others(tally).isdisjoint(live):
+                end.inside[tally] = builder.program.state("member")
+            end.tails[tally] = self._tail(place, tally, end.inside[tally])
+        forbidden = self.forbidden()
+        for tally, state in end.inside.items():
+            others = self.classes(partial(self._tails_of, place, tally))
+            names = forbidden if others else NONE
+            for i, p in enumerate(self.listed):
+                names = self.with_name(names, self.spelling(p), self._tails_of(place, tally, p.choice, 1 << i))
+            end.tries[tally] = names, others
+            if state is not None:
+                self.begin_key(state, names, others)
+        return end
+
+    def _trie(
+        self, place: int, tally: MemberTally, after: dict[MemberTally, tuple[Node, Others | None]]
+    ) -> tuple[Node, Others | None]:
+        """The names that may come at a place: those of the next place too, unless this one is required."""
+        p = self.shape.properties[place]
+        names, others = (NONE, None) if p.required else after.get(tally, (NONE, None))
+        return self.with_name(names, self.spellings[place], self._tails_of(place + 1, tally, p.choice)), others

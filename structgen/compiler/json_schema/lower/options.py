@@ -1,0 +1,32 @@
+"""How a schema's values are written as text: the options of a `JsonSchema` that the compiler honours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Whitespace, order and escapes of the JSON text.
+
+    Whitespace stands between the tokens of the document, never before the first or after the last.
+
+    Parameters
+    ----------
+    gap:
+        A regex (the syntax of `Regex`, without look-around, matching only JSON's whitespace) for what may stand where
+        JSON allows whitespace; None where ``indent`` rules.
+    indent:
+        Spaces for each level, as ``json.dumps(indent=...)`` writes; None for no fixed layout.
+    property_order:
+        ``"schema"``: declared members in the schema's order, then the others. ``"any"``: as they come.
+    escapes:
+        ``"minimal"``: what must be escaped, as ``json.dumps(ensure_ascii=False)`` spells it (either case of hex
+        digits). ``"ascii"``: as ``json.dumps`` does by default, every character beyond ASCII as an escape (and
+        nothing else). ``"any"``: any spelling that JSON allows, of keys and values alike.
+    """
+
+    gap: str | None = " ?"
+    indent: int | None = None
+    property_order: str = "schema"
+    escapes: str = "minimal"

@@ -1,0 +1,135 @@
+"""Which exponents a mantissa may have, so that the number is in the set.
+
+A mantissa has one digit, not 0, before the point. It compares with a point of the line like the digits of the two,
+if their powers of ten are equal, and else like the powers. So for each place of the mantissa among the points'
+digits, the exponents that lead into a stretch of the line are a range.
+
+In a stretch where only multiples are allowed, a number with j digits after the point and exponent e is a multiple of
+10^(e - j). That is used for small fractions only, since JSON writers give them an exponent; for them it suffices.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from .comparators import Open, Tail
+from .exponents import Range
+from .interval_set import NEVER, IndicatorSum
+from .literals import SMALL, has_exponent
+
+#: Digits after the point that 64-bit floats need at most.
+_FLOAT_PLACES = 16
+
+#: With more points than this on a side, mixed sets are spelled without exponents: the ranges would be many.
+_MAX_POINTS = 64
+
+
+class Mantissa(NamedTuple):
+    """What was read: the place among the points' digits, and the digits after the point where they matter."""
+
+    place: Open | int
+    places: int
+
+
+class Mantissas:
+    """The mantissas on one side of zero.
+
+    Parameters
+    ----------
+    points:
+        Ascending distances from zero, the first is 0.
+    digits:
+        Of all points but the first, without zeros at either end.
+    conditions, at:
+        What is allowed beyond each point, and whether the point is.
+    """
+
+    def __init__(
+        self, points: list[Decimal], digits: list[str], conditions: list[IndicatorSum], at: list[bool]
+    ) -> None:
+        self._tail = Tail(sorted(set(digits)))
+        powers = (point.adjusted() for point in points[1:])
+        self._points = [(bisect_left(self._tail.landmarks, d), p) for d, p in zip(digits, powers, strict=True)]
+        self._at = at
+        self._bounds = [_exponent_bounds(condition) for condition in conditions]
+        self._counts = any(bounds is not None and bounds[2] for bounds in self._bounds)
+        needed = any(inside and has_exponent(p) for inside, p in zip(at[1:], points[1:], strict=True))
+        possible = needed or any(bounds is not None for bounds in self._bounds)
+        self._any = possible and len(points) <= _MAX_POINTS
+        self._ranges: dict[tuple[int, bool, int], tuple[Range, ...]] = {}
+
+    @property
+    def start(self) -> Mantissa | None:
+        """Before the first digit; None: no number may have an exponent."""
+        return Mantissa(self._tail.start(0, len(self._tail.landmarks)), -1) if self._any else None
+
+    def step(self, mantissa: Mantissa, digit: int) -> Mantissa:
+        """One more digit."""
+        places = min(mantissa.places + 1, _FLOAT_PLACES + 1) if self._counts else 0
+        return Mantissa(self._tail.step(mantissa.place, digit), places)
+
+    def ranges(self, mantissa: Mantissa) -> tuple[Range, ...]:
+        """The exponents that the mantissa may have, ascending."""
+        before, equal = self._tail.end(mantissa.place)
+        key = before, equal, mantissa.places
+        if key not in self._ranges:
+            self._ranges[key] = tuple(_joined(self._parts(*key)))
+        return self._ranges[key]
+
+    def _parts(self, before: int, equal: bool, places: int) -> Iterator[Range]:
+        """The exponents for each stretch and point of the line, ascending."""
+        low: int | None = None  # the least exponent with which the number is beyond the point before the stretch
+        for k, bounds in enumerate(self._bounds):
+            high, hit, following = None, None, None
+            if k < len(self._points):
+                digits, power = self._points[k]
+                following = power if digits < before else power + 1
+                hit = power if equal and digits == before else None
+                high = following - 1 if hit is None else power - 1
+            if bounds is not None and not (bounds[2] and places > _FLOAT_PLACES):
+                least, most, scaled = bounds
+                least = least + places if scaled and least is not None else least
+                yield (
+                    least if low is None else low if least is None else max(low, least),
+                    most if high is None else high if most is None else min(high, most),
+                )
+            if hit is not None and self._at[k + 1]:
+                yield hit, hit
+            low = following
+
+
+def _exponent_bounds(condition: IndicatorSum) -> tuple[int | None, int | None, bool] | None:
+    """The exponents with which a number surely satisfies a condition, as least and most; None: not known.
+
+    The third: the least one holds for a mantissa without digits after the point, and grows by 1 with each.
+    """
+    if condition is NEVER:
+        return None
+    if condition.base:
+        # All but some multiples: whatever is smaller than the smallest.
+        sizes = [lattice.generator.adjusted() - 1 for lattice, _ in condition.terms]
+        return None, min(sizes, default=None), False
+    (lattice, factor), *others = condition.terms
+    least = max(lattice.twos, lattice.fives)
+    if others or factor != 1 or lattice.rest != 1 or least > SMALL:
+        return None
+    return least, -1, True
+
+
+def _joined(ranges: Iterator[Range]) -> Iterator[Range]:
+    """Without empty ranges, and neighbours made one."""
+    pending: Range | None = None
+    for low, high in ranges:
+        if low is not None and high is not None and low > high:
+            continue
+        if pending is not None and pending[1] is not None and low == pending[1] + 1:
+            pending = pending[0], high
+            continue
+        if pending is not None:
+            yield pending
+        pending = low, high
+    if pending is not None:
+        yield pending

@@ -1,0 +1,235 @@
+"""Sets of JSON numbers, closed under and, or and not.
+
+JSON has one kind of number, but it can be spelled as an integer (``10``) or with a fraction or exponent (``10.0``,
+``1e1``), and two things look at the spelling: draft-04, whose ``integer`` does not include ``10.0``, and taste, as
+nobody wants ``10.0`` written where an integer is asked for, although later drafts allow it. So a `NumberSet` is
+three sets of values:
+
+``plain``
+    the values allowed when spelled as integers (only its integers matter),
+``other``
+    the values allowed when spelled with a fraction or exponent,
+``written``
+    those of ``other`` that are in fact generated so.
+
+And and or go piece by piece; the complement generates all that it allows. Nearly always the three are one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import ClassVar, TypeAlias
+
+from ....budget import Budget, Meter
+from ....system.properties import cached_property
+from ...automata.dfa import Dfa
+from .dfa import number_dfa
+from .interval_set import (
+    ALWAYS,
+    EVERYTHING,
+    EXACT,
+    INTEGERS,
+    INTEGRAL,
+    MAX_DIGITS,
+    NEVER,
+    NOTHING,
+    IndicatorSum,
+    IntervalSet,
+    Multiples,
+)
+
+#: Automata that were made before, as the same few sets come again and again: so many, up to so many states.
+_CACHED_DFAS, _CACHED_STATES = 512, 256
+_dfas: dict[tuple[IntervalSet, IntervalSet, bool], Dfa] = {}
+
+_Combine: TypeAlias = Callable[[IntervalSet, IntervalSet, Meter], IntervalSet]
+
+
+class NumberSet:
+    """A set of JSON numbers. Immutable; equal sets of the same representation are equal and hash alike."""
+
+    ANY: ClassVar[NumberSet]
+    #: Integers by value, written without a fraction: ``integer`` from draft-06 on.
+    INTEGERS: ClassVar[NumberSet]
+    #: Integers by spelling: ``integer`` of draft-04.
+    PLAIN_INTEGERS: ClassVar[NumberSet]
+    EMPTY: ClassVar[NumberSet]
+
+    __slots__ = ("__dict__", "other", "plain", "written")
+
+    def __init__(self, plain: IntervalSet, other: IntervalSet, written: IntervalSet) -> None:
+        self.plain = plain
+        self.other = other
+        self.written = written
+
+    # -- what a schema can say -----------------------------------------------------------------------------
+
+    @classmethod
+    def literal(cls, values: Iterable[Decimal]) -> NumberSet:
+        """Exactly these. Integers are generated with a fraction only where the schema wrote them with one."""
+        members = sorted(set(values))
+        return cls.of_points(members, [v for v in members if not is_plain(v)])
+
+    @classmethod
+    def of_points(cls, members: list[Decimal], fractional: list[Decimal]) -> NumberSet:
+        """The ``members``, of which ``fractional`` may be generated with a fraction; both ascending."""
+        line = _finite(members)
+        return cls(line, line, line if len(members) == len(fractional) else _finite(fractional))
+
+    @classmethod
+    def interval(
+        cls,
+        minimum: Decimal | None = None,
+        maximum: Decimal | None = None,
+        exclusive_minimum: bool = False,
+        exclusive_maximum: bool = False,
+    ) -> NumberSet:
+        """From ``minimum`` to ``maximum``; None is no bound."""
+        if minimum is not None and maximum is not None and minimum >= maximum:
+            if minimum > maximum or exclusive_minimum or exclusive_maximum:
+                return cls.EMPTY
+            return _everywhere(_finite([minimum]))
+        low = () if minimum is None else ((minimum, not exclusive_minimum),)
+        high = () if maximum is None else ((maximum, not exclusive_maximum),)
+        points, at = tuple(p for p, _ in low + high), tuple(closed for _, closed in low + high)
+        below: tuple[IndicatorSum, ...] = (NEVER,) if low else ()
+        above: tuple[IndicatorSum, ...] = (NEVER,) if high else ()
+        return _everywhere(IntervalSet(points, at, (*below, ALWAYS, *above)) if points else EVERYTHING)
+
+    @classmethod
+    def multiples(cls, of: Decimal) -> NumberSet:
+        """All multiples of a positive number, however they are spelled."""
+        if not (of.is_finite() and of > 0):
+            raise ValueError(f"multipleOf must be a positive number, got {of}")
+        lattice = Multiples.of(of)
+        condition = IndicatorSum(0, ((lattice, 1),))
+        return _everywhere(IntervalSet((), (), (INTEGRAL if condition == INTEGRAL else condition,)))
+
+    # -- algebra -------------------------------------------------------------------------------------------
+
+    def intersect(self, other: NumberSet, meter: Meter) -> NumberSet:
+        """What is in both sets."""
+        return self._pieced(other, IntervalSet.meet, meter)
+
+    def union(self, other: NumberSet, meter: Meter) -> NumberSet:
+        """What is in either set."""
+        return self._pieced(other, IntervalSet.join, meter)
+
+    def _pieced(self, other: NumberSet, combine: _Combine, meter: Meter) -> NumberSet:
+        whole = combine(self.other, other.other, meter)
+        plain = written = whole
+        if not (self.plain is self.other and other.plain is other.other):
+            plain = combine(self.plain, other.plain, meter)
+        if not (self.written is self.other and other.written is other.other):
+            written = combine(self.written, other.written, meter)
+        return _shared(plain, whole, written, meter)
+
+    def complement(self, meter: Meter) -> NumberSet:
+        """All other numbers."""
+        whole = self.other.invert()
+        return _shared(whole if self.plain is self.other else self.plain.invert(), whole, whole, meter)
+
+    # -- questions -----------------------------------------------------------------------------------------
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a number is in the set; exponent 0 (``Decimal("1")``, not ``Decimal("1.0")``) is plain spelling."""
+        if not isinstance(value, Decimal):
+            return False
+        return value in (self.plain if is_plain(value) else self.other)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is in the set."""
+        return self.other.is_empty and (self.plain is self.other or self._plain_integers.is_empty)
+
+    def is_any(self) -> bool:
+        """Whether every number is in the set."""
+        return self.other is EVERYTHING and (self.plain is EVERYTHING or self._plain_integers == INTEGERS)
+
+    @cached_property
+    def _plain_integers(self) -> IntervalSet:
+        return self.plain.meet(INTEGERS, Meter(Budget()))
+
+    @cached_property
+    def key(self) -> tuple[IntervalSet, ...]:
+        """The canonical identity, hashable."""
+        if self.plain is self.other:
+            return (self.other,) if self.written is self.other else (self.other, self.written)
+        return (self.other, self.written, self._plain_integers)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, NumberSet) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"NumberSet{self.key}"
+
+    def values(self, limit: int) -> list[Decimal] | None:
+        """All members, ascending, if there are at most ``limit`` of them (and finding them is cheap), else None."""
+        meter = Meter(Budget())
+        members = self.other.members(limit, meter)
+        if members is None or self.plain is self.other:
+            return None if members is None else [_as_plain(value) for value in members]
+        plain = self._plain_integers.members(limit, meter)
+        if plain is None:
+            return None
+        merged = sorted({*(_as_plain(value) for value in plain), *members})
+        return merged if len(merged) <= limit else None
+
+    # -- spellings -----------------------------------------------------------------------------------------
+
+    def dfa(self, meter: Meter, *, canonical: bool = True) -> Dfa:
+        """The minimal automaton of the members' spellings (see ``docs/guide/json_numbers.md``).
+
+        ``canonical=False``: every spelling that the automata know, so ``10.0`` where an integer is asked for, too.
+        Raises `BudgetExceededError`.
+        """
+        written = self.other
+        if canonical and self.written is not self.other:
+            written = self.written
+            if self.plain is not self.other:  # never leave a value without any spelling
+                written = written.join(self.other.meet(self.plain.invert(), meter), meter)
+        key = self.plain, written, canonical
+        dfa = _dfas.get(key)
+        if dfa is None:
+            dfa = number_dfa(self.plain, written, meter, canonical=canonical)
+            if dfa.states <= _CACHED_STATES:
+                if len(_dfas) >= _CACHED_DFAS:
+                    _dfas.clear()
+                _dfas[key] = dfa
+        return dfa
+
+
+def is_plain(value: Decimal) -> bool:
+    """Whether a number, as it was read, is spelled as an integer."""
+    return value.as_tuple().exponent == 0
+
+
+def _as_plain(value: Decimal) -> Decimal:
+    """The same number, spelled as an integer if it is one."""
+    whole = value == value.to_integral_value() and value.adjusted() < MAX_DIGITS
+    return value.quantize(Decimal(1), context=EXACT) if whole else value
+
+
+def _finite(members: list[Decimal]) -> IntervalSet:
+    """Exactly these values, ascending and distinct."""
+    return IntervalSet(tuple(members), (True,) * len(members), (NEVER,) * (len(members) + 1)) if members else NOTHING
+
+
+def _everywhere(line: IntervalSet) -> NumberSet:
+    return NumberSet(line, line, line)
+
+
+def _shared(plain: IntervalSet, other: IntervalSet, written: IntervalSet, meter: Meter) -> NumberSet:
+    """A set whose pieces are one object where they say the same."""
+    if plain is not other and (plain == other or plain.meet(INTEGERS, meter) == other.meet(INTEGERS, meter)):
+        plain = other
+    return NumberSet(plain, other, other if written is not other and written == other else written)
+
+
+NumberSet.ANY = _everywhere(EVERYTHING)
+NumberSet.EMPTY = _everywhere(NOTHING)
+NumberSet.INTEGERS = NumberSet(INTEGERS, INTEGERS, NOTHING)
+NumberSet.PLAIN_INTEGERS = NumberSet(INTEGERS, NOTHING, NOTHING)

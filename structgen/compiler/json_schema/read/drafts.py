@@ -1,0 +1,122 @@
+"""The drafts of JSON Schema: how a document says which it follows, and where each draft expects subschemas.
+
+A document that names no draft is read as Dialect 2020-12, and so is one that names a dialect of its own: what
+`jsonschema.validators.validator_for` does. But most schemas name none and many of them were written for an earlier
+draft, so there older spellings count where Dialect 2020-12 has no meaning for them: ``items`` with an array and
+``additionalItems`` beside it, booleans for ``exclusiveMinimum`` and ``exclusiveMaximum``, ``dependencies``,
+``$recursiveRef``, ``$id`` with a fragment alone, and ``id`` where a reference can't be resolved without it. A
+document that names Dialect 2020-12 has to keep to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ....errors import DefinitionError, UnsupportedError
+from .document import Json
+from .json_values import describe
+
+
+class Holds(Enum):
+    """What kind of value holds the subschemas of a keyword."""
+
+    SCHEMA = "a schema"
+    ARRAY = "an array of schemas"
+    MEMBERS = "an object whose members are schemas"
+    SCHEMA_OR_ARRAY = "a schema or an array of schemas"  # items, before 2020-12
+    MEMBERS_OR_NAMES = "an object whose members are schemas or arrays of names"  # dependencies
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """One draft's rules, as far as they are not in its keywords (see `structgen.compiler.json_schema.read.keywords`).
+
+    Parameters
+    ----------
+    name:
+        As in `Document.draft`.
+    subschemas:
+        The keywords that hold subschemas, and how.
+    id_keyword:
+        What names a resource: ``$id`` or ``id``.
+    id_is_anchor:
+        A fragment alone in ``id_keyword`` names an anchor.
+    ref_alone:
+        ``$ref`` makes a schema ignore its other keywords.
+    exact_integers:
+        1.0 is no integer.
+    tolerant:
+        No draft was named: older spellings count too.
+    """
+
+    name: str
+    subschemas: Mapping[str, Holds]
+    id_keyword: str = "$id"
+    id_is_anchor: bool = False
+    ref_alone: bool = False
+    exact_integers: bool = False
+    tolerant: bool = False
+
+
+_DRAFT4_HOLDS = {
+    **dict.fromkeys(("additionalItems", "additionalProperties", "not"), Holds.SCHEMA),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), Holds.ARRAY),
+    **dict.fromkeys(("definitions", "properties", "patternProperties"), Holds.MEMBERS),
+    "items": Holds.SCHEMA_OR_ARRAY,
+    "dependencies": Holds.MEMBERS_OR_NAMES,
+}
+_DRAFT6_HOLDS = {**_DRAFT4_HOLDS, "contains": Holds.SCHEMA, "propertyNames": Holds.SCHEMA}
+_DRAFT7_HOLDS = {**_DRAFT6_HOLDS, **dict.fromkeys(("if", "then", "else"), Holds.SCHEMA)}
+_2019_HOLDS = {
+    **_DRAFT7_HOLDS,
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties", "contentSchema"), Holds.SCHEMA),
+    **dict.fromkeys(("$defs", "dependentSchemas"), Holds.MEMBERS),
+}
+_TOLERANT_HOLDS = {**_2019_HOLDS, "prefixItems": Holds.ARRAY}
+_2020_HOLDS = {key: value for key, value in _TOLERANT_HOLDS.items() if key != "additionalItems"} | {
+    "items": Holds.SCHEMA
+}
+
+DRAFT4 = Dialect("draft4", _DRAFT4_HOLDS, "id", id_is_anchor=True, ref_alone=True, exact_integers=True)
+DRAFT6 = Dialect("draft6", _DRAFT6_HOLDS, id_is_anchor=True, ref_alone=True)
+DRAFT7 = Dialect("draft7", _DRAFT7_HOLDS, id_is_anchor=True, ref_alone=True)
+DRAFT2019 = Dialect("2019-09", _2019_HOLDS)
+DRAFT2020 = Dialect("2020-12", _2020_HOLDS)
+UNDECLARED = Dialect("2020-12", _TOLERANT_HOLDS, id_is_anchor=True, tolerant=True)
+
+#: By the part of the metaschema's URI that differs.
+_BY_NAME = {
+    "draft-04": DRAFT4,
+    "draft-06": DRAFT6,
+    "draft-07": DRAFT7,
+    "draft/2019-09": DRAFT2019,
+    "draft/2020-12": DRAFT2020,
+}
+_URI = re.compile(r"https?://json-schema\.org/(draft-0[0-7]|draft/20\d\d-\d\d)/schema#?")
+
+
+def named_draft(uri: Json, where: str) -> Dialect | None:
+    """The draft that a ``$schema`` names; None for a dialect of the author's own.
+
+    Raises `UnsupportedError` for Dialect 3 and earlier ones, whose keywords mean other things.
+    """
+    if not isinstance(uri, str):
+        raise DefinitionError(
+            f"'$schema' must be a string, not {describe(uri)}",
+            where=where,
+            remedy="Name a draft by the URI of its metaschema, or leave $schema out.",
+        )
+    match = _URI.fullmatch(uri.strip())
+    if match is None:
+        return None
+    draft = _BY_NAME.get(match[1])
+    if draft is None:
+        raise UnsupportedError(
+            f"$schema names {match[1]!r}",
+            where=where,
+            remedy="Rewrite the schema for Dialect 4, 6, 7, 2019-09 or 2020-12.",
+        )
+    return draft

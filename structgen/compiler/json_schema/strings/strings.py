@@ -1,0 +1,499 @@
+"""Sets of strings, closed under and, or and not.
+
+A string is a sequence of Unicode scalar values. (JSON can spell a lone surrogate; no set contains such a string.)
+Sets come in three forms, and an operation stays in a cheap one where it can:
+
+- *words*: finitely many texts, or all but finitely many. What meets a finite set is a matter of membership.
+- *run*: all texts of so many characters out of one class. ``maxLength`` is a run, ``^[a-z]+$`` is one, and two of
+  them meet in one.
+- *regular*: a language, which is a pattern's tree and becomes an automaton when it must, with bounds on the length
+  beside it. The bounds stay outside of the automaton until its text is asked for, which may count them.
+
+Where it is known without much ado, few texts are words, and all or no strings are `StringSet.ANY` and
+`StringSet.EMPTY`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from functools import cache, lru_cache
+from typing import ClassVar
+
+from ....budget import Budget, Meter
+from ....errors import StructgenError
+from ...automata import charset
+from ...automata import dfa as automata
+from ...automata.dfa import Dfa
+from ...automata.words import words_dfa
+from ...patterns import ecma
+from ...patterns.syntax import Chars, Node, Repeat
+from .json_escapes import json_text, needs_escape
+from .languages import Language, complement, digest, texts_of, union
+from .lengths import bounded, text_widths
+from .trees import ANYTHING, Run, few_texts, run_of, searched
+from .words import everything, other_words_dfa
+
+#: A pattern or a run of so many texts, or fewer, becomes their set.
+_FEW = 64
+#: Trees of patterns up to this length are remembered.
+_SHORT_PATTERN = 1_000
+
+#: No text has more characters than that; larger bounds would overflow the counts.
+_LONGEST = 1 << 30
+
+#: Characters of a pattern that are parsed in a second.
+_PARSED_PER_SECOND = 400_000
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class StringSet(ABC):
+    """An immutable set of strings. Equal sets in the same form are equal, by `key`.
+
+    Operations raise `BudgetExceededError` where their automata outgrow the budget.
+    """
+
+    ANY: ClassVar[StringSet]
+    EMPTY: ClassVar[StringSet]
+
+    def __init__(self, key: Hashable) -> None:
+        #: Hashable; says which set it is.
+        self.key = key
+        self._bodies: dict[str, Dfa] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StringSet) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    # -- makers ---------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def literal(texts: Iterable[str]) -> StringSet:
+        """These texts; those with a lone surrogate are dropped."""
+        words = frozenset(text for text in texts if text.isascii() or not _SURROGATE.search(text))
+        return _Words(words, negated=False) if words else StringSet.EMPTY
+
+    @staticmethod
+    def length(minimum: int, maximum: int | None) -> StringSet:
+        """Texts of so many characters."""
+        if maximum is not None and maximum > max(minimum, _LONGEST):
+            maximum = None
+        return _run(Run(ANYTHING, max(0, minimum), maximum))
+
+    @staticmethod
+    def pattern(pattern: str, meter: Meter, where: str) -> StringSet:
+        """Texts in which the ECMA-262 ``pattern`` is found; ``where`` is its JSON pointer.
+
+        Raises `DefinitionError`, `UnsupportedError` or `BudgetExceededError`.
+        """
+        # A character of a pattern is about one state of an NFA, and those are cheaper than what is budgeted for.
+        meter.check_states(len(pattern) // 16, f"the pattern at {where}")
+        if len(pattern) > meter.work(_PARSED_PER_SECOND):
+            raise meter.out_of_time(f"the pattern at {where}")
+        try:
+            if len(pattern) <= _SHORT_PATTERN:
+                tree = _parsed(pattern, meter.budget.depth)
+            else:
+                tree = searched(ecma.parse(pattern, meter))
+        except StructgenError as error:
+            place = f"{where}, {error.where}" if where else error.where
+            raise type(error)(error.what, where=place, remedy=error.remedy) from None
+        return _of_tree(tree, ("pattern", pattern), meter, where)
+
+    @staticmethod
+    def of_dfa(dfa: Dfa, meter: Meter) -> StringSet:
+        """Texts of any automaton over bytes that has no counters; what is not UTF-8 is dropped."""
+        return _of_dfa(automata.intersect(everything(), dfa, meter, "reading an automaton"), meter)
+
+    @staticmethod
+    def format(name: str, meter: Meter) -> StringSet | None:
+        """Texts of a format; None where the name is unknown, and says nothing then."""
+        from .formats import format_dfa
+
+        return None if format_dfa(name, meter) is None else _of_format(name)
+
+    # -- questions ------------------------------------------------------------------------------------------
+
+    def is_any(self) -> bool:
+        """Whether it is known to hold every string."""
+        return self is StringSet.ANY
+
+    def is_empty(self) -> bool:
+        """Whether it holds no string."""
+        return self is StringSet.EMPTY
+
+    @abstractmethod
+    def __contains__(self, text: str) -> bool: ...
+
+    @abstractmethod
+    def texts(self, limit: int) -> list[str] | None:
+        """All members, sorted, if they are at most ``limit``."""
+
+    def body(self, escapes: str, meter: Meter) -> Dfa:
+        """The JSON texts of the members, without the quotes; ``escapes`` as in `Layout`.
+
+        Counts may be among its transitions. Where it accepts, the closing quote may follow.
+        """
+        found = self._bodies.get(escapes)
+        if found is None:
+            found = self._bodies[escapes] = json_text(self._counted(meter), escapes, meter)
+        return found
+
+    @abstractmethod
+    def _counted(self, meter: Meter) -> Dfa:
+        """The minimal automaton of the decoded texts, perhaps with counters."""
+
+    @abstractmethod
+    def _plain(self, meter: Meter) -> Dfa:
+        """The minimal automaton of the decoded texts, without counters."""
+
+    # -- algebra --------------------------------------------------------------------------------------------
+
+    def intersect(self, other: StringSet, meter: Meter) -> StringSet:
+        """What both hold."""
+        if self is StringSet.ANY or other is StringSet.EMPTY or self == other:
+            return other
+        if other is StringSet.ANY or self is StringSet.EMPTY:
+            return self
+        if isinstance(self, _Words):
+            return self._meet(other, meter)
+        if isinstance(other, _Words):
+            return other._meet(self, meter)
+        if isinstance(self, _Run):
+            return self._meet(other, meter)
+        if isinstance(other, _Run):
+            return other._meet(self, meter)
+        assert isinstance(self, _Regular)
+        assert isinstance(other, _Regular)
+        common = automata.intersect(
+            self.language.plain(meter), other.language.plain(meter), meter, "intersecting patterns"
+        )
+        return _of_dfa(common, meter, max(self.min, other.min), _least(self.max, other.max))
+
+    def union(self, other: StringSet, meter: Meter) -> StringSet:
+        """What either holds."""
+        if self is StringSet.EMPTY or other is StringSet.ANY or self == other:
+            return other
+        if other is StringSet.EMPTY or self is StringSet.ANY:
+            return self
+        for a, b in ((self, other), (other, self)):
+            if isinstance(a, _Words) and (joined := a._join(b)) is not None:
+                return joined
+        if isinstance(self, _Run) and isinstance(other, _Run) and (run := _touching(self.run, other.run)):
+            return _run(run)
+        return _united(self, other, meter) or _of_dfa(union(self._plain(meter), other._plain(meter), meter), meter)
+
+    def complement(self, meter: Meter) -> StringSet:
+        """What it does not hold."""
+        return _of_dfa(complement(self._plain(meter), meter), meter)
+
+
+class _Words(StringSet):
+    """Finitely many texts, or all others."""
+
+    def __init__(self, words: frozenset[str], negated: bool) -> None:
+        super().__init__(("words", negated, words))
+        self.words = words
+        self.negated = negated
+
+    def __repr__(self) -> str:
+        some = sorted(self.words)[:5]
+        return f"<{'all strings but' if self.negated else 'the strings'} {some}{'' if len(some) < 5 else '...'}>"
+
+    def __contains__(self, text: str) -> bool:
+        return (text in self.words) != self.negated and not _SURROGATE.search(text)
+
+    def texts(self, limit: int) -> list[str] | None:
+        return None if self.negated or len(self.words) > limit else sorted(self.words)
+
+    def complement(self, meter: Meter) -> StringSet:
+        return _words(self.words, not self.negated)
+
+    def body(self, escapes: str, meter: Meter) -> Dfa:
+        if self is StringSet.ANY:
+            return any_body(escapes)
+        if escapes == "minimal" and not self.negated and not any(map(needs_escape, self.words)):
+            return self._plain(meter)
+        return super().body(escapes, meter)
+
+    def _plain(self, meter: Meter) -> Dfa:
+        return other_words_dfa(self.words, meter) if self.negated else words_dfa(self.words, meter)
+
+    _counted = _plain
+
+    def _meet(self, other: StringSet, meter: Meter) -> StringSet:
+        if isinstance(other, _Words) and self.negated and other.negated:
+            return _words(self.words | other.words, negated=True)
+        if not self.negated:
+            words = meter.each(self.words, "comparing strings")
+            return _words(frozenset(text for text in words if text in other), negated=False)
+        if isinstance(other, _Words):
+            return other._meet(self, meter)
+        taken = [text for text in meter.each(self.words, "comparing strings") if text in other]
+        if not taken:
+            return other
+        rest = other_words_dfa(taken, meter)
+        # Only the language loses the texts; its bounds may go on being counted.
+        inner, low, high = _unbounded(other, meter)
+        return _of_dfa(automata.intersect(inner, rest, meter, "excluding strings"), meter, low, high)
+
+    def _join(self, other: StringSet) -> StringSet | None:
+        """The union, if no automaton is needed for it."""
+        if self.negated:
+            return _words(frozenset(text for text in self.words if text not in other), negated=True)
+        if isinstance(other, _Words) and not other.negated:
+            return _words(self.words | other.words, negated=False)
+        left = [text for text in self.words if text not in other]
+        if left == [""] and isinstance(other, _Run) and other.run.min == 1:
+            return _run(other.run._replace(min=0))
+        return None if left else other
+
+
+class _Run(StringSet):
+    """All texts of so many characters out of one class."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.run = run
+
+    def __repr__(self) -> str:
+        return f"<strings of {self.run.min} to {self.run.max} characters of {len(self.run.ranges)} ranges>"
+
+    def __contains__(self, text: str) -> bool:
+        run = self.run
+        if len(text) < run.min or (run.max is not None and len(text) > run.max):
+            return False
+        return all(any(low <= code <= high for low, high in run.ranges) for code in map(ord, set(text)))
+
+    def texts(self, limit: int) -> list[str] | None:
+        return _few_of_run(self.run, limit)
+
+    def complement(self, meter: Meter) -> StringSet:
+        low, high = self.run.min, self.run.max
+        if self.run.ranges == ANYTHING and (low == 0 or high is None):
+            return StringSet.length(0, low - 1) if high is None else StringSet.length(high + 1, None)
+        return super().complement(meter)
+
+    def _counted(self, meter: Meter) -> Dfa:
+        return Language(None, self._tree(meter)).counted(meter)
+
+    def _plain(self, meter: Meter) -> Dfa:
+        return Language(None, self._tree(meter)).plain(meter)
+
+    def _tree(self, meter: Meter) -> Node:
+        if self.run.min > _LONGEST:
+            meter.check_states(self.run.min, "counting the characters of a string")
+        return Repeat(Chars(self.run.ranges), self.run.min, self.run.max, column=0)
+
+    def _meet(self, other: StringSet, meter: Meter) -> StringSet:
+        low, high = self.run.min, self.run.max
+        if isinstance(other, _Run):
+            ranges = charset.intersect(self.run.ranges, other.run.ranges)
+            return _run(Run(ranges, max(low, other.run.min), _least(high, other.run.max)))
+        assert isinstance(other, _Regular)
+        low, high = max(low, other.min), _least(high, other.max)
+        if self.run.ranges == ANYTHING:
+            return _regular(other.language, low, high, meter)
+        inner, _, _ = _unbounded(self, meter)
+        return _of_dfa(
+            automata.intersect(inner, other.language.plain(meter), meter, "intersecting patterns"), meter, low, high
+        )
+
+
+class _Regular(StringSet):
+    """The texts of a language that have so many characters."""
+
+    def __init__(self, language: Language, low: int, high: int | None, meter: Meter | None) -> None:
+        super().__init__(("regular", language.key, low, high))
+        self.language = language
+        self.min = low
+        self.max = high
+        self._meter = meter
+        self._is_empty: bool | None = None
+        self._texts: Dfa | None = None
+
+    def __repr__(self) -> str:
+        return f"<strings of {self.min} to {self.max} characters of {self.language.key!r}>"
+
+    def is_empty(self) -> bool:
+        if self._is_empty is None:
+            exact = self.language.is_clean or self.language.tree is None
+            if exact and (self._is_unbounded() or self._fits_shortest()):
+                self._is_empty = False
+            else:
+                self._is_empty = not self._counted(self._own_meter()).states
+        return self._is_empty
+
+    def _is_unbounded(self) -> bool:
+        return self.min == 0 and self.max is None
+
+    def _fits_shortest(self) -> bool:
+        """Whether the bounds on the length let the language's shortest text through."""
+        shortest, _ = self.language.widths(self._own_meter())
+        return self.min <= shortest and (self.max is None or shortest <= self.max)
+
+    def __contains__(self, text: str) -> bool:
+        if len(text) < self.min or (self.max is not None and len(text) > self.max) or _SURROGATE.search(text):
+            return False
+        return self.language.matches(text, self._own_meter())
+
+    def texts(self, limit: int) -> list[str] | None:
+        meter = self._own_meter()
+        _, longest = self.language.widths(meter)
+        if longest is None and self.max is None and (self.language.is_clean or self.language.tree is None):
+            return None
+        return texts_of(self._plain(meter), limit)
+
+    def _counted(self, meter: Meter) -> Dfa:
+        if self._is_unbounded():
+            return self.language.counted(meter)
+        if self._texts is None:
+            self._texts = bounded(self.language.plain(meter), self.min, self.max, meter)
+        return self._texts
+
+    def _plain(self, meter: Meter) -> Dfa:
+        return bounded(self.language.plain(meter), self.min, self.max, meter, count=False)
+
+    def _own_meter(self) -> Meter:
+        """That of the compile that made the set; sets made for longer go by the default budget."""
+        return self._meter or Meter(Budget())
+
+
+@cache
+def any_body(escapes: str) -> Dfa:
+    """The JSON texts of all strings."""
+    return json_text(everything(), escapes, Meter(Budget()))
+
+
+@lru_cache(maxsize=512)
+def _parsed(pattern: str, depth: int) -> Node:
+    return searched(ecma.parse(pattern, Meter(Budget(depth=depth))))
+
+
+def _words(words: frozenset[str], negated: bool) -> StringSet:
+    if not words:
+        return StringSet.ANY if negated else StringSet.EMPTY
+    return _Words(words, negated)
+
+
+def _run(run: Run) -> StringSet:
+    if run == (ANYTHING, 0, None):
+        return StringSet.ANY
+    few = _few_of_run(run, _FEW)
+    return _Run(run) if few is None else StringSet.literal(few)
+
+
+def _regular(language: Language, low: int, high: int | None, meter: Meter | None) -> StringSet:
+    if high is not None and high < low:
+        return StringSet.EMPTY
+    if low or high is not None:
+        shortest, longest = language.widths(meter or Meter(Budget()))
+        if high is not None and shortest > high:
+            return StringSet.EMPTY
+        if longest is not None and longest < low:
+            return StringSet.EMPTY
+        low = low if low > shortest else 0
+        high = high if longest is None or high is None or longest > high else None
+    return _Regular(language, low, high, meter)
+
+
+def _of_tree(tree: Node, key: Hashable, meter: Meter | None, where: str = "") -> StringSet:
+    few = few_texts(tree, _FEW)
+    if few is not None:
+        return StringSet.literal(few)
+    run = run_of(tree)
+    return _Regular(Language(key, tree, where=where), 0, None, meter) if run is None else _run(run)
+
+
+def _of_dfa(dfa: Dfa, meter: Meter, low: int = 0, high: int | None = None) -> StringSet:
+    """The set of a minimal automaton's texts that have so many characters."""
+    if not dfa.states:
+        return StringSet.EMPTY
+    if dfa.states == everything().states and digest(dfa) == _digest_of_everything():
+        return StringSet.length(low, high)
+    return _regular(Language(None, dfa=dfa), low, high, meter)
+
+
+@cache
+def _of_format(name: str) -> StringSet:
+    """One set for each format, so that its texts are written once."""
+    from .formats import HOSTNAME_LENGTH, format_dfa
+
+    language = Language(("format", name), dfa=format_dfa(name, Meter(Budget())))
+    return _regular(language, 0, HOSTNAME_LENGTH if name == "hostname" else None, None)
+
+
+@cache
+def _digest_of_everything() -> bytes:
+    return digest(everything())
+
+
+def _unbounded(words: StringSet, meter: Meter) -> tuple[Dfa, int, int | None]:
+    """A language and the bounds on the length that it takes to make the set of it."""
+    if isinstance(words, _Regular):
+        return words.language.plain(meter), words.min, words.max
+    if isinstance(words, _Run):
+        all_lengths = Repeat(Chars(words.run.ranges), 0, None, column=0)
+        return Language(None, all_lengths).plain(meter), words.run.min, words.run.max
+    return words._plain(meter), 0, None
+
+
+def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
+    """The union, if its upper bound can stay outside of the automaton: where that holds for both."""
+    inner_a, low_a, high_a = _unbounded(a, meter)
+    inner_b, low_b, high_b = _unbounded(b, meter)
+    if (low_a, high_a) == (low_b, high_b):
+        return _of_dfa(union(inner_a, inner_b, meter), meter, low_a, high_a)
+    if high_a is None or (high_b is not None and high_b > high_a):
+        inner_a, low_a, high_a, b, inner_b, low_b, high_b = inner_b, low_b, high_b, a, inner_a, low_a, high_a
+    if high_a is None:
+        return None
+    longest = high_b if high_b is not None else text_widths(inner_b, meter)[1]
+    if longest is None or longest > high_a:
+        return None
+    lower = bounded(inner_a, low_a, None, meter)
+    return _of_dfa(union(lower, b._plain(meter), meter), meter, 0, high_a)
+
+
+def _few_of_run(run: Run, limit: int) -> list[str] | None:
+    """All texts of a run, sorted, if they are at most ``limit``."""
+    if run.max is not None and run.max < run.min:
+        return []
+    if not run.ranges or run.max == 0:
+        return [""] if run.min == 0 else []
+    if run.max is None:
+        return None
+    size = sum(high - low + 1 for low, high in run.ranges)
+    total = 0
+    for length in range(run.min, run.max + 1):
+        # A power of two or more outgrows any limit before long.
+        total += 1 if size == 1 or length == 0 else size ** min(length, limit.bit_length() + 1)
+        if total > limit:
+            return None
+    chars = [chr(code) for low, high in run.ranges for code in range(low, high + 1)]
+    texts = itertools.chain.from_iterable(
+        itertools.product(chars, repeat=length) for length in range(run.min, run.max + 1)
+    )
+    return sorted(map("".join, texts))
+
+
+def _touching(a: Run, b: Run) -> Run | None:
+    """The union of two runs, if it is one."""
+    if a.min > b.min:
+        a, b = b, a
+    if a.ranges != b.ranges or (a.max is not None and b.min > a.max + 1):
+        return None
+    return Run(a.ranges, a.min, None if a.max is None or b.max is None else max(a.max, b.max))
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+StringSet.ANY = _Words(frozenset(), negated=True)
+StringSet.EMPTY = _Words(frozenset(), negated=False)

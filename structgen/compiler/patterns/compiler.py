@@ -1,0 +1,40 @@
+"""The regex front end: a `Regex` in, the `Tables` of its byte automaton out."""
+
+from __future__ import annotations
+
+from ...budget import Meter
+from ...definitions import Regex
+from ...errors import EmptyLanguageError
+from ...runtime.automaton.tables import Tables
+from ..automata.dfa import to_tables
+from ..programs.program import Program
+from .lower import language, regex_to_dfa
+from .parser import parse
+
+
+def compile_regex(regex: Regex, meter: Meter) -> Tables:
+    """Parse, build, determinise, minimise. Raises the errors of `parse` and `regex_to_dfa`."""
+    tree = parse(regex.pattern, regex.flags, meter)
+    return to_tables(regex_to_dfa(tree, meter), meter)
+
+
+def regex_program(regex: Regex, meter: Meter) -> Program:
+    """The same texts as a pushdown program that never pushes: for what goes on behind them.
+
+    Raises the errors of `parse` and `language`, and `EmptyLanguageError`.
+    """
+    dfa = language(parse(regex.pattern, regex.flags, meter), meter, count=False)
+    if not dfa.states:
+        raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
+    program = Program()
+    for accepts in dfa.accepting.tolist():
+        program.state(returns=bool(accepts))
+    program.start = dfa.start
+    for state, row in enumerate(dfa.table[:, dfa.classes[:256]].tolist()):
+        low = 0
+        for high in range(256):
+            if high == 255 or row[high + 1] != row[low]:
+                if row[low] >= 0:
+                    program.edge(state, low, high, row[low])
+                low = high + 1
+    return program

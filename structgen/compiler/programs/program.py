@@ -1,0 +1,183 @@
+"""Pushdown programs over bytes: the readable form of what schemas are lowered to.
+
+A program is a real-time pushdown automaton in Greibach-like form (Greibach 1965): every edge reads one byte, and
+then pops, or moves, or calls. A configuration is a state with a stack of states to return to. An edge's
+*sequence* of states replaces the state it leaves: all but the last are pushed, the first lowest, and the last
+becomes the current one. So ``()`` pops, ``(s,)`` moves to ``s`` and ``(r, s)`` goes to ``s`` and will come back to
+``r``. The only move that reads nothing is that a state which *returns* may hand the next byte to the state
+below it (a number ends where something follows that is no part of it).
+
+Edges of one state may overlap: each of them is followed, and the configuration becomes a set of stacks. A
+program accepts when the text is read and every state on a stack returns, down to an empty stack.
+
+A state may be *like* another one: it takes the bytes that none of its own edges mentions as that one does. (At every
+letter of every key of an open object the key may become another one: nearly all edges are the same.)
+
+Counts. A state that is *live* in a loop has a count beside it, on the stack as well. A `CountedEdge` edge sets it to
+1 or adds 1, then picks the first state of the sequence by comparing the count with the loop's bounds. A plain move
+to a live state keeps the count, and so does pushing one as the first of a sequence; otherwise there is none.
+A state that is live in a loop counts in no other loop, and does not hand its count to one.
+
+Registers. In place of a count a state can have a set of up to `MOST_MEMBERS` members, empty where nothing was marked
+yet; it is kept and left behind as counts are. A `MarkedEdge` edge adds a member that is not there yet, and tests
+which are. (Which names an object has had when they come in any order.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from ...runtime.automaton.tables import INC, SET
+from ...runtime.pushdown.tables import MOST_MEMBERS
+
+State: TypeAlias = int
+
+__all__ = [
+    "INC",
+    "MOST_MEMBERS",
+    "REFUSED",
+    "SET",
+    "Condition",
+    "CountedEdge",
+    "Edge",
+    "MarkedEdge",
+    "Program",
+    "State",
+]
+
+
+#: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
+REFUSED: tuple[State, ...] = (-1,)
+
+
+class CountedEdge(NamedTuple):
+    """How an edge counts, and the state that comes first in its sequence for each outcome.
+
+    Parameters
+    ----------
+    operation:
+        `SET` makes the count 1, `INC` adds 1.
+    loop:
+        Whose bounds the new count is compared with.
+    low, mid, high:
+        The state for a count below the minimum, from there to below the maximum, and at the maximum; -1 where the
+        edge is dead then. `SET` takes ``low`` whatever the bounds are.
+    """
+
+    operation: int
+    loop: int
+    low: State
+    mid: State
+    high: State
+
+
+class Condition(NamedTuple):
+    """What a set must be like: from ``low`` to ``high`` of the members in ``mask`` (a bit each) are in it."""
+
+    mask: int = 0
+    low: int = 0
+    high: int = MOST_MEMBERS
+
+
+class MarkedEdge(NamedTuple):
+    """How an edge changes and tests a set, and the state that comes first in its sequence.
+
+    Parameters
+    ----------
+    register:
+        What `Program.register` gave.
+    state:
+        The first state of the sequence.
+    member:
+        The member to add; the edge is dead where it is there already. -1 adds none.
+    test:
+        The edge is dead, too, where the new set does not pass.
+    """
+
+    register: int
+    state: State
+    member: int = -1
+    condition: Condition = Condition()
+
+
+class Edge(NamedTuple):
+    """Reads one byte from ``low`` to ``high``; see the module for ``sequence``."""
+
+    low: int
+    high: int
+    sequence: tuple[State, ...]
+    counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
+
+
+@dataclass
+class Program:
+    """A pushdown program under construction; state numbers are handed out by `state`.
+
+    Every state must be able to finish: some bytes lead from it to a pop or a return. Whoever builds one sees to that;
+    the tests' `pushdown_oracle` checks it.
+    """
+
+    start: State = 0
+    edges: list[list[Edge]] = field(default_factory=list)
+    returns: list[bool] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)  # the loop whose count the state has, or the register, or -1
+    loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum); of a register (-1, its size)
+    names: list[str] = field(default_factory=list)
+    like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
+
+    def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
+        """A new state without edges; ``name`` is for whoever reads the program."""
+        self.edges.append([])
+        self.returns.append(returns)
+        self.live.append(live)
+        self.names.append(name)
+        self.like.append(like)
+        return len(self.edges) - 1
+
+    def edge(self, state: State, low: int, high: int, *sequence: State) -> None:
+        """An edge that does not count."""
+        self.edges[state].append(Edge(low, high, sequence))
+
+    def loop(self, minimum: int, maximum: int) -> int:
+        """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""
+        self.loops.append((minimum, maximum))
+        return len(self.loops) - 1
+
+    def register(self, size: int) -> int:
+        """A register for sets of the members 0 to ``size - 1``; ``1 <= size <= MOST_MEMBERS``."""
+        self.loops.append((-1, size))
+        return len(self.loops) - 1
+
+    def continued(self) -> Program:
+        """A program to go on with from here. The two share the edges of the states so far, which are final."""
+        return Program(
+            self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:]
+        )
+
+    def __str__(self) -> str:
+        """A listing: a line for each state with its byte ranges and sequences."""
+        lines = []
+        for s, edges in enumerate(self.edges):
+            mark = ("->" if s == self.start else "  ") + f"{s}{' returns' if self.returns[s] else ''}"
+            mark += f" like {self.like[s]}" if self.like[s] >= 0 else ""
+            moves = ", ".join(f"{_byte(e.low)}-{_byte(e.high)}: {self._shown(e)}" for e in edges)
+            lines.append(f"{mark} {self.names[s]}  {moves}")
+        return "\n".join(lines)
+
+    def _shown(self, edge: Edge) -> str:
+        if edge.sequence == REFUSED:
+            return "refused"
+        parts = [str(s) for s in edge.sequence]
+        c = edge.counted
+        if isinstance(c, MarkedEdge):
+            taken = "" if c.member < 0 else f" +{c.member}"
+            parts.insert(0, f"[{c.state}{taken} if {c.condition.low}..{c.condition.high} of {c.condition.mask:#x}]")
+        elif c is not None:
+            how = "=1" if c.operation == SET else f"+1 of {self.loops[c.loop]}"
+            parts.insert(0, f"[{c.low}|{c.mid}|{c.high} {how}]")
+        return " ".join(parts) or "pop"
+
+
+def _byte(byte: int) -> str:
+    return chr(byte) if 33 <= byte < 127 else f"\\x{byte:02x}"

@@ -1,1 +1,0 @@
-"""Regexes: parsing them, and lowering them to automata over bytes."""

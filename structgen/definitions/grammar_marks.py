@@ -1,0 +1,142 @@
+"""What a grammar's text may hold besides Lark's syntax: special tokens and JSON Schemas.
+
+``<|eom_id|>`` is a special token by its name, ``<[128008]>`` one by its id; ``%json {...}`` is any text of a schema.
+(The notation is llguidance's.) Lark doesn't know any of it, so each becomes the name of a terminal that is only
+declared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from ..errors import DefinitionError, VocabularyError
+from ..vocabulary.vocabulary import Vocabulary
+
+#: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
+_PIECE = re.compile(
+    r"""(?P<other>//[^\n]*|\#[^\n]*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?!/)[^/\\]*(?:\\(?s:.)[^/\\]*)*/[imslux]*)"""
+    r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
+)
+
+#: A special token, or what looks like one within a string or a comment.
+_TOKEN = re.compile(r'<[^<>\s"/]+>')
+
+_UNNAMED = re.compile(r"\W+", re.ASCII)
+
+
+class MarkedText(NamedTuple):
+    """A grammar for Lark.
+
+    Parameters
+    ----------
+    text:
+        With names in place of the marks, which it declares.
+    tokens:
+        By name of a terminal: the special token as it is written, ``<|eom_id|>`` or ``<[128008]>``.
+    schemas:
+        By name of a terminal: the text of a schema.
+    """
+
+    text: str
+    tokens: dict[str, str]
+    schemas: dict[str, str]
+
+
+def read_marks(text: str) -> MarkedText:
+    """Take the marks out of a grammar's text. Raises `DefinitionError` for a schema that is no JSON object."""
+    tokens: dict[str, str] = {}
+    schemas: dict[str, str] = {}
+    parts: list[str] = []
+    names: _Names | None = None
+    at = 0
+    while (found := _PIECE.search(text, at)) is not None:
+        parts.append(text[at : found.start()])
+        at = found.end()
+        if found["unclosed"] is not None:  # a string or a regex, which is Lark's to refuse
+            at = found.start()
+            break
+        if found["other"] is not None:
+            parts.append(found[0])
+            continue
+        names = names or _Names(text)
+        if found["token"] is not None:
+            name = names.of("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), found[0])
+            tokens[name] = found[0]
+            parts.append(name)
+        else:
+            value, at = _schema(text, at)
+            name = names.of("JSON", value)
+            schemas[name] = value
+            parts.append(f" {name} ")
+    parts.append(text[at:])
+    declared = [*tokens, *schemas]
+    return MarkedText("".join(parts) + (f"\n%declare {' '.join(declared)}\n" if declared else ""), tokens, schemas)
+
+
+def _schema(text: str, at: int) -> tuple[str, int]:
+    """The text of a schema that begins at a place, and where it ends."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError) as error:
+        line = text.count("\n", 0, at) + 1
+        raise DefinitionError(f"%json is followed by no JSON: {error}", where=f"line {line}") from error
+    if not isinstance(value, dict | bool):
+        line = text.count("\n", 0, at) + 1
+        raise DefinitionError("%json is followed by no schema", where=f"line {line}", remedy="Use an object.")
+    return text[at:end], end
+
+
+class _Names:
+    """Names for what was marked: the same for the same, and none that the text uses."""
+
+    def __init__(self, text: str) -> None:
+        self._taken = set(re.findall(r"\w+", text))
+        self._known: dict[tuple[str, str], str] = {}
+        self._last: dict[str, int] = {}
+
+    def of(self, stem: str, content: str) -> str:
+        """The name of some content, which begins with a stem."""
+        known = self._known.get((stem, content))
+        if known is not None:
+            return known
+        n = self._last.get(stem, 0) + 1
+        while (name := f"{stem}_{n}" if n > 1 else stem) in self._taken:
+            n += 1
+        self._last[stem] = n
+        self._known[stem, content] = name
+        self._taken.add(name)
+        return name
+
+
+def special_token(mark: str, vocabulary: Vocabulary) -> int:
+    """The id of a special token as a grammar has it. Raises `VocabularyError` where there is none such."""
+    by_id = re.fullmatch(r"<\[(\d{1,9})\]>", mark)
+    if by_id is None:
+        found = _named(mark, vocabulary)
+        if found is None:
+            raise VocabularyError(
+                f"the vocabulary has no special token {mark}",
+                remedy="Use one of its special tokens, or an id in brackets, <[128008]>.",
+            )
+        return found
+    token_id = int(by_id[1])
+    if token_id >= vocabulary.size or vocabulary.token(token_id) is not None:
+        raise VocabularyError(
+            f"{mark} is no special token of the vocabulary", remedy="Write a token that has bytes as a string."
+        )
+    return token_id
+
+
+def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
+    """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
+    if _TOKEN.search(text) is None:
+        return []
+    marks = sorted(set(read_marks(text).tokens.values()))
+    return [(mark, _named(mark, vocabulary)) for mark in marks]
+
+
+def _named(mark: str, vocabulary: Vocabulary) -> int | None:
+    """The id of a special token by its name, which may have the brackets or do without."""
+    return vocabulary.special_tokens.get(mark, vocabulary.special_tokens.get(mark[1:-1]))

@@ -1,0 +1,365 @@
+"""Definitions by name: from paths on disk, and from objects in Python modules.
+
+====================  ===================================================================================
+``NAME.regex``        one pattern, UTF-8, as it stands; one line break at the end of the file is dropped
+``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
+``NAME.json``         a JSON Schema
+``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
+``NAME.gbnf``         a grammar in llama.cpp's GBNF, whose rule ``root`` a whole text is
+``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
+                      ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
+                      ``json_schema = '...'`` (JSON text, or a table), ``python = "MODULE:NAME"``, or
+                      ``file = "..."``, a path relative to the manifest; schemas take the options of
+                      `JsonSchema` as further keys
+``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
+                      are looked for in the current folder first. Importing one runs it.
+====================  ===================================================================================
+
+Another kind of file is one more entry in `READERS`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..errors import DefinitionError, StructgenError
+from .values import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found]
+
+#: The letters that a manifest's ``flags`` may hold, as in an inline ``(?ims)``.
+FLAG_LETTERS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+
+#: The keys of a manifest that say what a definition is, and those that a JSON Schema takes besides.
+SOURCES = ("regex", "words", "json_schema", "python", "file")
+SCHEMA_OPTIONS = tuple(field.name for field in fields(JsonSchema) if field.init)
+
+#: An object in a module, as in packaging's entry points.
+_OBJECT = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class NamedDefinition:
+    """A definition and where it was written.
+
+    Parameters
+    ----------
+    name:
+        The file's name without its suffix, the definition's name in a manifest, or the object's in its module.
+    definition:
+        What to compile.
+    path:
+        The file that holds it (or ``MODULE:NAME``), spelled as the caller spelled it.
+    line:
+        The line it begins on, counted from 1; 0 for an object in a module.
+    """
+
+    name: str
+    definition: Definition
+    path: Path
+    line: int = 1
+
+    @property
+    def where(self) -> str:
+        """``path:line``, for messages."""
+        return f"{self.path}:{self.line}" if self.line else str(self.path)
+
+
+@dataclass(frozen=True)
+class LoadedDefinitions:
+    """Everything that was found under some paths: what could be read, and what could not.
+
+    Parameters
+    ----------
+    definitions:
+        In the order of the paths; folders in alphabetical order.
+    failures:
+        One error for each file, or manifest entry, that could not be read; ``where`` begins with its path.
+    ignored:
+        Files inside folders whose suffix means nothing here.
+    """
+
+    definitions: tuple[NamedDefinition, ...]
+    failures: tuple[StructgenError, ...]
+    ignored: tuple[Path, ...]
+
+
+def load_definitions(paths: Iterable[PathLike]) -> list[NamedDefinition]:
+    """Read every definition under ``paths`` (files, manifests, folders, objects); raises the first failure.
+
+    Raises
+    ------
+    DefinitionError
+        For a missing path, an unknown suffix, a file that is not UTF-8 or a malformed manifest, a module that
+        cannot be imported. ``where`` is the path and, where there is one, the line.
+    BudgetExceededError
+        For a schema that is nested too deeply to be read.
+    """
+    reading = read_definitions(paths)
+    if reading.failures:
+        raise reading.failures[0]
+    return list(reading.definitions)
+
+
+def read_definitions(paths: Iterable[PathLike]) -> LoadedDefinitions:
+    """Read every definition under ``paths`` and go on past those that fail. Raises nothing of its own."""
+    definitions: list[NamedDefinition] = []
+    failures: list[StructgenError] = []
+    ignored: list[Path] = []
+    for path in map(Path, paths):
+        for file in _walk(path, failures) if path.is_dir() else [path]:
+            if file != path and file.suffix not in READERS:
+                ignored.append(file)
+                continue
+            for item in _read_file(file):
+                if isinstance(item, NamedDefinition):
+                    definitions.append(item)
+                else:
+                    failures.append(item)
+    return LoadedDefinitions(tuple(definitions), tuple(failures), tuple(ignored))
+
+
+def _walk(folder: Path, failures: list[StructgenError]) -> Iterator[Path]:
+    """The files below a folder, sorted, without hidden ones and without following linked folders."""
+
+    def cannot_list(error: OSError) -> None:
+        failures.append(DefinitionError(f"cannot list the folder: {error.strerror}", where=str(error.filename)))
+
+    for parent, folders, files in os.walk(folder, onerror=cannot_list):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(parent, name) for name in sorted(files) if not name.startswith("."))
+
+
+#: A reader yields a failure instead of raising it, so that its neighbours in the same file still load.
+Items = Iterator[NamedDefinition | StructgenError]
+
+
+def _read_file(path: Path) -> Items:
+    if _OBJECT.fullmatch(str(path)) and not path.exists():
+        yield from _read_object(path)
+        return
+    try:
+        text = _decode(path)
+        reader = _reader_for(path)
+    except DefinitionError as error:
+        yield error
+        return
+    yield from reader(path, text)
+
+
+def _reader_for(path: Path) -> Callable[[Path, str], Items]:
+    reader = READERS.get(path.suffix)
+    if reader is None:
+        raise DefinitionError(
+            f"no kind of definition goes by the suffix {path.suffix!r}",
+            where=str(path),
+            remedy=f"Use one of {', '.join(READERS)}, or MODULE:NAME.",
+        )
+    return reader
+
+
+def _decode(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DefinitionError(f"cannot read the file: {reason}", where=str(path)) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DefinitionError(
+            f"byte {data[error.start]:#04x} is not UTF-8",
+            where=f"{path}:{line}",
+            remedy="Save the file as UTF-8.",
+        ) from error
+
+
+# -- the kinds of files --------------------------------------------------------------------------------
+
+
+def _read_regex(path: Path, text: str) -> Items:
+    yield NamedDefinition(path.stem, Regex(re.sub(r"\r?\n\Z", "", text)), path)
+
+
+def _read_words(path: Path, text: str) -> Items:
+    lines = (line.strip() for line in text.split("\n"))
+    words = [line for line in lines if line and not line.startswith("#")]
+    if words:
+        yield NamedDefinition(path.stem, Regex.choice(words), path)
+    else:
+        yield DefinitionError("the file lists no words", where=str(path), remedy="Write one word on each line.")
+
+
+def _read_schema(path: Path, text: str) -> Items:
+    try:
+        yield NamedDefinition(path.stem, JsonSchema(text), path)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
+def _read_lark(path: Path, text: str) -> Items:
+    try:
+        yield NamedDefinition(path.stem, Grammar(path), path)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
+def _read_gbnf(path: Path, text: str) -> Items:
+    yield NamedDefinition(path.stem, Gbnf(text), path)
+
+
+def _read_object(path: Path) -> Items:
+    try:
+        yield NamedDefinition(str(path).rpartition(":")[2], _import_object(str(path)), path, 0)
+    except StructgenError as error:
+        yield _located(error, error.what, str(path))
+
+
+def _located(error: StructgenError, what: str, place: str) -> StructgenError:
+    """The same error, with the place of its definition before the place in it."""
+    return type(error)(what, where=", ".join(filter(None, (place, error.where))), remedy=error.remedy)
+
+
+def _read_manifest(path: Path, text: str) -> Items:
+    try:
+        entries = tomllib.loads(text).get("definitions")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        where = f"{path}:{line[1]}" if line else str(path)
+        yield DefinitionError(f"the manifest is not valid TOML: {error}", where=where)
+        return
+    if not isinstance(entries, dict) or not entries:
+        yield DefinitionError(
+            "the manifest defines nothing", where=str(path), remedy="Add a table [definitions.NAME]."
+        )
+        return
+    for name, entry in entries.items():
+        line_number = _line_of_entry(text, name)
+        try:
+            yield NamedDefinition(name, _parse_entry(path, entry), path, line_number)
+        except StructgenError as error:
+            yield _located(error, f"definition {name!r}: {error.what}", f"{path}:{line_number}")
+
+
+def _parse_entry(manifest: Path, entry: Any) -> Definition:
+    """One table of a manifest. Raises errors whose place, if any, is inside the definition."""
+    if not isinstance(entry, dict):
+        raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
+    sources = [key for key in SOURCES if key in entry]
+    options = {key: value for key, value in entry.items() if key in SCHEMA_OPTIONS}
+    unknown = set(entry) - set(sources) - set(options) - ({"flags"} if sources == ["regex"] else set())
+    if unknown:
+        raise DefinitionError(
+            f"unknown key {min(unknown)!r}",
+            remedy=f"Use one of {', '.join(SOURCES)}; flags goes with regex, and {', '.join(SCHEMA_OPTIONS)} "
+            "with a JSON Schema.",
+        )
+    if len(sources) != 1:
+        raise DefinitionError(f"expected exactly one of {', '.join(SOURCES)}")
+    definition = _parse_source(manifest, sources[0], entry)
+    if not options:
+        return definition
+    if not isinstance(definition, JsonSchema):
+        raise DefinitionError(f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}")
+    return replace(definition, schema=definition.text, **options)
+
+
+def _parse_source(manifest: Path, source: str, entry: dict[str, Any]) -> Definition:
+    value = entry[source]
+    if source == "words":
+        if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+            raise DefinitionError("words is not a list of at least one string")
+        return Regex.choice(value)
+    if source == "json_schema":
+        if not isinstance(value, str | dict | bool):
+            raise DefinitionError("json_schema is neither a string of JSON nor a table")
+        return JsonSchema(value)
+    if not isinstance(value, str):
+        raise DefinitionError(f"{source} is not a string")
+    if source == "regex":
+        return Regex(value, _parse_flags(entry.get("flags", "")))
+    if source == "python":
+        return _import_object(value)
+    return _load_referenced(manifest.parent / value)
+
+
+def _parse_flags(letters: Any) -> int:
+    if not isinstance(letters, str) or not set(letters) <= set(FLAG_LETTERS):
+        raise DefinitionError(f"flags is {letters!r}", remedy=f"Use letters of {''.join(FLAG_LETTERS)!r}.")
+    flags = 0
+    for letter in letters:
+        flags |= FLAG_LETTERS[letter]
+    return flags
+
+
+def _load_referenced(path: Path) -> Definition:
+    """The definition in a file that a manifest names; another manifest is refused, so nothing recurses."""
+    if READERS.get(path.suffix) is _read_manifest:
+        raise DefinitionError(f"file names another manifest, {path}", remedy="Pass both manifests instead.")
+    (item,) = _read_file(path)
+    if isinstance(item, StructgenError):
+        raise type(item)(f"{item.what} ({item.where})", remedy=item.remedy)
+    return item.definition
+
+
+def _import_object(name: str) -> Definition:
+    """The definition that ``MODULE:NAME`` stands for; whatever goes wrong in the module is the caller's to read."""
+    parts = _OBJECT.fullmatch(name)
+    if parts is None:
+        raise DefinitionError(f"{name!r} is not MODULE:NAME", remedy='Write "package.module:Name".')
+    try:
+        with _current_folder_first():
+            value: Any = import_module(parts[1])
+    except Exception as error:
+        raise DefinitionError(f"cannot import {parts[1]}: {type(error).__name__}: {error}") from error
+    for attribute in parts[2].split("."):
+        try:
+            value = getattr(value, attribute)
+        except AttributeError as error:
+            raise DefinitionError(f"{parts[1]} has no {parts[2]}") from error
+    return as_definition(value)
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """What ``python -m`` does and an installed script does not."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module may have removed it
+            sys.path.remove(folder)
+
+
+def _line_of_entry(text: str, name: str) -> int:
+    """Where a manifest's entry begins; TOML parsers do not say. Line 1 where the header is spelled oddly."""
+    key = rf"""["']?{re.escape(name)}["']?"""
+    parent = r"definitions[ \t]*\.[ \t]*"
+    found = re.search(rf"^[ \t]*(?:\[[ \t]*{parent}{key}[ \t]*\]|(?:{parent})?{key}[ \t]*[=.])", text, re.M)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
+
+
+#: Which reader takes which suffix. A reader gets the path and the decoded text.
+READERS: dict[str, Callable[[Path, str], Items]] = {
+    ".regex": _read_regex,
+    ".words": _read_words,
+    ".json": _read_schema,
+    ".lark": _read_lark,
+    ".gbnf": _read_gbnf,
+    ".toml": _read_manifest,
+}

@@ -1,0 +1,115 @@
+"""Where schemas come from: Python values, JSON text, files, and types that Pydantic can describe."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_origin
+
+from ..errors import DefinitionError
+from .json_text import loads
+
+
+def read_schema(source: Any) -> Any:
+    """The schema that ``source`` stands for, as a JSON value; see `JsonSchema` for what it may be.
+
+    Raises `DefinitionError` (with line and column for text, the path for a file) and `BudgetExceededError`.
+    """
+    if isinstance(source, bool | Mapping):
+        return source
+    if isinstance(source, str):
+        return _checked(_parse(source))
+    if isinstance(source, os.PathLike):
+        return _read_file(Path(source))
+    if source is None or isinstance(source, bytes | int | float | list | tuple | set):
+        raise _not_a_schema(source)
+    return describe(source)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return loads(text)
+    except DefinitionError as error:
+        if text.endswith(".json") and "\n" not in text:
+            error.remedy = "For a file, pass pathlib.Path(...)."
+        raise
+
+
+def _read_file(path: Path) -> Any:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DefinitionError(f"cannot read the schema: {error.strerror}", where=str(path)) from error
+    except ValueError as error:  # a NUL in the name, or bytes that are not UTF-8
+        raise DefinitionError(f"cannot read the schema: {error}", where=str(path)) from error
+    try:
+        return _checked(loads(text))
+    except DefinitionError as error:
+        where = ", ".join(filter(None, (str(path), error.where)))
+        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, bool | Mapping):
+        return value
+    raise _not_a_schema(value)
+
+
+def _not_a_schema(value: Any) -> DefinitionError:
+    return DefinitionError(
+        f"a schema is an object or a boolean, got {type(value).__name__}",
+        remedy="Pass a dict, JSON text, a pathlib.Path, or a type such as list[int].",
+    )
+
+
+# -- types ---------------------------------------------------------------------------------------------------
+
+
+def describe(annotation: Any) -> Any:
+    """The schema of a type or of a function's parameters, as Pydantic's `TypeAdapter` gives it.
+
+    It is the schema of what Pydantic *validates*, so whatever a guide lets through can be parsed by
+    ``TypeAdapter(annotation).validate_json``.
+
+    Raises `DefinitionError` where Pydantic is missing, or has no JSON schema for it.
+    """
+    try:
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+    except ImportError as error:
+        raise DefinitionError(
+            f"the schema of {_shown(annotation)} takes Pydantic, which is not installed",
+            remedy="pip install structgen[pydantic], or pass the schema itself.",
+        ) from error
+    if inspect.isroutine(annotation):
+        _check_parameters(annotation)
+    try:
+        adapter = annotation if isinstance(annotation, TypeAdapter) else TypeAdapter(annotation)
+        return adapter.json_schema()
+    except (PydanticUserError, NameError, TypeError) as error:  # a forward reference; what is no type at all
+        what = str(error).split("\n")[0].rstrip(".")
+        raise DefinitionError(
+            f"Pydantic has no JSON schema for {_shown(annotation)}: {what}",
+            remedy="Pass a model, dataclass, TypedDict, annotation or function, or the schema itself.",
+        ) from error
+
+
+def _check_parameters(function: Any) -> None:
+    """A call's arguments are an object, so each parameter needs a name to be passed by."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some builtins have none; Pydantic says so
+        return
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            raise DefinitionError(
+                f"the parameter {parameter.name!r} of {_shown(function)} cannot be passed by name",
+                remedy="Wrap it in a function whose parameters can.",
+            )
+
+
+def _shown(annotation: Any) -> str:
+    named = get_origin(annotation) is None  # list[int] would be called "list"
+    return str((named and getattr(annotation, "__qualname__", None)) or annotation)

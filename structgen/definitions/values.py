@@ -1,0 +1,487 @@
+"""What a user writes, as small immutable values: a `Regex`, an `Fsm`, a `JsonSchema`, a `Grammar` or a `Gbnf`.
+
+A definition knows how to name itself (`canonical`), which is half of a cache key; compilers know how to
+lower it. It holds no automata and does no work beyond checking its own fields.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
+from os import PathLike
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+from ..errors import DefinitionError, UnsupportedError
+from .grammar_text import Imports, read_grammar
+from .json_text import dumps
+from .schema_sources import read_schema
+
+#: The flags of Python's `re` that a `Regex` honours.
+SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
+
+#: The widest column that an `Indentation` can be asked to tell apart.
+MOST_COLUMNS = 1 << 10
+
+
+@runtime_checkable
+class Definition(Protocol):
+    """Anything that can be compiled: names its kind and has a canonical form."""
+
+    @property
+    def kind(self) -> str:
+        """``"regex"``, ``"fsm"``, ``"json_schema"``, ``"grammar"`` or ``"gbnf"``: which front end lowers it."""
+        ...
+
+    def canonical(self) -> str:
+        """A text that is equal for two definitions exactly when they mean the same to the compiler."""
+        ...
+
+
+@dataclass(frozen=True)
+class Regex:
+    r"""The texts that a Python regular expression matches from end to end (`re.fullmatch`).
+
+    Parameters
+    ----------
+    pattern:
+        Python `re` syntax, with ``\p{..}`` in addition. Groups capture nothing here; greedy and lazy
+        quantifiers mean the same language. Look-around is exact. Backreferences, conditionals, recursion,
+        atomic groups and possessive quantifiers are refused with their column.
+    flags:
+        `re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE`, or their union as an int.
+    """
+
+    pattern: str
+    flags: int = 0
+
+    kind = "regex"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise DefinitionError(
+                f"a regex is a str, got {type(self.pattern).__name__}",
+                remedy="Decode bytes first; structgen encodes as UTF-8 itself.",
+            )
+        if not isinstance(self.flags, int) or isinstance(self.flags, bool):
+            raise DefinitionError(f"flags are an int, got {type(self.flags).__name__}")
+        object.__setattr__(self, "flags", int(self.flags))
+        unknown = self.flags & ~int(SUPPORTED_FLAGS)
+        if unknown:
+            raise DefinitionError(
+                f"unsupported regex flags {re.RegexFlag(unknown)!r}",
+                remedy="Use re.A, re.I, re.M, re.S and re.X only.",
+            )
+
+    @classmethod
+    def choice(cls, words: Iterable[str]) -> Regex:
+        """Exactly one of the words, each taken literally. Raises `DefinitionError` for what is no list of strings."""
+        found = None if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+        if found is None or not all(isinstance(word, str) for word in found):
+            raise DefinitionError(f"a choice is among a list of strings, got {type(words).__name__}")
+        return cls("|".join(map(re.escape, dict.fromkeys(found))))
+
+    def canonical(self) -> str:
+        """The kind, pattern and flags as compact JSON."""
+        return json.dumps(["regex", self.pattern, self.flags & ~int(re.UNICODE)], ensure_ascii=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Fsm:
+    """The texts that an interegular FSM accepts: for algebra on regular languages before compiling.
+
+    interegular's machines can be united, intersected, subtracted and complemented
+    (``parse_pattern(a).to_fsm() - parse_pattern(b).to_fsm()``); the result compiles like a `Regex`. Its symbols are
+    single characters, or interegular's ``anything_else``, which stands for every character not named.
+
+    Parameters
+    ----------
+    fsm:
+        An `interegular.fsm.FSM`.
+    """
+
+    fsm: Any
+
+    kind = "fsm"
+
+    def __post_init__(self) -> None:
+        if not all(hasattr(self.fsm, name) for name in ("alphabet", "initial", "finals", "map")):
+            raise DefinitionError(
+                f"an interegular FSM was expected, got {type(self.fsm).__name__}",
+                remedy='Pass interegular.parse_pattern("...").to_fsm(), or combine such machines.',
+            )
+        for symbols in self.fsm.alphabet.by_transition.values():
+            for symbol in symbols:
+                if isinstance(symbol, str) and len(symbol) != 1:
+                    raise DefinitionError(f"the FSM's symbol {symbol!r} is not a single character")
+
+    def symbols(self) -> dict[int, list[str | None]]:
+        """The characters of each of the alphabet's transition keys; None is ``anything_else``."""
+        return {
+            key: sorted((s if isinstance(s, str) else None for s in symbols), key=lambda s: (s is not None, s))
+            for key, symbols in self.fsm.alphabet.by_transition.items()
+        }
+
+    def canonical(self) -> str:
+        """The machine with its states numbered as a breadth-first search meets them, as compact JSON."""
+        fsm, symbols = self.fsm, self.symbols()
+        keys = sorted(symbols, key=lambda key: [s or "" for s in symbols[key]])
+        number = {fsm.initial: 0}
+        moves = []
+        for state in (queue := [fsm.initial]):
+            for column, key in enumerate(keys):
+                target = fsm.map.get(state, {}).get(key)
+                if target is None:
+                    continue
+                if target not in number:
+                    number[target] = len(number)
+                    queue.append(target)
+                moves.append([number[state], column, number[target]])
+        finals = sorted(number[state] for state in fsm.finals if state in number)
+        return json.dumps(["fsm", [symbols[key] for key in keys], moves, finals])
+
+
+#: What the words of `JsonSchema.whitespace` mean, as the pattern of a gap; ``"any"`` is still without its bound.
+WHITESPACE = {"compact": "", "single": " ?", "any": r"[ \t\n\r]"}
+
+#: Widest indentation that `JsonSchema` writes.
+MAX_INDENT = 16
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    r"""The JSON texts that are valid under a schema, written in a canonical layout.
+
+    ``JsonSchema(Person)`` keeps the schema as ``text``; what the argument holds later makes no difference. The text
+    is checked to be JSON here, and to be a schema when it is compiled.
+
+    Parameters
+    ----------
+    schema:
+        A dict or bool; a str with JSON text; a `pathlib.Path` of a file that holds it; or what Pydantic knows how to
+        describe (which has to be installed for these): a model, dataclass, TypedDict, NamedTuple, Enum, a type
+        annotation such as ``list[int]``, or a function, which stands for the object of its parameters. A str is
+        never taken for a path, so that a stranger's text opens no file.
+    whitespace:
+        What may stand where JSON allows whitespace inside the document. ``"compact"``: nothing. ``"single"``: one
+        space or none. ``"any"``: JSON's own whitespace, at most ``max_whitespace`` characters in a row. An int:
+        line breaks and indentation by so many spaces, exactly as ``json.dumps(indent=...)`` writes. Any other str
+        is a pattern (as of `Regex`) that matches nothing but JSON's whitespace, such as ``r"\n? *"``.
+    max_whitespace:
+        The bound of ``whitespace="any"``, so that a model can't pad for ever; None takes it off. Has no meaning
+        otherwise.
+    property_order:
+        ``"schema"``: an object's declared members in the schema's order, then others. ``"any"``: as they come.
+    escapes:
+        ``"minimal"``: only what has to be is escaped, as ``json.dumps(ensure_ascii=False)`` does. ``"ascii"``: as
+        ``json.dumps`` does by default, all beyond ASCII too. ``"any"``: whatever spelling JSON allows.
+    additional_properties:
+        Whether objects whose schema lists ``properties``, and says nothing of others, may have others. JSON Schema
+        has it that they may.
+    lenient:
+        Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
+
+    Raises
+    ------
+    DefinitionError
+        For what is no schema, a type that Pydantic cannot describe, an option without meaning.
+    BudgetExceededError
+        For JSON nested too deeply to be read.
+    """
+
+    schema: InitVar[Any]
+    _: KW_ONLY
+    whitespace: str | int = "single"
+    max_whitespace: int | None = 20
+    property_order: str = "schema"
+    escapes: str = "minimal"
+    additional_properties: bool = True
+    lenient: bool = False
+    text: str = field(init=False)
+
+    kind = "json_schema"
+
+    def __post_init__(self, schema: Any) -> None:
+        object.__setattr__(self, "text", dumps(read_schema(schema)))
+        _check_whitespace(self.whitespace, self.max_whitespace)
+        _check_choice("property_order", self.property_order, ("schema", "any"))
+        _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
+        _check_choice("additional_properties", self.additional_properties, (True, False))
+        _check_choice("lenient", self.lenient, (True, False))
+
+    def __repr__(self) -> str:
+        options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
+        given = [f"{f.name}={value!r}" for f, value in options if value != f.default]
+        return f"JsonSchema({', '.join([repr(self.text), *given])})"
+
+    @property
+    def gap(self) -> str | None:
+        """The pattern of what may stand in a gap, or None where the layout is an indentation."""
+        if isinstance(self.whitespace, int):
+            return None
+        pattern = WHITESPACE.get(self.whitespace, self.whitespace)
+        if self.whitespace == "any":
+            pattern += "*" if self.max_whitespace is None else f"{{0,{self.max_whitespace}}}"
+        return pattern
+
+    @property
+    def indent(self) -> int | None:
+        """Spaces for each level of nesting, or None where the layout is a pattern."""
+        return self.whitespace if isinstance(self.whitespace, int) else None
+
+    def canonical(self) -> str:
+        """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
+        options = [self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient]
+        return f'["json_schema",{json.dumps(options, separators=(",", ":"))},{self.text}]'
+
+
+@dataclass(frozen=True)
+class Indentation:
+    """Terminals of a grammar in which indentation matters, as `lark.indenter.Indenter` makes them.
+
+    Parameters
+    ----------
+    newline:
+        The terminal that line ends match, with the spaces and tabs of the next line.
+    indent, dedent:
+        Terminals that the grammar declares; they come after a line end where the next line begins further right, or
+        left.
+    opening, closing:
+        Terminals that are brackets, within which line ends mean nothing.
+    tab:
+        The columns that a tab counts for.
+    columns:
+        The widest column at which a line may begin, outside of brackets: 1 to 1,024. Texts with wider ones are
+        refused.
+    """
+
+    newline: str = "_NEWLINE"
+    indent: str = "_INDENT"
+    dedent: str = "_DEDENT"
+    opening: tuple[str, ...] = ("LPAR", "LSQB", "LBRACE")
+    closing: tuple[str, ...] = ("RPAR", "RSQB", "RBRACE")
+    tab: int = 8
+    columns: int = 160
+
+    def __post_init__(self) -> None:
+        names = (self.newline, self.indent, self.dedent, *self.opening, *self.closing)
+        if not all(isinstance(name, str) and name for name in names):
+            raise DefinitionError("an indentation is of names of terminals")
+        object.__setattr__(self, "opening", tuple(self.opening))
+        object.__setattr__(self, "closing", tuple(self.closing))
+        for name, value, most in (("tab", self.tab, MOST_COLUMNS), ("columns", self.columns, MOST_COLUMNS)):
+            if not (_is_int(value) and 1 <= value <= most):
+                raise DefinitionError(f"{name} is {value!r}", remedy=f"Use a number from 1 to {most}.")
+
+    @classmethod
+    def of(cls, value: Any) -> Indentation:
+        """The indentation that a value is.
+
+        Raises `DefinitionError` for one that is none, `UnsupportedError` for one that does something of its own.
+        """
+        from lark.indenter import Indenter
+
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Indenter):
+            raise DefinitionError(
+                f"postlex is a {type(value).__name__}",
+                remedy="Use an Indentation, or an instance derived from lark.indenter.Indenter.",
+            )
+        methods = ("handle_NL", "_process", "process")
+        own = [name for name in methods if getattr(type(value), name) is not getattr(Indenter, name)]
+        if tuple(value.always_accept) != (value.NL_type,):
+            own.append("always_accept")
+        if own:
+            raise UnsupportedError(f"the postlex has a {own[0]} of its own", remedy="Use lark.indenter.Indenter's.")
+        return cls(
+            value.NL_type, value.INDENT_type, value.DEDENT_type, tuple(value.OPEN_PAREN_types),
+            tuple(value.CLOSE_PAREN_types), value.tab_len,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The texts that a context-free grammar in Lark's syntax describes, read as Lark's LALR parser reads them.
+
+    Parameters
+    ----------
+    source:
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path. The file
+        and those that it imports are read here; what they hold later makes no difference.
+    start:
+        The rule that a whole text is.
+    lexer:
+        ``"contextual"``: only terminals that the parser can go on with are tried. ``"basic"``: all of them, always.
+    strict:
+        Refuse grammars in which shifting competes with reducing; otherwise it is shifted, as in Lark.
+    ambiguity:
+        ``"resolve"``: of actions that compete the parser takes one, as in Lark. ``"all"``: it follows all of them, so
+        that every text that the rules describe is right, as with Lark's Earley parser.
+    postlex:
+        An `Indentation`, or an instance of a class derived from `lark.indenter.Indenter`, whose names are taken over.
+    definitions:
+        By name of a terminal: what stands for any of its texts, a `JsonSchema`, `Regex` or `Gbnf`, or what becomes a
+        `JsonSchema`.
+    import_paths:
+        Folders in which ``%import`` looks, besides Lark's own grammars and the folder of the file.
+
+    Besides Lark's syntax the text of ``source`` (not what it imports) may hold special tokens, ``<|eom_id|>`` or, by
+    id, ``<[128008]>``, and JSON Schemas, ``%json {...}``.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, or an option without meaning. The grammar itself is parsed by `compile`.
+    BudgetExceededError
+        For imports of thousands of files.
+    UnsupportedError
+        For an `Indenter` that does something of its own.
+    """
+
+    source: InitVar[Any]
+    _: KW_ONLY
+    start: str = "start"
+    lexer: str = "contextual"
+    strict: bool = False
+    ambiguity: str = "resolve"
+    postlex: Any = None
+    definitions: Any = ()
+    import_paths: tuple[str, ...] = ()
+    text: str = field(init=False)
+    path: str = field(init=False)
+    imports: Imports = field(init=False, repr=False)
+
+    kind = "grammar"
+
+    def __post_init__(self, source: Any) -> None:
+        text, path = read_grammar(source)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "import_paths", _folders(self.import_paths))
+        object.__setattr__(self, "imports", Imports.read(text, path, self.import_paths))
+        _check_choice("lexer", self.lexer, ("contextual", "basic"))
+        _check_choice("strict", self.strict, (True, False))
+        _check_choice("ambiguity", self.ambiguity, ("resolve", "all"))
+        object.__setattr__(self, "definitions", _named_definitions(self.definitions))
+        if self.postlex is not None:
+            object.__setattr__(self, "postlex", Indentation.of(self.postlex))
+        if not isinstance(self.start, str) or not self.start:
+            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    def canonical(self) -> str:
+        """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
+        options = [self.start, self.lexer, self.strict, self.ambiguity, self.postlex and astuple(self.postlex)]
+        inner = [[name, definition.canonical()] for name, definition in self.definitions]
+        return json.dumps(["grammar", options, self.text, self.imports.digests(), inner], separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Gbnf:
+    """The texts that a grammar in GBNF, the format of llama.cpp, describes.
+
+    Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.
+
+    Parameters
+    ----------
+    source:
+        A str with the grammar, or a `pathlib.Path` of a file that holds it. A str is never taken for a path.
+    start:
+        The rule that a whole text is.
+
+    Raises
+    ------
+    DefinitionError
+        For a file that cannot be read, or a start that is no name. The grammar itself is read when it is compiled.
+    """
+
+    source: InitVar[Any]
+    _: KW_ONLY
+    start: str = "root"
+    text: str = field(init=False)
+
+    kind = "gbnf"
+
+    def __post_init__(self, source: Any) -> None:
+        object.__setattr__(self, "text", read_grammar(source)[0])
+        if not isinstance(self.start, str) or not self.start:
+            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    def canonical(self) -> str:
+        """The kind, the start and the text, as JSON."""
+        return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
+
+
+def _named_definitions(value: Any) -> tuple[tuple[str, Definition], ...]:
+    """Definitions within a grammar, by name. Raises `DefinitionError`."""
+    if not value:
+        return ()
+    if not isinstance(value, Mapping):
+        raise DefinitionError(
+            f"definitions is a {type(value).__name__}", remedy="Use a dict, from names of terminals."
+        )
+    found = []
+    for name, inner in sorted(value.items()):
+        if not isinstance(name, str) or not re.fullmatch("_*[A-Z][_A-Z0-9]*", name):
+            raise DefinitionError(f"{name!r} is no name of a terminal", remedy="Use capital letters, as in PERSON.")
+        definition = as_definition(inner)
+        if not isinstance(definition, JsonSchema | Regex | Gbnf):
+            raise DefinitionError(
+                f"a {type(definition).__name__} cannot stand in a grammar",
+                where=name,
+                remedy="%import other grammars.",
+            )
+        found.append((name, definition))
+    return tuple(found)
+
+
+def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+
+
+def _folders(paths: object) -> tuple[str, ...]:
+    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+        raise DefinitionError(f"import_paths is {paths!r}", remedy="Pass a list of folders.")
+    found = tuple(paths)
+    if not all(isinstance(path, str | PathLike) for path in found):
+        raise DefinitionError(f"import_paths is {found!r}", remedy="Name each folder by a str or a path.")
+    return tuple(map(str, found))
+
+
+def _check_whitespace(whitespace: object, bound: object) -> None:
+    """That these are options at all; whether a pattern keeps to JSON's whitespace is seen when it is compiled."""
+    if not (bound is None or (_is_int(bound) and bound >= 0)):
+        raise DefinitionError(f"max_whitespace is {bound!r}", remedy="Use a number of characters, or None.")
+    if isinstance(whitespace, str):
+        if whitespace.isalpha():
+            _check_choice("whitespace", whitespace, tuple(WHITESPACE))
+    elif not (_is_int(whitespace) and 0 <= whitespace <= MAX_INDENT):
+        raise DefinitionError(
+            f"whitespace is {whitespace!r}",
+            remedy=f"Use {', '.join(map(repr, WHITESPACE))}, a pattern, or an indentation of 0 to {MAX_INDENT}.",
+        )
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+#: Those of this module, of which it is known at once that they are definitions.
+_OWN = (Regex, Fsm, JsonSchema, Grammar, Gbnf)
+
+
+def as_definition(value: Any) -> Definition:
+    """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
+
+    Raises `DefinitionError` for a str and others that could mean more than one thing.
+    """
+    if isinstance(value, _OWN) or (isinstance(value, Definition) and not isinstance(value, type)):
+        return value
+    if value is None or isinstance(value, str | bytes | int | float | PathLike):
+        raise DefinitionError(
+            f"cannot compile a {type(value).__name__}",
+            remedy="Say what it is: Regex(...) for a pattern, JsonSchema(...) for a schema.",
+        )
+    return JsonSchema(value)

@@ -1,0 +1,31 @@
+"""transformers: a processor for ``generate()``, a loop of its own, continuous batching, serving.
+
+Comes in: an `Index`, or one for each prompt. Goes out: scores. Each name loads its module when it is first used.
+
+Read `processor`, `custom_generate` (what must follow is appended without asking the model) with `loops`, `batching`,
+`serve`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .batching import ContinuousBatchingLogitsProcessor as ContinuousBatchingLogitsProcessor
+    from .custom_generate import generate as generate
+    from .processor import LogitsProcessor as LogitsProcessor
+
+__all__ = ["ContinuousBatchingLogitsProcessor", "LogitsProcessor", "generate"]
+
+_HOMES = {
+    "ContinuousBatchingLogitsProcessor": ".batching",
+    "LogitsProcessor": ".processor",
+    "generate": ".custom_generate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -1,0 +1,265 @@
+"""`generate`: a decoding loop for transformers that appends what must follow without asking the model.
+
+``model.generate(**inputs, custom_generate=generate, index=index)`` prepares inputs, cache, processors and stopping
+criteria as ever, and hands them to the loop here. Where a definition leaves one way to go on, as between the values
+of an object, the tokenizer's own tokens for it (`structgen.runtime.guide.forced_tokens`) are appended, and the model
+reads them together with the token that it chose last: one forward pass for all of them, over the same ids, positions
+and cache as one for each would leave behind.
+
+The rows of a batch stay of one length, as transformers' caches want them: tokens are appended without the model while
+every unfinished row has some that must follow. A row that has none has the model asked, and the others take what must
+follow in that step.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ...errors import TokenIdError, VocabularyError
+from ...runtime.guide.guide import Guide
+from ...runtime.guide.prefixes import check_rows, vocabulary_of
+from ...runtime.logits.logits import apply_bitmask
+from . import LogitsProcessor
+from .loops import place_for_masks
+
+if TYPE_CHECKING:
+    from ...runtime.index.index import Index
+
+#: What ``generate`` can be asked to return of every step, and that there is none of where the model was not asked.
+_OF_EVERY_STEP = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+
+
+def generate(
+    model: Any,
+    input_ids: torch.Tensor,
+    logits_processor: Any,
+    stopping_criteria: Any,
+    generation_config: Any,
+    index: Index | Sequence[Index | None],
+    encode: Callable[[str], Sequence[int]] | None = None,
+    **model_kwargs: Any,
+) -> Any:
+    """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
+
+    All parameters but the last two come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
+    attentions or hidden states of every step are asked for, and for models that keep a state instead of a cache,
+    every token is the model's, as with a `LogitsProcessor`. Other logits processors have no say in tokens that must
+    follow.
+
+    Parameters
+    ----------
+    index:
+        One index for all rows, or one, or None, for each prompt of the batch; see `LogitsProcessor`.
+    encode:
+        How the model's tokenizer splits a text, without special tokens; None for the vocabulary's tokenizer.
+
+    Returns
+    -------
+    What ``model.generate`` returns in these modes: ``int64[rows, length]``, or a ``ModelOutput`` with
+    ``return_dict_in_generate``, whose cache lacks the tokens after the last that the model was asked for.
+
+    Raises
+    ------
+    ValueError
+        For another mode than greedy search and sampling.
+    VocabularyError
+        Where there is no tokenizer: pass ``encode``.
+    TokenIdError
+        For a token that was not allowed, as other processors can force it; names the row.
+    """
+    indexes = tuple(index) if isinstance(index, Sequence) else (index,)
+    vocabulary = vocabulary_of(indexes)
+    check_rows(input_ids.shape[0], input_ids.shape[1], len(indexes), None)
+    mode = generation_config.get_generation_mode()
+    if mode not in ("greedy_search", "sample"):
+        raise ValueError(f"generate() is for greedy search and sampling, not for {getattr(mode, 'value', mode)}")
+    streamer = _streamer()
+    asked = generation_config.return_dict_in_generate and any(getattr(generation_config, o) for o in _OF_EVERY_STEP)
+    if asked or getattr(model, "_is_stateful", False):
+        masks: Any = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
+        return model._sample(
+            input_ids, _with(logits_processor, masks), stopping_criteria, generation_config, streamer=streamer,
+            **model_kwargs,
+        )  # fmt: skip
+    if vocabulary is not None and encode is None and vocabulary.encode is None:
+        raise VocabularyError(
+            "which tokens must follow is up to the tokenizer, and the vocabulary came without one",
+            remedy="Pass encode=, or make the vocabulary from the tokenizer.",
+        )
+    share = len(input_ids) // len(indexes)
+    texts = _Texts([each for each in indexes for _ in range(share)], encode)
+    reader = _Reader(model, generation_config, model_kwargs, input_ids.shape[1])
+    rows = _Rows(input_ids, texts, stopping_criteria, generation_config, streamer)
+    processors = _with(logits_processor, texts)
+    with reader:
+        while True:
+            while not rows.done and reader.takes_more() and texts.all_forced(rows.running):
+                rows.append(None)
+            if rows.done:
+                break
+            scores = processors(rows.ids, reader.read(rows.ids))
+            if generation_config.do_sample:
+                chosen = torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
+            else:
+                chosen = scores.argmax(dim=-1)
+            rows.append(chosen)
+    if streamer is not None:
+        streamer.end()
+    return reader.answer(rows.ids) if generation_config.return_dict_in_generate else rows.ids
+
+
+def _streamer() -> Any:
+    """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
+    caller = sys._getframe(2)
+    return caller.f_locals.get("streamer") if caller.f_code.co_name == "generate" else None
+
+
+def _with(processors: Any, masks: Any) -> Any:
+    """A list of processors with the masks among them."""
+    longer = type(processors)(processors)
+    longer.insert(place_for_masks(longer), masks)
+    return longer
+
+
+class _Texts:
+    """A guide for each row, and the tokens that must follow there; also the processor that masks the scores."""
+
+    def __init__(self, indexes: Sequence[Index | None], encode: Callable[[str], Sequence[int]] | None) -> None:
+        self._encode = encode
+        self._guides = [None if index is None else Guide(index, max_rollback=0) for index in indexes]
+        self._forced: list[deque[int]] = [deque() for _ in indexes]
+        for row in range(len(indexes)):
+            self._look_ahead(row)
+
+    def _look_ahead(self, row: int) -> None:
+        guide, forced = self._guides[row], self._forced[row]
+        if guide is not None and not forced:
+            forced.extend(guide.forced_tokens(self._encode))
+
+    def all_forced(self, running: Sequence[bool]) -> bool:
+        """Whether each row that is running has a token that must follow."""
+        return all(bool(forced) or not runs for forced, runs in zip(self._forced, running, strict=True))
+
+    def forced(self, row: int) -> int | None:
+        """The token that must follow in a row, if one must."""
+        return self._forced[row][0] if self._forced[row] else None
+
+    def advance(self, row: int, token: int) -> None:
+        """Append a token to the text of a row."""
+        guide, forced = self._guides[row], self._forced[row]
+        if guide is None:
+            return
+        if not 0 <= token < guide.index.vocabulary.size or not guide.advance(token):
+            raise TokenIdError(
+                f"token {token} is not allowed by the definition of its row",
+                where=f"row {row}",
+                remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
+            )
+        if forced:
+            forced.popleft()
+        self._look_ahead(row)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        masks = {row: guide.bitmask() for row, guide in enumerate(self._guides) if guide is not None}
+        if masks:
+            rows = None if len(masks) == len(self._guides) else list(masks)
+            apply_bitmask(scores, np.stack(list(masks.values())), rows=rows)
+        return scores
+
+
+class _Rows:
+    """The ids of all rows, prompt included, and which of them are still running."""
+
+    def __init__(self, ids: torch.Tensor, texts: _Texts, criteria: Any, config: Any, streamer: Any) -> None:
+        #: ``int64[rows, length]``
+        self.ids = ids
+        self.running = [True] * len(ids)
+        self.done = False
+        self._texts, self._criteria, self._streamer = texts, criteria, streamer
+        self._unfinished = torch.ones(len(ids), dtype=torch.bool, device=ids.device)
+        pad = config._pad_token_tensor
+        # As `_sample` has it: rows that are over are padded where an EOS id can end them.
+        pads = pad is not None and any(hasattr(each, "eos_token_id") for each in criteria)
+        self._pad = int(pad) if pads else None
+
+    def append(self, chosen: torch.Tensor | None) -> None:
+        """Append a token to each row: one that must follow, or that was ``chosen`` (``int64[rows]``), or padding."""
+        tokens = [0] * len(self.running) if chosen is None else chosen.tolist()
+        for row, runs in enumerate(self.running):
+            if not runs:
+                tokens[row] = tokens[row] if self._pad is None else self._pad
+                continue
+            forced = self._texts.forced(row)
+            tokens[row] = tokens[row] if forced is None else forced
+            self._texts.advance(row, tokens[row])
+        column = torch.tensor(tokens, dtype=self.ids.dtype, device=self.ids.device)
+        self.ids = torch.cat([self.ids, column[:, None]], dim=1)
+        if self._streamer is not None:
+            self._streamer.put(column.cpu())
+        self._unfinished = self._unfinished & ~self._criteria(self.ids, None)
+        self.running = self._unfinished.tolist()
+        self.done = not any(self.running)
+
+
+class _Reader:
+    """Has the model read what was appended since it was asked last; a context manager, for the time of decoding."""
+
+    def __init__(self, model: Any, config: Any, model_kwargs: dict[str, Any], prompt: int) -> None:
+        self._model, self._config, self._kwargs = model, config, model_kwargs
+        self._outputs: Any = None
+        #: The ids for which the arguments were made.
+        self._length = prompt
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._stack.close()
+
+    def takes_more(self) -> bool:
+        """Whether tokens can be appended to what the model reads next: not to a prompt that is made of embeddings."""
+        return self._outputs is not None or self._kwargs.get("inputs_embeds") is None
+
+    def read(self, ids: torch.Tensor) -> torch.Tensor:
+        """The scores for what follows ``ids``, ``float32[rows, width]``, the caller's own."""
+        new, self._length = ids.shape[1] - self._length, ids.shape[1]
+        model, first = self._model, self._outputs is None
+        if new:
+            self._kwargs = model._update_model_kwargs_for_generation(
+                {} if first else self._outputs,
+                self._kwargs,
+                is_encoder_decoder=model.config.is_encoder_decoder,
+                num_new_tokens=new,
+            )
+        if first:
+            if new and hasattr(self._config, "_mask_length"):
+                self._config._mask_length += new  # the mask was dropped, being all ones
+            self._outputs = model._prefill(ids, self._config, self._kwargs)
+            self._stack.enter_context(model._optimize_model_for_decode())
+        else:
+            inputs = model.prepare_inputs_for_generation(
+                ids, next_sequence_length=new if self._kwargs["use_cache"] else None, **self._kwargs
+            )
+            # A compiled call is made for one token; for others it would be compiled again and again.
+            compiled = new == 1 and model._valid_auto_compile_criteria(self._kwargs, self._config)
+            forward = model.get_compiled_call(self._config.compile_config) if compiled else model
+            self._outputs = forward(**inputs, return_dict=True)
+        logits: torch.Tensor = self._outputs.logits[:, -1].to(copy=True, dtype=torch.float32, device=ids.device)
+        self._outputs.logits = None  # of a whole prompt they may be large
+        return logits
+
+    def answer(self, ids: torch.Tensor) -> Any:
+        """What ``generate`` returns with ``return_dict_in_generate``."""
+        outputs: Any = import_module("transformers.generation.utils")
+        encodes = self._model.config.is_encoder_decoder
+        kind = outputs.GenerateEncoderDecoderOutput if encodes else outputs.GenerateDecoderOnlyOutput
+        return kind(sequences=ids, past_key_values=getattr(self._outputs, "past_key_values", None))

@@ -1,0 +1,193 @@
+"""`LogitsProcessor`: a definition for each row of transformers' ``generate()``.
+
+A row's mask depends on the tokens after the prompt in that row, and on nothing else: beams may swap rows,
+assisted decoding may go back, and a call may be repeated. To find a row's guide without reading all of its
+tokens again, the processor keeps the ids and guides of the last call:
+
+- the rows of the last call with one token more (every step of greedy search and sampling): one comparison of
+  two tensors on their device, and one `Guide.advance` for each row;
+- otherwise (beams, drafts), each row takes up from the remembered row with which it shares the longest
+  prefix (`structgen.runtime.guide.prefixes`). A few vectorised comparisons for each row.
+
+Nothing here imports transformers: ``generate()`` only calls its processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ...errors import BitmaskError
+from ...runtime.guide.prefixes import Generation, Step, Text, check_prompt_length, check_rows, vocabulary_of
+from ...runtime.logits.logits import apply_bitmask, masked_copy
+from ...runtime.rows.bitmask import describe
+from .loops import Loop, calling_loop
+
+if TYPE_CHECKING:
+    from ...runtime.index.index import Index
+
+__all__ = ["LogitsProcessor"]
+
+
+class LogitsProcessor:
+    """Keeps ``generate(logits_processor=[...])`` inside one definition, or one for each prompt.
+
+    Disallowed tokens get the score ``-inf``; the scores passed in are not modified. A row that has ended (an
+    EOS id was generated; what follows is padding) is allowed the EOS ids only, so that no row is ever all
+    ``-inf``.
+
+    **Where the generated text begins.** The first call sees the prompt, left padding included. A later call
+    goes on with the same generation if it has as many rows and each of them is the same prompt, then a text
+    known from the last call (a row of it, or the beginning of one), then at most one more token, which is
+    allowed there if the row went back. Any other call starts a new generation, and all of its ids are the
+    prompt. So one processor serves one ``generate()`` after another. What the ids cannot tell apart is taken
+    for the same generation: a new prompt that is the old one plus the beginning of its answer, or plus a
+    single token. Call `reset` before such a prompt, or give ``prompt_length``.
+
+    Use one processor for one ``generate()`` at a time.
+
+    Parameters
+    ----------
+    indexes:
+        One index for all rows, or a sequence with one for each prompt of the batch, where ``None`` leaves the
+        rows of a prompt alone. With ``num_beams`` or ``num_return_sequences``, row ``r`` of the scores
+        belongs to prompt ``r // (rows // len(indexes))``. All indexes belong to one vocabulary.
+    prompt_length:
+        Number of leading ids of every row, padding included, that are no part of the text. ``None`` finds it
+        out as described above. With a number, a row's text is what follows, whatever was seen before.
+    strict:
+        What to do about a token that was not allowed. None: end its row where transformers' own loop is going to
+        drop the row or the token: a beam, while another beam of the prompt is inside the definition, or a draft's
+        token that was not accepted yet; raise `TokenIdError` anywhere else. True: raise everywhere. False: end the
+        row, as an EOS id would, everywhere; its text is outside the definition.
+    max_tokens:
+        Keep each text so short that it is complete within so many tokens, as for `structgen.Guide`: with
+        ``max_new_tokens`` of ``generate()``, a text that is never cut off.
+
+    Raises
+    ------
+    TokenBudgetError
+        Where ``max_tokens`` is too few for any text of a definition.
+    VocabularyMismatchError
+        Where two indexes belong to different vocabularies.
+    VocabularyError
+        For a vocabulary without EOS ids: ``generate()`` could not end a text.
+    """
+
+    #: Read by transformers: its continuous batching flattens the rows, which could not be told apart here.
+    supports_continuous_batching = False
+
+    def __init__(
+        self,
+        indexes: Index | Sequence[Index | None],
+        *,
+        prompt_length: int | None = None,
+        strict: bool | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
+        vocabulary_of(self._indexes)
+        check_prompt_length(prompt_length)
+        self._prompt_length = prompt_length
+        self._strict = strict
+        self._max_tokens = max_tokens
+        if max_tokens is not None:
+            for index in self._indexes:
+                Text(index, max_tokens)  # an error now, not in the middle of a generation
+        #: The ids of the last call, copied, and what it came to.
+        self._last: tuple[torch.Tensor, Step] | None = None
+
+    def reset(self) -> None:
+        """Forget the generation in progress: the next call is the first of a new one."""
+        self._last = None
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Mask the scores of each row's next token.
+
+        Parameters
+        ----------
+        input_ids:
+            ``int64[rows, length]``: prompt and generated tokens.
+        scores:
+            ``[rows, width]``, float32, float16 or bfloat16; ``width`` may exceed the vocabulary's size.
+
+        Returns
+        -------
+        torch.Tensor
+            A new tensor of the same shape and dtype; ``scores`` itself where no row has an index, and for the
+            drafts of an assistant with another tokenizer.
+
+        Raises
+        ------
+        BitmaskError
+            For ids or scores of the wrong shape or dtype, a number of rows that is no multiple of the number
+            of indexes, ids shorter than ``prompt_length``, or scores narrower than the vocabulary.
+        TokenIdError
+            For a token that was not allowed, see ``strict``; names the row and the token.
+        """
+        loop = calling_loop()
+        if loop.foreign:
+            return scores  # whatever they come to, the draft is checked in this model's own tokens
+        self._check(input_ids, scores)
+        last, self._last = self._last, None  # forgotten, should this raise
+        step = (last and _next(*last, input_ids)) or self._first(input_ids)
+        if self._strict is None:
+            _check_refused(step, input_ids, loop)
+        self._last = input_ids.clone(), step
+        return _masked(scores, step.texts)
+
+    def _check(self, input_ids: torch.Tensor, scores: torch.Tensor) -> None:
+        if input_ids.dim() != 2 or input_ids.is_floating_point():
+            raise BitmaskError(f"input_ids are int64[rows, length], got {describe(input_ids)}")
+        rows, length = input_ids.shape
+        if scores.dim() != 2 or scores.shape[0] != rows:
+            raise BitmaskError(f"scores are [{rows}, width] for {rows} rows of input_ids, got {describe(scores)}")
+        check_rows(rows, length, len(self._indexes), self._prompt_length)
+
+    def _first(self, input_ids: torch.Tensor) -> Step:
+        """The first step of a generation; where the prompt's length was given there may be text already."""
+        rows, length = input_ids.shape
+        generation, texts = Generation.begin(
+            self._indexes, rows, length, self._prompt_length, bool(self._strict), self._max_tokens
+        )
+        generation.extend(texts, input_ids[:, generation.prompt :].tolist(), generation.prompt)
+        return Step(generation, length, texts)
+
+
+def _next(known: torch.Tensor, step: Step, input_ids: torch.Tensor) -> Step | None:
+    """The step after ``step``, whose ids were ``known``; ``None`` for a new generation."""
+    rows, length = known.shape
+    longer = input_ids.shape == (rows, length + 1) and input_ids.device == known.device
+    if longer and torch.equal(input_ids[:, :-1], known):
+        return step.grown(input_ids[:, -1].tolist())
+    return step.moved(input_ids.cpu().numpy(), known.cpu().numpy())
+
+
+def _check_refused(step: Step, input_ids: torch.Tensor, loop: Loop) -> None:
+    """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop."""
+    outside = {row: n for row, text in enumerate(step.texts) if (n := text.outside())}
+    for row, count in outside.items():
+        position = step.length - count
+        if not loop.drops(row, position, set(outside)):
+            raise step.generation.refusal(int(input_ids[row, position]), row, position)
+
+
+def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
+    masks = {row: mask for row, text in enumerate(texts) if (mask := text.bitmask()) is not None}
+    if not masks:
+        return scores
+    # A copy, as transformers' own processors make: callers go on using the scores that they passed in.
+    rows = None if len(masks) == len(texts) else list(masks)
+    if rows is None and scores.device.type == "cpu":
+        masked = masked_copy(scores, list(masks.values()))
+    else:
+        masked = scores.clone()
+        apply_bitmask(masked, np.stack(list(masks.values())), rows=rows)
+    for row, text in enumerate(texts):
+        if text.outside():
+            # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.
+            masked[row].clamp_(max=torch.finfo(masked.dtype).min)
+    return masked

@@ -1,0 +1,153 @@
+"""How structgen compiles its kernels: one place for Numba's options and for where compiled code is kept.
+
+Numba's own on-disk cache writes next to the source file, which fails for read-only installs, and judges
+freshness by the file's time stamp, which upgrades and container layers do not keep. So the kernels get a folder
+of their own, named by a hash of their sources; Numba's index inside it is keyed by signature, processor and
+Numba version, and its files are replaced atomically, so that processes may fill it at the same time.
+
+Numba stores its index with pickle: whoever can place a file there runs code. So nothing is read from the folder, nor
+kept in it, unless nobody else can change what its path means (`structgen.system.private_folder`), which is seen to
+again before each time that Numba opens files there by name. Where there is no such folder, kernels are compiled for
+this process alone; temporary folders would keep them no longer, and others can write above them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
+
+from ..errors import CacheError, CacheWarning
+from ..system import private_folder
+from ..system.folders import ENVIRONMENT_VARIABLE, cache_root
+from ..system.locks import at_fork
+
+# A child of a process in which a thread compiles would wait for that thread for ever.
+at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
+
+
+@cache
+def _folder(source: Path) -> Path | None:
+    """A private folder for the kernels compiled from this folder of sources; None, with a warning, where there is
+    none.
+
+    A kernel holds the code of the kernels that it calls, wherever they stand: an edit of one makes all of them stale.
+    """
+    hashed = hashlib.blake2b(digest_size=8)
+    for file in sorted(source.glob("*.py")):
+        hashed.update(file.read_bytes())
+    digest = hashed.hexdigest()
+    name = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}-{digest}"
+    if numba.config.BOUNDSCHECK:  # other code from the same source
+        name += "-checked"
+    folder = cache_root() / "kernels" / name
+    try:
+        private_folder.make(folder)
+        private_folder.check_files(folder)
+    except (CacheError, OSError) as error:
+        what = error.what if isinstance(error, CacheError) else str(error)
+        warnings.warn(
+            CacheWarning(
+                f"compiled kernels are not kept, and every process compiles them anew, which takes a minute: {what}. "
+                f"Name a folder of your own with {ENVIRONMENT_VARIABLE}."
+            ),
+            stacklevel=2,
+        )
+        return None
+    return folder
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    """Puts a function's compiled code into `_folder`; the folder's name already is the source stamp."""
+
+    def __init__(self, folder: Path, file: str, line: int) -> None:
+        self._folder = folder
+        self._py_file, self._line = file, line  # Numba warns of code there that can't be kept
+
+    def ensure_cache_path(self) -> None:
+        private_folder.make(self._folder)
+
+    def get_cache_path(self) -> str:
+        return os.fspath(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+        folder = _folder(Path(py_file).parent)
+        return None if folder is None else cls(folder, py_file, py_func.__code__.co_firstlineno)
+
+
+class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba's function cache in structgen's folder; a damaged or unwritable one means compiling again."""
+
+    _impl_class = _CacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            private_folder.check(Path(self.cache_path))
+            return super().load_overload(sig, target_context)
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except (CacheError, OSError):
+            self.disable()
+        except Exception:  # a damaged index: start it afresh
+            self.flush()
+            super().save_overload(sig, data)
+
+
+def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
+    """A kernel whose machine code is kept across processes."""
+    # With NUMBA_DISABLE_JIT=1, njit hands the function back.
+    if hasattr(compiled, "_cache") and _folder(Path(inspect.getfile(function)).parent) is not None:
+        compiled._cache = _KernelCache(function)
+    return compiled
+
+
+# Numba counts references to arrays, atomically, whenever one is handed on or named anew; in a kernel that calls
+# helpers in its innermost loop that takes most of the time. Without its run time (`_nrt`) it counts none, and can't
+# allocate.
+_HELPER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function lazily, without the GIL, and keep the machine code across processes."""
+    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True)(function), function)
+
+
+def bare_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, for a function that allocates nothing."""
+    return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function), function)
+
+
+#: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their
+#: own.
+inlined: Any = numba.njit(**_HELPER, _nrt=False)
+
+#: For small helpers of bare kernels, in whose place their text is put: a call hands over seven words for each array.
+spliced: Any = numba.njit(**_HELPER, _nrt=False, inline="always")
+
+#: For helpers that allocate.
+allocating: Any = numba.njit(**_HELPER)

@@ -1,0 +1,618 @@
+"""Masks of a grammar on a parser's stack: partial masks put together by what the parser accepts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import bare_kernel, inlined, spliced
+
+#
+# Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a
+# stack accepts and where a terminal leads to is worked out once. All that is remembered lies in tables that hold
+# numbered pairs, each with the slots by which a pair is found: the number and 1, or 0 for a free one. Slots are a
+# power of 2, and at least twice as many as there can be pairs.
+
+# Places in `counts`: how many there are, and the cell of the stack that the last mask was for.
+_N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = 0, 1, 2, 3, 4
+
+#: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
+REFUSED, SHORT, FULL = -1, -2, -3
+
+# Reductions, and states followed, in a row; only damaged tables need more.
+_MOST_STEPS = 1000000
+
+
+@spliced
+def _slot(slots, pairs, a, b, bits):
+    """The slot of a pair of numbers, which is free where the pair is new.
+
+    It lies near those of pairs with neighbouring ``a``, which come at the same time, if it can: a cell has few others
+    above it. From there on it is double hashing (Knuth, TAOCP 3, section 6.4, algorithm D).
+    """
+    mask = len(slots) - 1
+    mixed = np.uint64(b + 1) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (np.int64(a + 1) << bits) + np.int64(mixed >> np.uint64(64 - bits)) & mask
+    step = np.int64((mixed ^ np.uint64(a + 1) * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(33)) | 1
+    while slots[slot]:
+        pair = slots[slot] - 1
+        if pairs[pair, 0] == a and pairs[pair, 1] == b:
+            break
+        slot = (slot + step) & mask
+    return slot
+
+
+@spliced
+def _cell(cells, cell_slots, counts, state, below):
+    """The cell of a state on top of another cell, or `FULL`."""
+    slot = _slot(cell_slots, cells, below, state, 1)
+    if cell_slots[slot]:
+        return cell_slots[slot] - 1
+    c = counts[_N_CELLS]
+    if c == len(cells):
+        return FULL
+    counts[_N_CELLS] = c + 1
+    cell_slots[slot] = c + 1
+    cells[c, 0] = below
+    cells[c, 1] = state
+    cells[c, 2] = cells[below, 2] + 1 if below >= 0 else 0
+    cells[c, 3] = 0
+    return c
+
+
+@spliced
+def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal):
+    """The state and the cell below it after a reduction of a stack given likewise; the cell may be `SHORT` or `FULL`.
+
+    So the stacks on the way to a shift, of which there are many in a row of operators of growing precedence, need no
+    cells.
+    """
+    if length == 0:
+        below = _cell(cells, cell_slots, counts, state, below)
+    else:
+        for _ in range(length - 1):
+            if below < 0:
+                break
+            below = cells[below, 0]
+        if below < 0:
+            below = SHORT
+    state = -1
+    if below >= 0:
+        state = goto[cells[below, 1], nonterminal]
+        if state < 0:
+            below = SHORT
+    return state, below
+
+
+@inlined
+def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+             terminal):  # fmt: skip
+    """The number in ``shifts`` of what a terminal leads to, which may be `REFUSED`; or `SHORT` or `FULL`."""
+    slot = _slot(shift_slots, shifts, cell, terminal, 2)
+    if shift_slots[slot]:
+        return shift_slots[slot] - 1
+    known = counts[_N_SHIFTS]
+    if known == len(shifts):
+        return FULL
+    s = np.int64(cells[cell, 1])
+    below = np.int64(cells[cell, 0])
+    looked = cells[cell, 2]
+    word = terminal >> 5
+    bit = np.uint32(1) << np.uint32(terminal & 31)
+    steps = 0
+    state = np.int64(0)
+    here = np.int64(REFUSED)
+    while shift[s, terminal] < 0:
+        r = reductions[s]
+        while r < reductions[s + 1] and not before[r, word] & bit:
+            r += 1
+        if r == reductions[s + 1]:
+            break
+        steps += 1
+        if steps > _MOST_STEPS:
+            return SHORT
+        s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+        if below < 0:
+            return below
+        looked = min(looked, cells[below, 2])
+    if shift[s, terminal] >= 0:
+        state = np.int64(shift[s, terminal])
+        below = _cell(cells, cell_slots, counts, s, below)
+        s = state
+        while below >= 0 and certain[s]:
+            r = reductions[s]
+            steps += 1
+            if steps > _MOST_STEPS:
+                return SHORT
+            s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+            if below >= 0:
+                looked = min(looked, cells[below, 2])
+        here = _cell(cells, cell_slots, counts, s, below) if below >= 0 else below
+        if here < 0:
+            return here
+    counts[_N_SHIFTS] = known + 1
+    shift_slots[slot] = known + 1
+    shifts[known, 0] = cell
+    shifts[known, 1] = terminal
+    shifts[known, 2] = here
+    shifts[known, 3] = looked
+    shifts[known, 4] = state
+    return known
+
+
+@inlined
+def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                cell, move, newline, indent, dedent):  # fmt: skip
+    """What a line end leads to, with indents or dedents: -2 for an indent, else 1 plus the number of dedents.
+
+    Returns the cell, or what stands for it, the lowest depth looked at, and the state that shifted the last terminal.
+    """
+    looked = cells[cell, 2]
+    state = np.int32(0)
+    for k in range(2 if move == -2 else move):
+        terminal = newline if k == 0 else indent if move == -2 else dedent
+        known = _shifted(
+            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+            cell, terminal,
+        )  # fmt: skip
+        if known < 0:
+            return known, looked, state
+        cell = shifts[known, 2]
+        looked = min(looked, shifts[known, 3])
+        state = shifts[known, 4]
+        if cell < 0:
+            break
+    return cell, looked, state
+
+
+@spliced
+def _same_words(rows, a, b):
+    w = 0
+    while w < rows.shape[1] and rows[a, w] == rows[b, w]:
+        w += 1
+    return w == rows.shape[1]
+
+
+@inlined
+def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
+                   counts, waiting, masks, cell):  # fmt: skip
+    """Note in a cell what its stack accepts, from all terminals' reductions at once; 0, or `SHORT` or `FULL`."""
+    words = len(ignored)
+    new = counts[_N_ACCEPTS]
+    if new == len(accepted):
+        return FULL
+    for w in range(words):
+        accepted[new, w] = ignored[w]
+        masks[0, w] = np.uint32(0xFFFFFFFF)
+    looked = cells[cell, 2]
+    waiting[0, 0] = cells[cell, 1]
+    waiting[0, 1] = cells[cell, 0]
+    n = 1
+    steps = 0
+    while n:
+        n -= 1
+        s = np.int64(waiting[n, 0])
+        below = np.int64(waiting[n, 1])
+        steps += 1
+        if steps > _MOST_STEPS or n + 1 + reductions[s + 1] - reductions[s] >= len(waiting):
+            return SHORT
+        for w in range(words):
+            accepted[new, w] |= shifted[s, w] & masks[n, w]
+        # What is read is overwritten by the first of them, so that one comes last.
+        first = n
+        n += 1
+        for r in range(reductions[s] + 1, reductions[s + 1]):
+            any_left = False
+            for w in range(words):
+                masks[n, w] = masks[first, w] & before[r, w]
+                if masks[n, w]:
+                    any_left = True
+            if any_left:
+                after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+                if under < 0:
+                    return under
+                looked = min(looked, cells[under, 2])
+                waiting[n, 0] = after
+                waiting[n, 1] = under
+                n += 1
+        any_left = False
+        if reductions[s] < reductions[s + 1]:
+            r = reductions[s]
+            for w in range(words):
+                masks[first, w] &= before[r, w]
+                if masks[first, w]:
+                    any_left = True
+        if any_left:
+            after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
+            if under < 0:
+                return under
+            looked = min(looked, cells[under, 2])
+            waiting[first, 0] = after
+            waiting[first, 1] = under
+        else:
+            n -= 1
+            waiting[first, 0] = waiting[n, 0]
+            waiting[first, 1] = waiting[n, 1]
+            for w in range(words):
+                masks[first, w] = masks[n, w]
+    mixed = np.uint64(0)
+    for w in range(words):
+        mixed = (mixed ^ accepted[new, w]) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    mask = len(accept_slots) - 1
+    slot = np.int64(mixed) & mask
+    while accept_slots[slot] and not _same_words(accepted, accept_slots[slot] - 1, new):
+        slot = (slot + 1) & mask
+    if not accept_slots[slot]:
+        accept_slots[slot] = new + 1
+        counts[_N_ACCEPTS] = new + 1
+    cells[cell, 3] = accept_slots[slot]
+    cells[cell, 4] = looked
+    return 0
+
+
+@spliced
+def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, level):
+    """The number of what is accepted at a level, or `FULL`."""
+    slot = _slot(offer_slots, offers, number, level, 1)
+    if offer_slots[slot]:
+        return offer_slots[slot] - 1
+    new = counts[_N_OFFERS]
+    if new == len(offers):
+        return FULL
+    counts[_N_OFFERS] = new + 1
+    offer_slots[slot] = new + 1
+    offers[new, 0] = number
+    offers[new, 1] = level
+    for w in range(offered.shape[1]):
+        offered[new, w] = accepted[number, w] & keep[level, w] | given[level, w]
+    for k in range(hits.shape[1]):
+        hits[new, k] = 0
+    return new
+
+
+@inlined
+def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, sets, number, has_columns, cells,
+             cell_slots, shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
+    """Whether one of a set of terminals is accepted: 1, 0, or `SHORT` or `FULL`; and the lowest depth looked at."""
+    for w in range(sets.shape[1]):
+        if sets[number, w] & offered[offer, w]:
+            return 1, cells[cell, 2]
+    looked = cells[cell, 2]
+    if not has_columns:
+        return 0, looked
+    # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
+    columns = moves.shape[1] - 2
+    for column in range(columns):
+        move = moves[level, column]
+        if move > 0 or move == -2:
+            wanted = False
+            for c in range(column, columns if move == -2 else column + 1):
+                t = lines[3] + c
+                if moves[level, c] != -1 and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    wanted = True
+                    break
+            if wanted:
+                here, depth, _ = _line_ended(
+                    shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                    cell, move, lines[0], lines[1], lines[2],
+                )  # fmt: skip
+                looked = min(looked, depth)
+                if here >= 0:
+                    return 1, looked
+                if here != REFUSED:
+                    return here, looked
+            if move == -2:
+                break
+    return 0, looked
+
+
+@inlined
+def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
+            shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
+    """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
+    answer, looked = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number, tight[number] & 2, cells,
+        cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
+    )  # fmt: skip
+    if answer or not tight[number] & 1:
+        return answer, looked
+    answer, depth = _accepts(
+        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number + 1, tight[number] & 4,
+        cells, cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
+    )  # fmt: skip
+    return -1 if answer == 1 else answer, min(looked, depth)
+
+
+#: Of the groups of a record (see `walk_stack_masks`): those with at most so many ids have them in it. Others have the
+#: number of a row, or where in a list their ids lie.
+MOST_IDS, IS_ROW, IS_LONG = 29, 30, 31
+
+
+@bare_kernel
+def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list, records, at):
+    """Write the records of places one after another.
+
+    Parameters
+    ----------
+    group_start, groups, end_start, ends:
+        Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``, ``int32[*, 2]`` set and row, and likewise
+        ends, ``int32[*, 2]`` terminal and way.
+    ids_start, ids, is_list:
+        The ids of row ``r`` are ``ids[ids_start[r]:ids_start[r + 1]]``, where it is a list of them.
+    records, at:
+        ``int32[*]``, out: the records, and where that of each place begins.
+    """
+    n = 0
+    for p in range(len(at)):
+        at[p] = n
+        records[n] = end_start[p + 1] - end_start[p]
+        records[n + 1] = group_start[p + 1] - group_start[p]
+        n += 2
+        for e in range(end_start[p], end_start[p + 1]):
+            records[n] = ends[e, 0]
+            records[n + 1] = ends[e, 1]
+            n += 2
+        for g in range(group_start[p], group_start[p + 1]):
+            r = groups[g, 1]
+            first = ids_start[r]
+            count = ids_start[r + 1] - first
+            if not is_list[r]:
+                records[n] = groups[g, 0] << 5 | IS_ROW
+                records[n + 1] = r
+                n += 2
+            elif count > MOST_IDS:
+                records[n] = groups[g, 0] << 5 | IS_LONG
+                records[n + 1] = first
+                records[n + 2] = count
+                n += 3
+            else:
+                records[n] = groups[g, 0] << 5 | count
+                n += 1
+                for k in range(count):
+                    records[n] = ids[first + k]
+                    n += 1
+
+
+@bare_kernel
+def add_groups(records, ids, groups, row, pool_rows):
+    """Set the bits of groups' ids in a row.
+
+    Parameters
+    ----------
+    records, ids:
+        ``int32[*]``. A group is 32 times its set, plus the number of its ids, `IS_ROW` or `IS_LONG`, and behind that
+        its ids, or the row of the pool that has them, or where they begin in ``ids`` and how many they are.
+    groups:
+        ``int32[*]``: where groups begin in ``records``.
+    row:
+        ``uint32[words]``, out.
+    pool_rows:
+        ``int32[*]``, out, as long as ``groups``: the rows of the pool, which are not added.
+
+    Returns
+    -------
+    The number of these.
+    """
+    n = 0
+    for at in groups:
+        count = records[at] & 31
+        if count == IS_ROW:
+            pool_rows[n] = records[at + 1]
+            n += 1
+        elif count == IS_LONG:
+            first = records[at + 1]
+            for k in range(first, first + records[at + 2]):
+                i = ids[k]
+                row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
+        else:
+            for k in range(at + 1, at + 1 + count):
+                i = records[k]
+                row[i >> 5] |= np.uint32(1) << np.uint32(i & 31)
+    return n
+
+
+@bare_kernel
+def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
+                     keep, given, moves, levels, records, sets, tight, target, stack, place,
+                     within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
+                     open_questions):  # fmt: skip
+    """Everything that a place allows on a stack, through all terminals that tokens complete.
+
+    Parameters
+    ----------
+    shift, goto:
+        ``int32[states, terminals + 1]`` and ``int32[states, nonterminals]``: the next state, -1 for none.
+    reductions, reduce, before:
+        The reductions of state ``s`` are ``reductions[s]:reductions[s + 1]``; ``int32[*, 2]`` length and nonterminal;
+        ``uint32[*, words]`` the terminals before which each is made.
+    shifted, certain, context, ignored:
+        ``uint32[states, words]``; ``uint8[states]``: whether a state makes its only reduction whatever comes next;
+        ``int32[states]``; ``uint32[words]``.
+    lines, brackets:
+        ``int32[4]``: the terminals of line ends, indents and dedents, and the one that stands for a line end with
+        column 0; ``uint8[terminals]``: 1 for opening brackets, 2 for closing ones.
+    keep, given:
+        ``uint32[levels, words]``: the terminals that a level leaves to the parser, and those that it accepts itself.
+    moves, levels:
+        ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level:
+        -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
+        where it is not known yet.
+    records:
+        ``int32[*]`` (see `add_groups`). A place is where its record begins: the number of its ends and of its
+        groups; for each end its terminal and way; and its groups.
+    sets, tight:
+        ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
+        follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two.
+    target:
+        ``int32[ways, contexts]``: the place that goes on from a way in a context, or -1.
+    stack, place, within, level:
+        ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
+    cells, cell_slots:
+        ``int32[*, 5]``: cell below, state, depth, and, as soon as it is known, 1 plus the number of what is
+        accepted, and the lowest depth looked at for that. The slots of this table and the next ones are ``int32[*]``.
+    shifts, shift_slots:
+        ``int32[*, 5]``: cell, terminal, cell after it, lowest depth looked at, and the state that shifted it.
+    accepted, accept_slots:
+        ``uint32[*, words]``: the different sets of terminals that stacks accept.
+    offers, offer_slots, offered, hits:
+        ``int32[offers, 2]`` number of such a set, and level; ``uint32[offers, words]``: what of it the level leaves;
+        ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
+    counts:
+        ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out,
+        the cell of ``stack``.
+    waiting, masks, todo:
+        Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
+    allowed, missing, open_questions:
+        ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
+        ways and contexts without a place, or -1 minus a level, and a column or bracket, without a level after; cell,
+        context, level and the place of a group in ``records`` that are left open.
+
+    Returns
+    -------
+    (number of groups, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of
+    the stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
+    """
+    below = -1
+    for k in range(len(stack)):
+        below = _cell(cells, cell_slots, counts, stack[k], below)
+        if below < 0:
+            return below, 0, 0, 0
+    counts[_STACK] = below
+    looked = cells[below, 2]
+    n_allowed = 0
+    n_missing = 0
+    n_open = 0
+    newline = lines[0]
+    at_zero = lines[3]
+    columns = moves.shape[1] - 2
+    todo[0, 0] = place
+    todo[0, 1] = below
+    todo[0, 2] = within
+    todo[0, 3] = level
+    n_todo = 1
+    visited = 0
+    while n_todo:
+        n_todo -= 1
+        visited += 1
+        if visited > 10000000:  # a circle, which only a damaged file holds
+            return SHORT, 0, 0, 0
+        p = todo[n_todo, 0]
+        c = todo[n_todo, 1]
+        p_context = todo[n_todo, 2]
+        p_level = todo[n_todo, 3]
+        if cells[c, 3] == 0:
+            failed = _find_accepted(
+                goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+                waiting, masks, c,
+            )  # fmt: skip
+            if failed:
+                return failed, 0, 0, 0
+        looked = min(looked, cells[c, 4])
+        offer = _offer(
+            keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[c, 3] - 1, p_level
+        )
+        if offer < 0:
+            return offer, 0, 0, 0
+        e_end = p + 2 + 2 * records[p]
+        for e in range(p + 2, e_end, 2):
+            t = records[e]
+            here = c
+            where = p_context
+            after_level = p_level
+            operation = -1
+            if t >= at_zero:
+                operation = t - at_zero
+            else:
+                if not offered[offer, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                    continue
+                if brackets[t]:
+                    operation = columns + brackets[t] - 1
+            if operation >= 0:
+                move = moves[p_level, operation]
+                if move == -1:
+                    continue
+                after_level = levels[p_level, operation]
+                if after_level < 0:
+                    if n_missing < len(missing):
+                        missing[n_missing, 0] = -1 - p_level
+                        missing[n_missing, 1] = operation
+                        n_missing += 1
+                    continue
+            if t >= at_zero:
+                if move:
+                    here, depth, state = _line_ended(
+                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        counts, c, move, newline, lines[1], lines[2],
+                    )  # fmt: skip
+                    looked = min(looked, depth)
+                    if here == REFUSED:
+                        continue
+                    where = context[state]
+            elif t != newline and not ignored[t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                slot = _slot(shift_slots, shifts, c, t, 2)
+                known = shift_slots[slot] - 1
+                if known < 0:
+                    known = _shifted(
+                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        counts, c, t,
+                    )  # fmt: skip
+                    if known < 0:
+                        return known, 0, 0, 0
+                here = shifts[known, 2]
+                looked = min(looked, shifts[known, 3])
+                where = context[shifts[known, 4]]
+            if here < 0:
+                return min(here, SHORT), 0, 0, 0
+            following = target[records[e + 1], where]
+            if following < 0:
+                if n_missing < len(missing):
+                    missing[n_missing, 0] = records[e + 1]
+                    missing[n_missing, 1] = where
+                    n_missing += 1
+                continue
+            if n_todo == len(todo):
+                return SHORT, 0, 0, 0
+            todo[n_todo, 0] = following
+            todo[n_todo, 1] = here
+            todo[n_todo, 2] = where
+            todo[n_todo, 3] = after_level
+            n_todo += 1
+        g = e_end
+        for _ in range(records[p + 1]):
+            number = records[g] >> 5
+            count = records[g] & 31
+            group = g
+            g += 2 if count == IS_ROW else 3 if count == IS_LONG else 1 + count
+            if hits[offer, number] == 0:
+                hits[offer, number] = 1
+                for w in range(sets.shape[1]):
+                    if sets[2 * number, w] & offered[offer, w]:
+                        hits[offer, number] = 2
+                        break
+            if hits[offer, number] == 1:
+                if not tight[number]:
+                    continue
+                answer, depth = _allows(
+                    shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells,
+                    cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
+                )  # fmt: skip
+                looked = min(looked, depth)
+                if answer == 0:
+                    continue
+                if answer < -1:
+                    return answer, 0, 0, 0
+                if answer == -1:
+                    if n_open == len(open_questions):
+                        return SHORT, 0, 0, 0
+                    open_questions[n_open, 0] = c
+                    open_questions[n_open, 1] = p_context
+                    open_questions[n_open, 2] = p_level
+                    open_questions[n_open, 3] = group
+                    n_open += 1
+                    continue
+            if n_allowed == len(allowed):
+                return SHORT, 0, 0, 0
+            allowed[n_allowed] = group
+            n_allowed += 1
+    return n_allowed, n_missing, n_open, looked

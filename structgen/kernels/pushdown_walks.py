@@ -1,0 +1,1009 @@
+"""Walks of the trie of tokens through an automaton with a stack; docs/internals/stacks.md derives them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .automaton_walks import _FIXED, _copy_twins, _join
+from .jit import bare_kernel, inlined, kernel
+from .subset_construction import _grown_rows, _zone
+from .values import DEAD, INC, LOW, MARK, MID, NO_ROOM, OK, SET, TOO_MUCH_WORK
+
+#
+# A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown.tables`): a call with
+# one array costs a third of one with twelve. The first words say where the parts begin.
+
+A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES = range(6)
+A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, ARENA_HEADER = range(6, 13)
+
+#: What a walk returns in place of a count where it gave up: too many threads or cells, or too many nodes.
+OVERFLOW, TOO_FAR = -1, -2
+
+# Stacks are a graph of *cells*, each ``state, count, below, ends, stamp``: what lies below it, whether all states
+# from it down to the unknown bottom may return, and when it was last visited. What lies below is a cell; or
+# `_BOTTOM`; or several of these, a list of cells with the state `_LINK`, a member of the set in place of the count
+# (ascending), and the next link below, or `_NIL`. Equal cells have the same number, but for a few that are missed.
+_BOTTOM, _NIL, _LINK = -1, -2, -2
+
+#: Columns of a cell, and how many slots are looked at for it. There are twice as many slots as cells.
+CELL, _PROBES = 5, 16
+
+
+@inlined
+def _may_end(cells, ref):
+    """Whether all states of some stack from ``ref`` down may return."""
+    return 1 if ref == _BOTTOM else 0 if ref == _NIL else cells[ref, 3]
+
+
+@inlined
+def _stack_cell(arena, cells, slots, top, state, count, below):
+    """The number of a cell, ``top`` for a new one; `OVERFLOW`. Slots may hold anything: what is found is compared."""
+    key = (state * 0x9E3779B1) ^ (count * 0x85EBCA6B) ^ (below * 0x27D4EB2F)
+    slot = ((key >> 15) ^ key) & (len(slots) - 1)
+    for _ in range(_PROBES):
+        there = slots[slot]
+        if there < 0 or there >= top:
+            break
+        if cells[there, 0] == state and cells[there, 1] == count and cells[there, 2] == below:
+            return there
+        slot = (slot + 1) & (len(slots) - 1)
+    if top >= len(cells):
+        return OVERFLOW
+    slots[slot] = top
+    cells[top, 0] = state
+    cells[top, 1] = count
+    cells[top, 2] = below
+    if state == _LINK:
+        cells[top, 3] = _may_end(cells, count) | _may_end(cells, below)
+    else:
+        cells[top, 3] = arena[arena[A_RETURNS] + state] & _may_end(cells, below)
+    cells[top, 4] = 0
+    return top
+
+
+@inlined
+def _is_before(threads, i, j):
+    """Whether one thread comes before another one in the order of states, counts and stacks."""
+    if threads[i, 0] != threads[j, 0]:
+        return threads[i, 0] < threads[j, 0]
+    if threads[i, 1] != threads[j, 1]:
+        return threads[i, 1] < threads[j, 1]
+    return threads[i, 2] < threads[j, 2]
+
+
+@inlined
+def _are_alike(threads, i):
+    """Whether a thread and the next one have equal states and counts."""
+    return threads[i, 0] == threads[i + 1, 0] and threads[i, 1] == threads[i + 1, 1]
+
+
+@inlined
+def _sort_threads(threads, begin, n):
+    """Shell sort in place."""
+    gap = 1
+    while gap < (n - begin) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(begin + gap, n):
+            j = i
+            while j >= begin + gap and _is_before(threads, j, j - gap):
+                for column in range(3):
+                    threads[j, column], threads[j - gap, column] = threads[j - gap, column], threads[j, column]
+                j -= gap
+        gap //= 3
+
+
+@inlined
+def _unite(arena, threads, begin, n, cells, slots, top, united):
+    """Leave each of ``threads[begin:n]`` there once, in order; if ``united``, those with equal tops become one.
+
+    Returns (end of the threads or `OVERFLOW`, first free cell).
+    """
+    _sort_threads(threads, begin, n)
+    kept = begin
+    i = begin
+    while i < n:
+        state = threads[i, 0]
+        count = threads[i, 1]
+        below = threads[i, 2]
+        i += 1
+        different = False
+        first = i - 1
+        while i < n and threads[i, 0] == state and threads[i, 1] == count and (united or threads[i, 2] == below):
+            different |= threads[i, 2] != below
+            i += 1
+        if different:
+            # The members of all their sets, sorted, behind the threads; then the list, from its end.
+            m = n
+            for k in range(first, i):
+                ref = threads[k, 2]
+                if k > first and ref == threads[k - 1, 2]:
+                    continue
+                if ref == _BOTTOM or cells[ref, 0] != _LINK:
+                    if m >= len(threads):
+                        return OVERFLOW, top
+                    threads[m, 0] = ref
+                    m += 1
+                    continue
+                while ref != _NIL:
+                    if m >= len(threads):
+                        return OVERFLOW, top
+                    threads[m, 0] = cells[ref, 1]
+                    m += 1
+                    ref = cells[ref, 2]
+            for k in range(n, m):
+                threads[k, 1] = 0
+                threads[k, 2] = 0
+            _sort_threads(threads, n, m)
+            below = np.int64(_NIL)
+            for k in range(m - 1, n - 1, -1):
+                if k + 1 < m and threads[k, 0] == threads[k + 1, 0]:
+                    continue
+                below = _stack_cell(arena, cells, slots, top, np.int64(_LINK), threads[k, 0], below)
+                if below < 0:
+                    return OVERFLOW, top
+                top = max(top, below + 1)
+            if cells[below, 2] == _NIL:
+                below = cells[below, 1]
+        threads[kept, 0] = state
+        threads[kept, 1] = count
+        threads[kept, 2] = below
+        kept += 1
+    return kept, top
+
+
+@inlined
+def _marked(members, member):
+    """The set ``members`` with another one, or as it is for -1; -1 where that one is in it."""
+    if member < 0:
+        return members
+    bit = np.int64(1) << np.int64(member)
+    return np.int64(-1) if members & bit else members | bit
+
+
+@inlined
+def _passes(arena, members, test):
+    """Whether a set passes a test."""
+    t = arena[A_TESTS] + 4 * test
+    tested = members & (np.int64(arena[t + 2]) | np.int64(arena[t + 3]) << np.int64(31))
+    n = 0
+    while tested:
+        tested &= tested - 1
+        n += 1
+    return arena[t] <= n <= arena[t + 1]
+
+
+@inlined
+def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
+    """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
+
+    ``stamp`` is a positive number that no other call of the walk has. Returns (end of the next threads or `OVERFLOW`,
+    first free cell, whether some thread popped below the bottom). See `_unite` for ``united``.
+    """
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    returns = arena[A_RETURNS]
+    source = begin
+    past = end
+    for i in range(begin, end):
+        if arena[returns + threads[i, 0]] and threads[i, 2] >= 0:
+            source = end
+    if source != begin:
+        # Threads, and all that the byte may be left to: one for each top, or there would be too many pushes.
+        if 2 * end - begin > len(threads):
+            return OVERFLOW, top, False
+        for i in range(begin, end):
+            for column in range(3):
+                threads[i + end - begin, column] = threads[i, column]
+        past = 2 * end - begin
+        i = source
+        while i < past:
+            cell = threads[i, 2] if arena[returns + threads[i, 0]] else np.int64(_NIL)
+            i += 1
+            while cell >= 0:
+                member = cell
+                if cells[cell, 0] == _LINK:
+                    member = cells[cell, 1]
+                    cell = cells[cell, 2]
+                else:
+                    cell = np.int64(_NIL)
+                if member < 0 or cells[member, 4] == stamp:
+                    continue
+                cells[member, 4] = stamp
+                if past >= len(threads):
+                    return OVERFLOW, top, False
+                for column in range(3):
+                    threads[past, column] = cells[member, column]
+                past += 1
+        if past - source != 2 or _are_alike(threads, source):  # nearly always a value's end, above what holds it
+            past, top = _unite(arena, threads, source, past, cells, slots, top, united)
+            if past < 0:
+                return OVERFLOW, top, False
+    n = past
+    escaped = False
+    for at in range(source, past):
+        state = threads[at, 0]
+        count = threads[at, 1]
+        cell = threads[at, 2]
+        entry = arena[arena[A_TABLE] + state * n_classes + c]
+        if entry >= n_states:
+            group = arena[A_GROUPS] + entry - n_states
+            for m in range(arena[group], arena[group + 1]):
+                move = arena[A_MOVES] + 2 * m
+                first = arena[move + 1]
+                last = arena[move + 3]
+                record = arena[move]
+                here = cell
+                state_now = np.int64(-1)
+                count_now = np.int64(0)
+                if record >= 0:
+                    r = arena[A_RECORDS] + 5 * record
+                    if arena[r] == SET:
+                        state_now = np.int64(arena[r + 2])
+                        count_now = np.int64(1)
+                    elif arena[r] == MARK:
+                        count_now = _marked(count, arena[r + 3])
+                        if count_now < 0 or not _passes(arena, count_now, arena[r + 1]):
+                            continue
+                        state_now = np.int64(arena[r + 2])
+                    else:
+                        count_now = count + 1
+                        loop = arena[A_LOOPS] + 2 * arena[r + 1]
+                        state_now = np.int64(arena[r + 2 + _zone(count_now, arena[loop], arena[loop + 1])])
+                        if state_now < 0:
+                            continue
+                elif first < last:
+                    state_now = np.int64(arena[arena[A_SEQUENCE] + first])
+                    count_now = count
+                    first += 1
+                else:
+                    while here != _NIL:
+                        member = here
+                        if here != _BOTTOM and cells[here, 0] == _LINK:
+                            member = cells[here, 1]
+                            here = cells[here, 2]
+                        else:
+                            here = np.int64(_NIL)
+                        if member == _BOTTOM:
+                            escaped = True
+                            continue
+                        if n >= len(threads):
+                            return OVERFLOW, top, escaped
+                        threads[n, 0] = cells[member, 0]
+                        threads[n, 1] = cells[member, 1]
+                        threads[n, 2] = cells[member, 2]
+                        n += 1
+                    continue
+                if arena[arena[A_LIVE] + state_now] < 0:
+                    count_now = np.int64(0)
+                for k in range(first, last):
+                    here = _stack_cell(arena, cells, slots, top, state_now, count_now, here)
+                    if here < 0:
+                        return OVERFLOW, top, escaped
+                    top = max(top, here + 1)
+                    state_now = np.int64(arena[arena[A_SEQUENCE] + k])
+                    count_now = np.int64(0)
+                if n >= len(threads):
+                    return OVERFLOW, top, escaped
+                threads[n, 0] = state_now
+                threads[n, 1] = count_now
+                threads[n, 2] = here
+                n += 1
+        elif entry >= 0:
+            if n >= len(threads):
+                return OVERFLOW, top, escaped
+            threads[n, 0] = entry
+            threads[n, 1] = count if arena[arena[A_LIVE] + entry] >= 0 else 0
+            threads[n, 2] = cell
+            n += 1
+    if n == past + 2 and not _are_alike(threads, past):
+        if _is_before(threads, past + 1, past):
+            for column in range(3):
+                threads[past, column], threads[past + 1, column] = threads[past + 1, column], threads[past, column]
+    elif n > past + 1:
+        n, top = _unite(arena, threads, past, n, cells, slots, top, united)
+    if past > end and n > 0:
+        for i in range(past, n):
+            for column in range(3):
+                threads[i - past + end, column] = threads[i, column]
+        n -= past - end
+    return n, top, escaped
+
+
+@inlined
+def _may_return(arena, threads, begin, end, cells):
+    """Whether some thread could hand the next byte to what lies below the bottom."""
+    found = False
+    for i in range(begin, end):
+        if arena[arena[A_RETURNS] + threads[i, 0]]:
+            found |= _may_end(cells, threads[i, 2]) != 0
+    return found
+
+
+@inlined
+def _start_stack(arena, config, cells, slots, top):
+    """Lay out the cells of ``config``, pairs of state and count, the current state first and the lowest cell last.
+
+    Returns (first free cell or `OVERFLOW`, state, count, cell below the state or `_BOTTOM`).
+    """
+    cell = np.int64(_BOTTOM)
+    for i in range(len(config) // 2 - 1, 0, -1):
+        cell = _stack_cell(arena, cells, slots, top, config[2 * i], config[2 * i + 1], cell)
+        if cell < 0:
+            return OVERFLOW, config[0], config[1], cell
+        top = max(top, cell + 1)
+    return top, config[0], config[1], cell
+
+
+@kernel
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, room, work, ids, below):
+    """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
+
+    Parameters
+    ----------
+    resume:
+        ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
+    config:
+        ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
+    room:
+        Threads and stack cells that the walk can have, a power of two.
+    work:
+        Threads that it may follow, where there is more to do than to look up where one moves.
+    ids:
+        ``int32[tokens]``, out: allowed token ids, in the trie's order.
+    below:
+        ``int32[nodes]``, out: ascending nodes at which the rest of the token is up to the state below the bottom.
+
+    Returns
+    -------
+    (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
+    do, a smaller one where ``room`` or ``work`` did not suffice. From there on it is up to `walk_sets`.
+
+    Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
+    """
+    threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
+    cells = np.empty((room, CELL), np.int64)
+    slots = np.empty(2 * room, np.int32)
+    first = np.zeros(max_depth + 3, np.int32)  # threads of depth d: first[d + 1]..first[d + 2]
+    tops = np.zeros(max_depth + 3, np.int64)  # first free cell, likewise
+    base_top, state, count, cell = _start_stack(arena, config, cells, slots, np.int64(0))
+    if base_top < 0:
+        return 0, 0, 0
+    stamp = 0
+    n_ids = 0
+    n_below = 0
+    # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    class_of = arena[A_CLASS_OF]
+    table = arena[A_TABLE]
+    live = arena[A_LIVE]
+    returns = arena[A_RETURNS]
+    entered = 0  # nodes of resume so far
+    pending = resume[0] if len(resume) else len(byte)
+    end = 0
+    i = 0
+    while True:
+        if i >= end:
+            if entered == len(resume):
+                break
+            i = pending
+            end = skip[i]
+            first[depth[i]] = 0
+            first[depth[i] + 1] = 0
+            tops[depth[i]] = base_top
+        d = depth[i]
+        above = first[d]
+        begin = first[d + 1]
+        if above + 1 == begin and i != pending:  # nearly always: one thread, which moves or dies
+            s = threads[above, 0]
+            entry = arena[table + s * n_classes + arena[class_of + byte[i]]]
+            if entry < n_states and arena[returns + s] == 0:
+                if entry >= 0 and begin < room and arena[returns + entry] == 0:
+                    for t in range(first_token[i], first_token[i + 1]):
+                        ids[n_ids] = token_ids[t]
+                        n_ids += 1
+                    threads[begin, 0] = entry
+                    threads[begin, 1] = threads[above, 1] if arena[live + entry] >= 0 else 0
+                    threads[begin, 2] = threads[above, 2]
+                    first[d + 2] = begin + 1
+                    tops[d + 1] = tops[d]
+                    i += 1  # at a leaf that is where it skips to
+                    continue
+                if entry < 0 and pending >= skip[i]:
+                    i = skip[i]
+                    continue
+        n = begin
+        top = tops[d]
+        escaped = False
+        if above < begin:
+            stamp += 1
+            n, top, escaped = _follow(
+                arena, arena[class_of + byte[i]], threads, above, begin, cells, slots, top, stamp, True
+            )
+            work -= _COST_OF_NODE + n - above + top - tops[d]
+            if n < 0 or work < 0:
+                return n_ids, n_below, i
+        alive = n > begin or escaped
+        if i == pending:
+            if n >= room:
+                return n_ids, n_below, i
+            threads[n, 0] = state
+            threads[n, 1] = count
+            threads[n, 2] = cell
+            n += 1
+            if n > begin + 1:
+                n, top = _unite(arena, threads, begin, n, cells, slots, top, True)
+                if n < 0:
+                    return n_ids, n_below, i
+            entered += 1
+            pending = resume[entered] if entered < len(resume) else len(byte)
+        if alive:
+            for t in range(first_token[i], first_token[i + 1]):
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
+        after = skip[i]
+        if i + 1 < after:
+            if escaped or _may_return(arena, threads, begin, n, cells):
+                below[n_below] = i
+                n_below += 1
+            if n > begin:
+                first[d + 2] = n
+                tops[d + 1] = top
+                i += 1
+                continue
+            if pending < after:
+                # Nothing is alive between here and the next place to enter.
+                i = pending
+                for e in range(d, depth[i]):
+                    first[e + 2] = begin
+                    tops[e + 1] = top
+                continue
+        i = after
+    return n_ids, n_below, len(byte)
+
+
+#: What `walk_sets` goes on with: the node, where the tree below the last node of ``resume`` ends, how many of these
+#: were entered, the numbers of ids and nodes found, cells, sets, and a stamp.
+P_NODE, P_END, P_ENTERED, P_IDS, P_BELOW, P_CELLS, P_SETS, P_STAMP, PROGRESS = range(9)
+
+# What it costs to follow one thread more, in nodes that are looked up.
+_COST_OF_NODE, _COST_OF_THREAD = 8, 8
+
+
+@kernel
+def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering, start, work, progress, at, threads,
+              cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
+    """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
+
+    For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its
+    byte.
+
+    Parameters
+    ----------
+    resume:
+        Those that have ``start`` before the end of their tree.
+    entering:
+        ``int64[*, 3]``: the threads that enter at each of these, as state, count, and cell or `_BOTTOM`.
+    start:
+        The first node that is looked at; what leads to it was found before.
+    work:
+        Nodes to look at, about; one that takes more than a look-up counts for many.
+    progress:
+        ``int64[PROGRESS]``, in and out: all 0 but for `P_IDS`, `P_BELOW` and `P_CELLS` to begin with.
+    at:
+        ``int32[max_depth + 2]``, kept between slices: the set of the node above, by depth.
+    threads, cells, slots:
+        Room for the threads of a node, ``int64[*, 3]``; for cells, ``int64[*, 5]``, with ``int32[2 ** k]`` to find
+        them.
+    begins, members, returning, set_slots, following:
+        The sets: ``int32[sets + 1]``, ``int64[*, 3]``, ``bool[sets]``, ``int32[2 ** k]``; and by set and class the
+        set that follows: twice its number, plus 1 where a thread popped below the bottom, -1 while it is unknown. One
+        more class stands for the threads that enter, which join the set.
+    ids, below:
+        As in `walk_stack`.
+
+    Returns
+    -------
+    `OK` at the end, `TOO_MUCH_WORK` after a slice, `NO_ROOM` where an array is too short: with more room, or with all
+    sets forgotten, it can begin anew at the node that it came to.
+    """
+    n_classes = arena[A_CLASSES]
+    width = n_classes + 1
+    class_of = arena[A_CLASS_OF]
+    top = progress[P_CELLS]
+    n_sets = progress[P_SETS]
+    if n_sets == 0:  # the empty set
+        begins[0] = 0
+        begins[1] = 0
+        returning[0] = False
+        for c in range(width):
+            following[c] = 0
+        following[n_classes] = -1
+        n_sets = 1
+    i = progress[P_NODE]
+    end = progress[P_END]
+    entered = progress[P_ENTERED]
+    n_ids = progress[P_IDS]
+    n_below = progress[P_BELOW]
+    stamp = progress[P_STAMP]
+    pending = resume[entered] if entered < len(resume) else len(byte)
+    status = OK
+    while True:
+        if work <= 0:
+            status = TOO_MUCH_WORK
+            break
+        work -= 1
+        if i >= end:
+            if entered == len(resume):
+                break
+            i = pending
+            end = skip[i]
+            at[depth[i]] = 0
+        elif i < start and skip[i] <= start:
+            i = skip[i]
+            continue
+        d = depth[i]
+        here = at[d]
+        step = 0
+        if here:
+            where = here * width + arena[class_of + byte[i]]
+            step = following[where]
+            if step < 0:
+                n = np.int64(OVERFLOW)
+                size = begins[here + 1] - begins[here]
+                escaped = False
+                if size <= len(threads):
+                    _copy_threads(members, begins[here], size, threads)
+                    stamp += 1
+                    work -= _COST_OF_THREAD * size
+                    n, more, escaped = _follow(
+                        arena, arena[class_of + byte[i]], threads, 0, size, cells, slots, top, stamp, True
+                    )
+                if n < 0:
+                    status = NO_ROOM
+                    break
+                work -= _COST_OF_THREAD * (n - size + more - top)
+                top = more
+                number = _set_number(arena, threads, size, n, cells, begins, members, returning, set_slots, n_sets)
+                if number < 0 or (number + 1) * width > len(following):
+                    status = NO_ROOM
+                    break
+                if number == n_sets:
+                    n_sets += 1
+                    for c in range(number * width, (number + 1) * width):
+                        following[c] = -1
+                step = 2 * number + (1 if escaped else 0)
+                following[where] = step
+        here = step >> 1
+        if i == pending:
+            where = here * width + n_classes
+            if following[where] < 0:
+                size = begins[here + 1] - begins[here]
+                n = np.int64(OVERFLOW)
+                if size + len(entering) <= len(threads):
+                    _copy_threads(members, begins[here], size, threads)
+                    for k in range(len(entering)):
+                        for column in range(3):
+                            threads[size + k, column] = entering[k, column]
+                    n, top = _unite(arena, threads, 0, size + len(entering), cells, slots, top, True)
+                if n < 0:
+                    status = NO_ROOM
+                    break
+                number = _set_number(arena, threads, 0, n, cells, begins, members, returning, set_slots, n_sets)
+                if number < 0 or (number + 1) * width > len(following):
+                    status = NO_ROOM
+                    break
+                if number == n_sets:
+                    n_sets += 1
+                    for c in range(number * width, (number + 1) * width):
+                        following[c] = -1
+                following[where] = number
+                work -= _COST_OF_THREAD * n
+            here = following[where]
+            entered += 1
+            pending = resume[entered] if entered < len(resume) else len(byte)
+        after = skip[i]
+        if i >= start:
+            if step:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+            if i + 1 < after and (step & 1 or returning[here]):
+                below[n_below] = i
+                n_below += 1
+        if i + 1 < after and here:
+            at[d + 1] = here
+            i += 1
+        elif pending < after:
+            # Nothing is alive between here and the next place to enter.
+            i = pending
+            for e in range(d, depth[i]):
+                at[e + 1] = 0
+        else:
+            i = after
+    progress[P_NODE] = i
+    progress[P_END] = end
+    progress[P_ENTERED] = entered
+    progress[P_IDS] = n_ids
+    progress[P_BELOW] = n_below
+    progress[P_CELLS] = top
+    progress[P_SETS] = n_sets
+    progress[P_STAMP] = stamp
+    return status
+
+
+@inlined
+def _copy_threads(members, begin, size, threads):
+    """Lay some threads of a set out for `_follow`."""
+    for k in range(size):
+        for column in range(3):
+            threads[k, column] = members[begin + k, column]
+
+
+@inlined
+def _set_number(arena, threads, begin, end, cells, begins, members, returning, slots, n_sets):
+    """The number of the set ``threads[begin:end]``, which are in order: ``n_sets`` for a new one; `OVERFLOW`.
+
+    Slots may hold anything: what is found is compared.
+    """
+    if begin == end:
+        return np.int64(0)
+    size = end - begin
+    key = np.int64(size)
+    for k in range(begin, end):
+        key = (key * 31) ^ (threads[k, 0] * 0x9E3779B1) ^ (threads[k, 1] * 0x85EBCA6B) ^ (threads[k, 2] * 0x27D4EB2F)
+    slot = ((key >> 15) ^ key) & (len(slots) - 1)
+    for _ in range(_PROBES):
+        there = np.int64(slots[slot])
+        if there <= 0 or there >= n_sets:
+            break
+        first = begins[there]
+        same = begins[there + 1] - first == size
+        k = 0
+        while same and k < size:
+            for column in range(3):
+                same &= members[first + k, column] == threads[begin + k, column]
+            k += 1
+        if same:
+            return there
+        slot = (slot + 1) & (len(slots) - 1)
+    first = begins[n_sets]
+    if n_sets + 1 >= len(begins) or first + size > len(members):
+        return np.int64(OVERFLOW)
+    for k in range(size):
+        for column in range(3):
+            members[first + k, column] = threads[begin + k, column]
+    begins[n_sets + 1] = first + size
+    returning[n_sets] = _may_return(arena, threads, begin, end, cells)
+    slots[slot] = n_sets
+    return np.int64(n_sets)
+
+
+@kernel
+def walk_closed(byte, depth, skip, token, twins, max_depth, arena, state, row, below):
+    """`walk_stack` from the root for a state whose automaton only moves and pops, three times as fast.
+
+    ``token``, ``twins`` and ``row`` are those of `walk_row`. Returns the number of nodes written to ``below``.
+    """
+    n_nodes = len(byte)
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    class_of = arena[A_CLASS_OF]
+    table = arena[A_TABLE]
+    at = np.empty(max_depth + 1, np.int32)
+    at[0] = state
+    n_below = 0
+    i = 1
+    while i < n_nodes:
+        d = depth[i]
+        entry = arena[table + at[d - 1] * n_classes + arena[class_of + byte[i]]]
+        if entry < 0:
+            i = skip[i]
+            continue
+        t = token[i]
+        row[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
+        if entry >= n_states:
+            if i + 1 < skip[i]:
+                below[n_below] = i
+                n_below += 1
+            i = skip[i]
+            continue
+        at[d] = entry
+        i += 1
+    _copy_twins(twins, row)
+    return n_below
+
+
+@kernel
+def walk_stack_difference(
+    byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, room, limit, ids, below
+):
+    """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
+
+    Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
+    A subtree is left out as soon as both have come to the same threads. ``(TOO_FAR, 0)`` where more than ``limit``
+    nodes, threads and cells tell them apart, or they need more than ``room``.
+    """
+    threads = np.empty((room, 3), np.int64)
+    others = np.empty((room, 3), np.int64)
+    cells = np.empty((room, CELL), np.int64)  # of both
+    slots = np.empty(2 * room, np.int32)
+    first = np.zeros(max_depth + 2, np.int32)
+    second = np.zeros(max_depth + 2, np.int32)
+    tops = np.zeros(max_depth + 2, np.int64)
+    top, others[0, 0], others[0, 1], others[0, 2] = _start_stack(arena, base, cells, slots, np.int64(0))
+    if top < 0:
+        return TOO_FAR, 0
+    top, threads[0, 0], threads[0, 1], threads[0, 2] = _start_stack(arena, config, cells, slots, top)
+    if top < 0:
+        return TOO_FAR, 0
+    tops[0] = top
+    first[1] = 1
+    second[1] = 1
+    n_ids = 0
+    n_below = 0
+    if _may_return(arena, threads, 0, 1, cells) != _may_return(arena, others, 0, 1, cells):
+        below[0] = 0
+        n_below = 1
+    visited = 0
+    same_after = np.zeros(256, np.bool_)  # classes of first bytes after which both have come to the same
+    i = 1
+    n_nodes = len(byte)
+    while i < n_nodes:
+        d = depth[i]
+        begin = first[d]
+        other = second[d]
+        c = arena[arena[A_CLASS_OF] + byte[i]]
+        if d == 1 and same_after[c]:
+            i = skip[i]
+            continue
+        visited += 1
+        top = tops[d - 1]
+        n, top, escaped = _follow(
+            arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
+        )
+        m, top, leapt = _follow(
+            arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True
+        )
+        limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
+        if n < 0 or m < 0 or limit < 0:
+            return TOO_FAR, 0
+        if escaped == leapt and n - begin == m - other:
+            same = True
+            for k in range(n - begin):
+                if (
+                    threads[begin + k, 0] != others[other + k, 0]
+                    or threads[begin + k, 1] != others[other + k, 1]
+                    or threads[begin + k, 2] != others[other + k, 2]
+                ):
+                    same = False
+                    break
+            if same:
+                same_after[c] |= d == 1
+                i = skip[i]
+                continue
+        if (n > begin or escaped) != (m > other or leapt):
+            for t in range(first_token[i], first_token[i + 1]):
+                ids[n_ids] = token_ids[t]
+                n_ids += 1
+        deeper = i + 1 < skip[i]
+        if deeper:
+            here = escaped or _may_return(arena, threads, begin, n, cells)
+            there = leapt or _may_return(arena, others, other, m, cells)
+            if here != there:
+                below[n_below] = i
+                n_below += 1
+        if not deeper or (n == begin and m == other):
+            i = skip[i]
+            continue
+        first[d + 1] = n
+        second[d + 1] = m
+        tops[d] = top
+        i += 1
+    return n_ids, n_below
+
+
+@kernel
+def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, low, high, start, work,
+                       ids, tokens, token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
+    """The tokens that a state which counts, the stack below unknown, allows for each count from ``low`` to ``high``.
+
+    For automata that move, count and pop, but never call, such as the inside of a string; pieces are those of
+    `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in `walk_stack`. The rest goes to
+    ``tokens`` or ``nodes`` with its first and last count, disjoint intervals each.
+
+    Looks at the nodes from ``start`` on, and at ``work`` pieces, about.
+
+    Returns the numbers of ``ids``, ``tokens``, ``below`` and ``nodes``, and the node to go on at; `OVERFLOW` first
+    where an array is too short or the automaton calls.
+    """
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    popped = n_states
+    begin = np.zeros(max_depth + 2, np.int64)
+    pieces = np.empty((256, 4), np.int64)
+    n_ids = 0
+    n_tokens = 0
+    n_below = 0
+    n_nodes = 0
+    pieces[0, 0] = state
+    pieces[0, 1] = low
+    pieces[0, 2] = high
+    pieces[0, 3] = 0
+    begin[1] = 1
+    i = 1
+    while i < len(byte) and (work > 0 or i < start):
+        if i < start and skip[i] <= start:
+            i = skip[i]
+            continue
+        d = depth[i]
+        c = arena[arena[A_CLASS_OF] + byte[i]]
+        base = begin[d]
+        work -= base - begin[d - 1] if i >= start else 0
+        n = base
+        for p in range(begin[d - 1], base):
+            if pieces[p, 0] == popped:
+                continue
+            entry = arena[arena[A_TABLE] + pieces[p, 0] * n_classes + c]
+            if entry == DEAD:
+                continue
+            if n + 3 > len(pieces):
+                pieces = _grown_rows(pieces)
+            lo = pieces[p, 1]
+            hi = pieces[p, 2]
+            add = pieces[p, 3]
+            if entry < n_states:
+                n = _join(pieces, base, n, entry, lo, hi, add if arena[arena[A_LIVE] + entry] >= 0 else 0)
+                continue
+            m = arena[arena[A_GROUPS] + entry - n_states]
+            if arena[arena[A_GROUPS] + entry - n_states + 1] != m + 1:
+                return OVERFLOW, 0, 0, 0, i
+            move = arena[A_MOVES] + 2 * m
+            if arena[move] < 0:
+                if arena[move + 1] < arena[move + 3]:
+                    return OVERFLOW, 0, 0, 0, i
+                n = _join(pieces, base, n, popped, lo, hi, 0)
+                continue
+            if arena[move + 1] < arena[move + 3]:
+                return OVERFLOW, 0, 0, 0, i
+            r = arena[A_RECORDS] + 5 * arena[move]
+            if arena[r] == MARK:
+                return OVERFLOW, 0, 0, 0, i
+            if arena[r] == SET:
+                n = _join(pieces, base, n, arena[r + 2], lo, hi, _FIXED + 1)
+                continue
+            minimum = arena[arena[A_LOOPS] + 2 * arena[r + 1]]
+            maximum = arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1]
+            add += 1
+            if add > _FIXED:
+                target = arena[r + 2 + _zone(add - _FIXED, minimum, maximum)]
+                if target >= 0:
+                    n = _join(pieces, base, n, target, lo, hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
+                continue
+            for zone in range(3):
+                target = arena[r + 2 + zone]
+                if target < 0:
+                    continue
+                z_lo = lo
+                z_hi = hi
+                if zone == LOW:
+                    z_hi = min(hi, minimum - 1 - add)
+                elif zone == MID:
+                    z_lo = max(lo, minimum - add)
+                    z_hi = min(hi, maximum - 1 - add)
+                else:
+                    z_lo = max(lo, maximum - add)
+                if z_lo <= z_hi:
+                    n = _join(pieces, base, n, target, z_lo, z_hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
+        if n == base:
+            i = skip[i]
+            continue
+        begin[d + 1] = n
+        if i < start:
+            i += 1
+            continue
+        p = base
+        while p < n and first_token[i] < first_token[i + 1]:
+            lo = pieces[p, 1]
+            hi = pieces[p, 2]
+            p += 1
+            while p < n and pieces[p, 1] == hi + 1:
+                hi = pieces[p, 2]
+                p += 1
+            for k in range(first_token[i], first_token[i + 1]):
+                if lo == low and hi == high:
+                    ids[n_ids] = token_ids[k]
+                    n_ids += 1
+                    continue
+                if n_tokens == len(tokens):
+                    return OVERFLOW, 0, 0, 0, i
+                tokens[n_tokens] = token_ids[k]
+                token_first[n_tokens] = lo
+                token_last[n_tokens] = hi
+                n_tokens += 1
+        if i + 1 < skip[i]:
+            for p in range(base, n):
+                if pieces[p, 0] != popped:
+                    continue
+                if pieces[p, 1] == low and pieces[p, 2] == high:
+                    below[n_below] = i
+                    n_below += 1
+                    continue
+                if n_nodes == len(nodes):
+                    return OVERFLOW, 0, 0, 0, i
+                nodes[n_nodes] = i
+                node_first[n_nodes] = pieces[p, 1]
+                node_last[n_nodes] = pieces[p, 2]
+                n_nodes += 1
+        i += 1
+    return n_ids, n_tokens, n_below, n_nodes, i
+
+
+@inlined
+def _add_count(live, counts, known, todo, n, state, count):
+    """Note that a state can have a count, or any for -1, and that it is to be passed on; the new end of ``todo``."""
+    if state < 0 or live[state] < 0 or known[state] < 0:
+        return n
+    for k in range(known[state]):
+        if counts[state, k] == count:
+            return n
+    if count < 0 or known[state] == counts.shape[1]:
+        known[state] = -1
+        count = np.int64(-1)
+    else:
+        counts[state, known[state]] = count
+        known[state] += 1
+    todo[n, 0] = state
+    todo[n, 1] = count
+    return n + 1
+
+
+@bare_kernel
+def spread_counts(edge_start, edge_target, like, group_start, move_record, move_start, sequence, records, loops, live,
+                  counts, known, todo, n):  # fmt: skip
+    """The counts that states can have, by a flow along the moves that keep, set or add to a count.
+
+    Parameters
+    ----------
+    counts, known:
+        ``int64[states, *]``, ``int32[states]``, out: the counts of a state, and how many; -1 for more than there is
+        room for, to begin with for states with sets.
+    todo, n:
+        ``int64[*, 2]``: room for all counts of all states and two more each; the first ``n`` are the states that can
+        be entered without a count.
+
+    The other arrays are the columns of `structgen.runtime.pushdown.tables.PushdownTables`, ``int32`` each.
+    """
+    n_states = len(live)
+    for group in range(len(group_start) - 1):
+        for m in range(group_start[group], group_start[group + 1]):
+            r = move_record[m] - 1
+            if r >= 0 and records[r, 0] == SET:
+                n = _add_count(live, counts, known, todo, n, records[r, 2], np.int64(1))
+    while n:
+        n -= 1
+        state = todo[n, 0]
+        count = todo[n, 1]
+        here = state
+        while here >= 0:
+            for e in range(edge_start[here], edge_start[here + 1]):
+                target = edge_target[e] - 1
+                if target < n_states:
+                    if count:
+                        n = _add_count(live, counts, known, todo, n, target, count)
+                    continue
+                for m in range(group_start[target - n_states], group_start[target - n_states + 1]):
+                    r = move_record[m] - 1
+                    if r < 0:
+                        if count and move_start[m] < move_start[m + 1]:
+                            n = _add_count(live, counts, known, todo, n, sequence[move_start[m]], count)
+                    elif count < 0:
+                        n = _add_count(live, counts, known, todo, n, records[r, 2], count)
+                        if records[r, 0] == INC:
+                            n = _add_count(live, counts, known, todo, n, records[r, 3], count)
+                            n = _add_count(live, counts, known, todo, n, records[r, 4], count)
+                    elif records[r, 0] == INC:
+                        zone = _zone(count + 1, loops[records[r, 1], 0], loops[records[r, 1], 1])
+                        n = _add_count(live, counts, known, todo, n, records[r, 2 + zone], count + 1)
+            here = like[here] - 1

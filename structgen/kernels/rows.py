@@ -1,0 +1,75 @@
+"""Rows of bitmasks: decoding, combining, writing ids."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import bare_kernel, inlined, kernel
+
+
+@bare_kernel
+def nearest_base(row, bases, n_bases, good_enough):
+    """Which base differs from ``row`` in the fewest bits: 0 is the empty row, ``b`` is ``bases[b - 1]``.
+
+    ``bases`` is ``uint32[*, words]``. Returns (base, bits); stops at the first that is ``good_enough``, the
+    empty row first.
+    """
+    best = 0
+    fewest = 0
+    for w in range(len(row)):
+        fewest += _popcount(row[w])
+    for b in range(n_bases):
+        if fewest <= good_enough:
+            break
+        bits = 0
+        for w in range(len(row)):
+            bits += _popcount(row[w] ^ bases[b, w])
+            if bits >= fewest:
+                break
+        if bits < fewest:
+            fewest = bits
+            best = b + 1
+    return best, fewest
+
+
+@bare_kernel
+def flip_gaps(row, gaps, long_gap):
+    """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``: ``uint16`` gaps, see `encode_gaps`."""
+    position = 0
+    for i in range(len(gaps)):
+        gap = np.int64(gaps[i])
+        position += gap
+        if gap != long_gap:
+            row[position >> 5] ^= np.uint32(1) << np.uint32(position & 31)
+
+
+@bare_kernel
+def flip_ids(row, ids):
+    """Flip the bits of token ids in ``row``, ``uint32[words]``."""
+    for i in range(len(ids)):
+        t = ids[i]
+        row[t >> 5] ^= np.uint32(1) << np.uint32(t & 31)
+
+
+@kernel
+def set_bits(row, base, count):
+    """The ascending positions of the ``count`` bits in which two rows differ."""
+    out = np.empty(count, np.uint32)
+    n = 0
+    for w in range(len(row)):
+        word = row[w] ^ base[w]
+        while word:
+            low = word & (~word + np.uint32(1))
+            out[n] = 32 * w + _popcount(low - np.uint32(1))
+            n += 1
+            word ^= low
+    return out
+
+
+@inlined
+def _popcount(word):
+    word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
+    word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
+    word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    # Numba computes in 64 bits here: only the fourth byte of the product is the sum.
+    return np.int64((word * np.uint32(0x01010101)) >> np.uint32(24)) & 0xFF

@@ -1,0 +1,335 @@
+"""Subset construction (Rabin and Scott 1959), with counters beside the states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import allocating, inlined, kernel
+from .values import (
+    _AT_ONE,
+    _PLUS_ONE,
+    _SAME,
+    AGAIN,
+    CONFLICT,
+    DEAD,
+    HIGH,
+    INC,
+    LOW,
+    MID,
+    NO_ROOM,
+    OK,
+    PLAIN,
+    SET,
+    TOO_MANY_STATES,
+    TOO_MUCH_WORK,
+)
+
+
+@inlined
+def _zone(count, low, high):
+    if count >= high:
+        return HIGH
+    return MID if count >= low else LOW
+
+
+@inlined
+def _closure(seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
+             stack, out):  # fmt: skip
+    """Epsilon closure of ``seeds`` into ``out``.
+
+    ``variant`` is the zone that a count will be in once it was incremented, or -1 to find out whether any is.
+    Returns (size, loop that was incremented or -1, loop in conflict or -1, loop the result is inside or -1,
+    how that loop's counter moved, edges followed). In a conflict, the other loop is the one it is inside.
+    """
+    steps = 0
+    top = 0
+    for i in range(n_seeds):
+        q = seeds[i]
+        if stamp[q] != mark:
+            stamp[q] = mark
+            moved[q] = _SAME
+            stack[top] = q
+            top += 1
+    size = 0
+    incremented = -1
+    inside = -1
+    how = _SAME
+    while top:
+        top -= 1
+        q = stack[top]
+        if t_start[q + 1] > t_start[q] or q == accept:
+            out[size] = q
+            size += 1
+            if owner[q] >= 0:
+                if inside >= 0 and (inside != owner[q] or how != moved[q]):
+                    return size, incremented, owner[q], inside, how, steps
+                inside = owner[q]
+                how = moved[q]
+        for e in range(e_start[q], e_start[q + 1]):
+            steps += 1
+            kind = e_kind[e]
+            if kind == PLAIN:
+                r = e_to[e]
+                if stamp[r] != mark:
+                    stamp[r] = mark
+                    moved[r] = moved[q] if owner[r] >= 0 else _SAME
+                    stack[top] = r
+                    top += 1
+                elif owner[r] >= 0 and moved[r] != moved[q]:
+                    return size, incremented, owner[r], inside, how, steps
+                continue
+            loop = e_to[e]
+            if kind == AGAIN:
+                if (incremented >= 0 and incremented != loop) or moved[q] != _SAME:
+                    return size, incremented, loop, inside, how, steps
+                incremented = loop
+                if variant < 0:
+                    continue
+                zone, turn = variant, _PLUS_ONE
+            else:
+                zone, turn = _zone(1, loops[loop, 0], loops[loop, 1]), _AT_ONE
+            for way in range(2):
+                if (way == 0 and zone == HIGH) or (way == 1 and zone == LOW):
+                    continue
+                r = loops[loop, 2 + way]
+                if stamp[r] != mark:
+                    stamp[r] = mark
+                    moved[r] = turn if owner[r] >= 0 else _SAME
+                    stack[top] = r
+                    top += 1
+                elif owner[r] >= 0 and moved[r] != turn:
+                    return size, incremented, loop, inside, how, steps
+    return size, incremented, -1, inside, how, steps
+
+
+@allocating
+def _grown(array, size):
+    bigger = np.empty(max(size, 2 * len(array)), array.dtype)
+    for i in range(len(array)):
+        bigger[i] = array[i]
+    return bigger
+
+
+@allocating
+def _grown_rows(array):
+    """Twice as many rows. (Element by element: a slice assignment takes Numba seconds to compile.)"""
+    bigger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            bigger[i, j] = array[i, j]
+    return bigger
+
+
+@inlined
+def _hash_of(items, first, last):
+    h = np.uint64(last - first)
+    for i in range(first, last):
+        h = (h ^ np.uint64(items[i])) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@inlined
+def _sort(items, n):
+    """Shell sort in place; subsets are short and often almost sorted."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(gap, n):
+            x = items[i]
+            j = i
+            while j >= gap and items[j - gap] > x:
+                items[j] = items[j - gap]
+                j -= gap
+            items[j] = x
+        gap //= 3
+
+
+@inlined
+def _next_zone(zone, past_minimum, minimum, maximum):
+    """The zone after ``zone`` (-1: the first) that a count can be in after a further turn, or 3.
+
+    A count below the minimum comes to stand below it or at it; one past it never falls back.
+    """
+    if zone < LOW and not past_minimum and minimum > 2:
+        return LOW
+    if zone < MID and minimum < maximum:
+        return MID
+    if zone < HIGH and (past_minimum or minimum == maximum):
+        return HIGH
+    return 3
+
+
+@kernel
+def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, start, accept, n_classes, max_states,
+                max_work, at, table, accepting, items, first, slots, records):  # fmt: skip
+    """Subset construction (Rabin & Scott 1959) of an NFA with counted loops, for some time.
+
+    A subset is the set of NFA states with transitions; at most one counted loop is active in it, and all of
+    its threads share one count (otherwise the result is CONFLICT and one or two loops, and the caller spells one
+    of them out). A subset whose count has reached the loop's minimum holds ``len(owner)`` as a last item. When a
+    count is incremented the transition becomes a record with a target for each zone.
+
+    ``at`` says how many states, items and records there are, and which state and class come next; the subset of
+    state ``s`` is ``items[first[s]:first[s + 1]]``, ``slots`` their hash table, a power of two; ``records`` is
+    ``int32[*, 5]``: operation, loop, targets for LOW, MID and HIGH (for SET all three are the same). It goes on from
+    there, until it is done, ``max_work`` is, or a round may need more room than these arrays have (NO_ROOM).
+
+    Returns (status, loop, other loop or -1, slots).
+    """
+    n_nfa = len(owner)
+    stamp = np.zeros(n_nfa, np.int32)
+    moved = np.zeros(n_nfa, np.int32)
+    stack = np.empty(n_nfa + 1, np.int32)
+    out = np.empty(n_nfa + 2, np.int32)
+    seeds = np.empty(n_nfa + 1, np.int32)
+    seeded = np.zeros(n_nfa, np.int32)
+    mark = 0
+    seed_mark = 0
+    cuts = np.zeros(n_classes + 1, np.uint8)
+    cut_for = -1
+    work = 0
+
+    n_states = at[0]
+    n_items = at[1]
+    n_records = at[2]
+    state = at[3]
+    lo = at[4]
+    n_seeds = 1
+    seeds[0] = start
+    while state < n_states:
+        # One round of this loop settles one segment [lo, hi) of classes of `state`; the first makes state 0.
+        is_full = n_states + 4 > len(first) or n_states + 3 > len(accepting) or n_records + 2 > len(records)
+        is_full = is_full or n_items + 3 * (n_nfa + 1) > len(items) or (n_states + 3) * n_classes > len(table)
+        if is_full or work > max_work:
+            at[0] = n_states
+            at[1] = n_items
+            at[2] = n_records
+            at[3] = state
+            at[4] = lo
+            return TOO_MUCH_WORK if work > max_work else NO_ROOM, -1, -1, slots
+        hi = n_classes
+        past_minimum = False
+        if state >= 0:
+            end = first[state + 1]
+            past_minimum = items[end - 1] == n_nfa
+            if past_minimum:
+                end -= 1
+            if cut_for != state:
+                cut_for = state
+                for c in range(n_classes + 1):
+                    cuts[c] = 0
+                for i in range(first[state], end):
+                    q = items[i]
+                    for t in range(t_start[q], t_start[q + 1]):
+                        cuts[t_lo[t]] = 1
+                        cuts[t_hi[t] + 1] = 1
+            hi = lo + 1
+            while hi < n_classes and not cuts[hi]:
+                hi += 1
+            n_seeds = 0
+            seed_mark += 1
+            for i in range(first[state], end):
+                q = items[i]
+                for t in range(t_start[q], t_start[q + 1]):
+                    work += 1
+                    if t_lo[t] <= lo <= t_hi[t] and seeded[t_to[t]] != seed_mark:
+                        seeded[t_to[t]] = seed_mark
+                        seeds[n_seeds] = t_to[t]
+                        n_seeds += 1
+        entry = DEAD
+        variant = -1
+        record = -1
+        while n_seeds:
+            mark += 1
+            size, incremented, conflict, inside, how, steps = _closure(
+                seeds, n_seeds, variant, e_start, e_to, e_kind, owner, loops, t_start, accept, stamp, moved, mark,
+                stack, out)  # fmt: skip
+            work += 4 * size + steps  # most of it for putting them in order
+            if conflict >= 0:
+                return CONFLICT, conflict, inside, slots
+            if incremented >= 0 and variant < 0:
+                # The count decides: build the target for each zone it can be in.
+                variant = _next_zone(-1, past_minimum, loops[incremented, 0], loops[incremented, 1])
+                record = n_records
+                n_records += 1
+                records[record, 0] = INC
+                records[record, 1] = incremented
+                records[record, 2] = DEAD
+                records[record, 3] = DEAD
+                records[record, 4] = DEAD
+                entry = -2 - record
+                continue
+            if variant >= 0 and inside >= 0 and (inside != incremented or how != _PLUS_ONE):
+                return CONFLICT, incremented, inside, slots
+            target = DEAD
+            if size:
+                _sort(out, size)
+                if inside >= 0 and (
+                    variant >= MID or (how == _SAME and past_minimum) or (how == _AT_ONE and loops[inside, 0] <= 1)
+                ):
+                    out[size] = n_nfa
+                    size += 1
+                h = _hash_of(out, 0, size)
+                slot = np.int64(h & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0:
+                    s = slots[slot]
+                    if first[s + 1] - first[s] == size:
+                        same = True
+                        for i in range(size):
+                            if items[first[s] + i] != out[i]:
+                                same = False
+                                break
+                        if same:
+                            target = s
+                            break
+                    slot = (slot + 1) & (len(slots) - 1)
+                if target < 0:
+                    target = n_states
+                    if n_states >= max_states:
+                        return TOO_MANY_STATES, -1, -1, slots
+                    accepting[n_states] = 0
+                    for i in range(size):
+                        items[n_items + i] = out[i]
+                        if out[i] == accept:
+                            accepting[n_states] = 1
+                    first[n_states] = n_items
+                    n_items += size
+                    n_states += 1
+                    first[n_states] = n_items
+                    slots[slot] = target
+                    if 2 * n_states > len(slots):
+                        slots = np.full(2 * len(slots), -1, np.int32)
+                        for s in range(n_states):
+                            slot = np.int64(_hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1))
+                            while slots[slot] >= 0:
+                                slot = (slot + 1) & (len(slots) - 1)
+                            slots[slot] = s
+            if variant < 0:
+                entry = target
+                if inside >= 0 and how == _AT_ONE:
+                    records[n_records, 0] = SET
+                    records[n_records, 1] = inside
+                    records[n_records, 2] = target
+                    records[n_records, 3] = target
+                    records[n_records, 4] = target
+                    entry = -2 - n_records
+                    n_records += 1
+                break
+            records[record, 2 + variant] = target
+            loop = records[record, 1]
+            variant = _next_zone(variant, past_minimum, loops[loop, 0], loops[loop, 1])
+            if variant > HIGH:
+                break
+        if state >= 0:
+            for c in range(lo, hi):
+                table[state * n_classes + c] = entry
+        lo = hi
+        if lo >= n_classes:
+            lo = 0
+            state += 1
+    at[0] = n_states
+    at[1] = n_items
+    at[2] = n_records
+    return OK, -1, -1, slots

@@ -1,0 +1,358 @@
+"""`AutomatonMachine`: a byte automaton with its rows, as a `Machine` that guides move over.
+
+Everything on the way of a step is plain Python over dictionaries: following a token of five bytes costs about as
+much as one call into compiled code, a remembered one far less, and serving needs no compiler in the process.
+
+A configuration is an integer: the state plus, where the automaton counts, ``states`` times the count.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...storage import columns
+from ...storage.columns import MOST, Column
+from ...storage.container import smallest
+from ...system.locks import Lock, Rank
+from ...system.memo import shorten
+from ...vocabulary.vocabulary import Vocabulary
+from ..core.machine import Config, Match, ranges_of
+from ..rows.row_pool import RowPool, Segments
+from .tables import DEAD, FIELDS, SET, Tables
+
+if TYPE_CHECKING:
+    from .partial_masks import TokenMapper
+
+#: Remembered (configuration, token) pairs and rows by configuration.
+MEMO_ENTRIES = 1 << 16
+
+_MISSING = -1
+
+#: The sections of the file format (see docs/internals/format.md) that say which row is a state's.
+SEGMENTS = (
+    Column("seg_start", rows=("segmented", 1), starts="segments", order="rises"),
+    Column("seg_begin", rows="segments", below=MOST, order="rises", within="seg_start", first=1),
+    Column("seg_row", rows="segments", below="rows"),
+)
+ROW_OF = (Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"),)
+
+
+class AutomatonMachine:
+    """A byte automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables:
+        The automaton.
+    vocabulary:
+        The tokens.
+    pool:
+        The rows, each once.
+    row_of:
+        ``int32[states]``: a state's row; -1 where it is missing; ``-2 - k`` for ``segmented[k]``.
+    segmented:
+        The rows of states whose row depends on a count.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        vocabulary: Vocabulary,
+        pool: RowPool,
+        row_of: NDArray[np.int32],
+        segmented: list[Segments],
+    ) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.pool = pool
+        self.on_new_row: Callable[[], None] | None = None
+        self._row_of = row_of
+        self._segmented = segmented
+        self._n = tables.states
+        self._size = vocabulary.size
+        self._bytes = vocabulary.bytes
+        self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
+        self._accepting = tables.accepting.tobytes()
+        self._live = tables.live.tolist() if len(tables.loops) else None
+        self._next: dict[int, dict[int, int]] = {}
+        self._targets: dict[int, int] = {}
+        self._rows: dict[int, NDArray[np.int32]] = {}
+        self._decodings = 0  # of the pool's, while these rows were remembered
+        self._starts = tables.edge_start.data  # likewise
+        self._mapper: TokenMapper | None = None
+        self._lock = Lock(Rank.MACHINE)
+
+    @property
+    def start(self) -> Config:
+        """The initial configuration."""
+        return self.tables.start
+
+    @property
+    def remembered(self) -> tuple[dict[int, int], dict[int, NDArray[np.int32]]]:
+        """Targets by ``config * size + token``, -1 for none, and rows by configuration, as far as they are known."""
+        return self._targets, self._rows
+
+    @property
+    def slow_steps(self) -> int:
+        """As for other machines; a state's row is one short walk."""
+        return 0
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def advance(self, config: Any, token_id: int) -> int | None:
+        """Follow a token's bytes; ``None`` where they die or the token has none."""
+        key = config * self._size + token_id
+        target = self._targets.get(key)
+        if target is None:
+            data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+            target = self.follow(config, data) if data else DEAD
+            self._targets[key] = target
+            shorten(self._targets, MEMO_ENTRIES)
+        return target if target >= 0 else None
+
+    def follow(self, config: int, data: bytes) -> int:
+        """Where some bytes lead, -1 where they die."""
+        moves = self._next
+        if self._live is not None:
+            return self._follow_counting(config, data)
+        for byte in data:
+            edges = moves.get(config)
+            if edges is None:
+                edges = self._edges(config)
+            config = edges.get(byte, DEAD)
+            if config < 0:
+                return DEAD
+        return config
+
+    def _follow_counting(self, config: int, data: bytes) -> int:
+        count, state = divmod(config, self._n)
+        for byte in data:
+            state, count = self._step(state, count, byte)
+            if state < 0:
+                return DEAD
+        return state + self._n * count
+
+    def _step(self, state: int, count: int, byte: int) -> tuple[int, int]:
+        """One byte of an automaton that counts: the next state (or -1) and the next count."""
+        edges = self._next.get(state) or self._edges(state)
+        target = edges.get(byte, DEAD)
+        if target >= self._n:
+            operation, loop, low, mid, high = self.tables.records[target - self._n].tolist()
+            if operation == SET:
+                target, count = low, 1
+            else:
+                count += 1
+                least, most = self.tables.loops[loop].tolist()
+                target = high if count >= most else mid if count >= least else low
+        if target < 0 or self._live is None or self._live[target] < 0:
+            count = 0
+        return target, count
+
+    def _edges(self, state: int) -> dict[int, int]:
+        """A state's transitions by byte, spelled out when first needed."""
+        tables = self.tables
+        begin, end = self._starts[state], self._starts[state + 1]
+        edges: dict[int, int] = {}
+        lows, highs = tables.edge_low[begin:end].tolist(), tables.edge_high[begin:end].tolist()
+        for low, high, target in zip(lows, highs, tables.edge_target[begin:end].tolist(), strict=True):
+            if low == high:
+                edges[low] = target
+            else:
+                edges.update(dict.fromkeys(range(low, high + 1), target))
+        self._next[state] = edges
+        return edges
+
+    def follow_byte(self, config: Any, byte: int) -> int | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        target = self.follow(config, bytes([byte]))
+        return target if target >= 0 else None
+
+    def repeats(self, config: Any) -> bool:
+        """Whether nothing is counted."""
+        return bool(config < self._n)
+
+    def is_accepting(self, config: Any) -> bool:
+        """Whether the text so far is complete."""
+        return bool(self._accepting[config % self._n])
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes."""
+        state, count = self.tables.start, 0
+        for i, byte in enumerate(data):
+            target, new_count = self._step(state, count, byte)
+            if target < 0:
+                return Match(i, False, bool(self._accepting[state]), self._expected(state, count))
+            state, count = target, new_count
+        can_end = bool(self._accepting[state])
+        return Match(len(data), can_end, can_end, self._expected(state, count))
+
+    def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
+        return ranges_of(sorted(byte for byte, _ in self.following(state + self._n * count)))
+
+    def place(self, config: Any) -> int:
+        """Where a configuration is, for `following`."""
+        return config  # type: ignore[no-any-return]
+
+    def following(self, place: int) -> Iterator[tuple[int, int]]:
+        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+        count, state = divmod(place, self._n)
+        for byte in self._next.get(state) or self._edges(state):
+            target, new_count = self._step(state, count, byte)
+            if target >= 0:
+                yield byte, target + self._n * new_count
+
+    def after(self, place: int, byte: int) -> int | None:
+        """The place after a byte, None where it can't follow."""
+        return self.follow_byte(place, byte)
+
+    def may_stop(self, place: int) -> bool:
+        """Whether something other than a byte may follow: the end of the text."""
+        return self.is_accepting(place)
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def row(self, config: Any) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        try:
+            return self._rows[config]
+        except KeyError:
+            return self._find_row(config)
+
+    def _find_row(self, config: int) -> NDArray[np.int32]:
+        count, state = divmod(config, self._n)
+        with self._lock:
+            number = int(self._row_of[state])
+            fresh = number == _MISSING
+            if fresh:
+                self.put(state, self._map().segments(state))
+                number = int(self._row_of[state])
+            if number < _MISSING:
+                segments = self._segmented[-2 - number]
+                number = segments.rows[bisect_right(segments.begins, count) - 1]
+            row = self.pool.dense(number)
+            if self._decodings != self.pool.decodings:  # those of the pool are bounded, if nothing else keeps them
+                self._decodings = self.pool.decodings
+                self._rows.clear()
+            self._rows[config] = row
+            shorten(self._rows, MEMO_ENTRIES)
+        if fresh and self.on_new_row:
+            self.on_new_row()
+        return row
+
+    def put(self, state: int, segments: Segments) -> None:
+        """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""
+        if self._row_of[state] != _MISSING:
+            return
+        if len(segments.rows) == 1:
+            self._row_of[state] = segments.rows[0]
+        else:
+            self._row_of[state] = -2 - len(self._segmented)
+            self._segmented.append(segments)
+
+    def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
+        """Every state, which must have been filled in, and count from which it has another row, with that row."""
+        for state, number in enumerate(self._row_of.tolist()):
+            segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
+            for begin, row in zip(segments.begins, segments.rows, strict=True):
+                yield state, begin, self.stored_row(row)
+
+    def stored_row(self, number: int) -> NDArray[np.int32]:
+        """A row of the pool: read-only ``int32[words]``."""
+        with self._lock:
+            return self.pool.dense(number)
+
+    def missing(self) -> list[int]:
+        """The states whose rows have not been worked out."""
+        found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
+        return found
+
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self.is_complete()
+
+    @property
+    def known_rows(self) -> int:
+        """How many states' rows have been worked out so far."""
+        return self._n - len(self.missing())
+
+    def is_complete(self) -> bool:
+        """Whether every state's rows have been worked out."""
+        return not (self._row_of == _MISSING).any()
+
+    def fill(self, **options: Any) -> None:
+        """Work out every missing row; ``options`` are those of `TokenMapper.all_segments`."""
+        states = self.missing()
+        if states:
+            pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
+            for state, segments in pairs:
+                with self._lock:
+                    self.put(state, segments)
+                    self._lock.give_way()
+            with self._lock:
+                self._mapper = None  # a complete index needs neither the kernels' form of its tables
+                self.pool.compact()  # nor room to grow
+
+    def _map(self) -> TokenMapper:
+        with self._lock:
+            if self._mapper is None:
+                from .partial_masks import TokenMapper
+
+                self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool, self._lock)
+            return self._mapper
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows as stored."""
+        segments = sum(8 * len(s.rows) for s in self._segmented)
+        return self.tables.nbytes + self.pool.nbytes + 2 * self._n + segments
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section, beyond what every index has."""
+        return {}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/internals/format.md); always self-contained."""
+        with self._lock:
+            sections = self.tables.to_sections() | self.pool.to_sections()
+            # 0: missing; 1 + r: row r; 1 + rows + k: the k-th state whose row depends on a count.
+            row_of, rows = self._row_of.astype(np.int64), len(self.pool)
+            sections["row_of"] = smallest(np.where(row_of < _MISSING, rows - 1 - row_of, row_of + 1))
+            if self._segmented:
+                lengths = np.cumsum([0] + [len(s.rows) for s in self._segmented])
+                sections |= {
+                    "seg_start": lengths.astype(np.uint32),
+                    "seg_begin": np.array([b for s in self._segmented for b in s.begins], np.uint32),
+                    "seg_row": np.array([r for s in self._segmented for r in s.rows], np.uint32),
+                }
+        return sections
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> AutomatonMachine:
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        columns.read_meta(meta, FIELDS, sizes, where)
+        tables = Tables.from_sections(sections, sizes, where)
+        pool = RowPool.from_sections(sections, sizes, where)
+        segmented: list[Segments] = []
+        if "seg_start" in sections:
+            found = columns.read(sections, SEGMENTS, sizes, where)
+            bounds, begins, numbers = (column.tolist() for column in found.values())
+            segmented = [Segments(tuple(begins[i:j]), tuple(numbers[i:j])) for i, j in pairwise(bounds)]
+        sizes.setdefault("segmented", 0)
+        row_of = columns.read(sections, ROW_OF, sizes, where)["row_of"]
+        row_of -= 1
+        beyond = row_of >= len(pool)
+        row_of[beyond] = len(pool) - 2 - row_of[beyond]
+        return cls(tables, vocabulary, pool, row_of, segmented)

@@ -1,0 +1,479 @@
+"""`GuideBatch`: many sequences over one vocabulary, moved and masked together.
+
+What a `Guide` does for one sequence with dictionaries, a batch does for all of its sequences in one call of a kernel,
+without the GIL: the indexes' configurations are states of one lazily built automaton
+(`structgen.runtime.batch.lazy_automaton`), histories a forest (`structgen.runtime.batch.histories`), masks numbered
+rows (`structgen.runtime.rows.row_store`). What no sequence did before is worked out by the index's machine, as for a
+guide, and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
+from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
+from ...system.arguments import (
+    Integers,
+    check_range,
+    checked_masks,
+    checked_rollback,
+    checked_tokens,
+    integers,
+)  # fmt: skip
+from ...vocabulary.vocabulary import Vocabulary
+from ..guide.guide import NO_TOKEN, Guide
+from ..index.index import Index
+from ..rows.bitmask import describe
+from ..rows.row_store import EOS_IDS, RowStore
+from .drafts import Drafts
+from .histories import Histories
+from .lazy_automaton import LazyAutomaton
+from .limits import Limits, taken_apart
+
+#: More tokens than a row can have.
+_LONGEST = (1 << 31) - 1
+
+
+class GuideBatch:
+    """Sequences by number, 0 to ``len(batch) - 1``: the rows of the batch.
+
+    Each row follows its own index, or none: then every id of the vocabulary is allowed. The state after an EOS token
+    is that of `Guide`: the mask holds the EOS ids alone, and further EOS ids change nothing.
+
+    A row that goes wrong takes no other down: the others move on, and `errors` says what was wrong. A batch is not
+    meant for several threads at once, while the indexes behind it are.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens, those of all indexes.
+    indexes:
+        The first rows; see `add`.
+    max_rollback:
+        So many tokens of each row, at least, can be taken back; None remembers all, 12 bytes each, else 4.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        indexes: Iterable[Index | Guide | None] = (),
+        *,
+        max_rollback: int | None = None,
+    ) -> None:
+        max_rollback = checked_rollback(max_rollback)
+        self.vocabulary = vocabulary
+        #: The masks by number, as `row_ids` gives them.
+        self.rows = RowStore(vocabulary)
+        #: What was wrong in the last call, by row.
+        self.errors: dict[int, StructgenError] = {}
+        #: The configurations of all rows.
+        self.automaton = LazyAutomaton(vocabulary, self.rows)
+        self._histories = Histories(max_rollback)
+        self._limits = Limits(self.automaton, self._histories)
+        self._indexes: list[Index | None] = []
+        #: The number of each row's mask, `UNKNOWN` where it has not been asked for.
+        self._row_ids = np.zeros(0, np.int32)
+        self._every = np.zeros(0, np.int32)
+        #: The batch's own masks, ``int32[batch, words]``, and the numbers of what they show.
+        self._masks = np.zeros((0, vocabulary.words), np.int32)
+        self._shown = np.zeros(0, np.int32)
+        for each in indexes:
+            self.add(each)
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    def __repr__(self) -> str:
+        return f"<GuideBatch of {len(self)} over {self.vocabulary!r}>"
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def add(self, index: Index | Guide | None, *, max_tokens: int | None = None) -> int:
+        """Append a row, and return its number.
+
+        Parameters
+        ----------
+        index:
+            Begin at the beginning of an index, go on where a guide is, or without a definition.
+        max_tokens:
+            As for a `Guide`; one that is added brings its own, and a row without a definition has none.
+
+        Raises
+        ------
+        TokenBudgetError, UnsupportedError
+            As a `Guide` does.
+        VocabularyMismatchError
+            For an index of another vocabulary; names the row. The batch stays as it is.
+        """
+        guide, index = (index, index.index) if isinstance(index, Guide) else (None, index)
+        if index is not None and index.vocabulary.fingerprint != self.vocabulary.fingerprint:
+            raise VocabularyMismatchError(
+                f"the index belongs to {index.vocabulary!r}, the batch to {self.vocabulary!r}",
+                where=f"row {len(self)}",
+                remedy="Compile every definition of a batch with the model's own vocabulary.",
+            )
+        self._make_room()
+        if guide is None:
+            self._limits.add(index, max_tokens)
+            node = self._histories.begin(self._start(index))
+        else:
+            configs, given, left = taken_apart(guide)
+            self._limits.add(index, given, left)
+            path = [self._number(guide.index, c) for c in configs]
+            tokens, text = guide.tokens()
+            node = self._histories.grow(path, tokens, text)
+        self._indexes.append(index)
+        self._histories.at = np.append(self._histories.at, np.int32(node))
+        self._rearranged(np.append(self._row_ids, np.int32(UNKNOWN)))
+        self._look([len(self) - 1])
+        return len(self) - 1
+
+    def remove(self, rows: Integers) -> None:
+        """Remove rows, named by number; those behind them move up. Raises `BatchError` for one that isn't there."""
+        gone = set(self._which(rows).tolist())
+        self.reorder([row for row in range(len(self)) if row not in gone])
+
+    def reorder(self, rows: Integers) -> None:
+        """Have row ``i`` be what row ``rows[i]`` was, with its history; a row may be named often, or never.
+
+        So beams change places and sequences are forked, each in constant time.
+
+        Raises `BatchError` for a row that isn't there.
+        """
+        chosen = self._which(rows, distinct=False)
+        self._indexes = [self._indexes[row] for row in chosen.tolist()]
+        self._histories.at = self._histories.at[chosen]
+        self._limits.reorder(chosen)
+        self._rearranged(self._row_ids[chosen])
+
+    def reset(self, rows: Integers = None) -> None:
+        """Take rows, by default all, back to the beginning, and forget what could be rolled back."""
+        which = self._which(rows)
+        for row in which.tolist():
+            self._histories.at[row] = self._histories.begin(self._start(self._indexes[row]))
+            self._row_ids[row] = UNKNOWN
+        self._limits.left[which] = self._limits.given[which]
+        self._look(which)
+
+    def sweep(self) -> None:
+        """Forget the history that no row can come back to, as happens by itself from time to time."""
+        self._histories.sweep()
+
+    def index(self, row: int) -> Index | None:
+        """The index of a row."""
+        return self._indexes[int(self._which([row])[0])]
+
+    def guide(self, row: int) -> Guide | None:
+        """A guide where a row is, with its history, which goes its own way from there; None without an index."""
+        index = self.index(row)
+        if index is None:
+            return None
+        places = map(self.automaton.place, self._histories.path(row))
+        path = self._limits.path(row, [place and place[1] for place in places])
+        tokens, text = self._histories.tokens_of(row)
+        return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows = [self.guide(row) or self._histories.path(row) for row in range(len(self))]
+        return _again, (self.vocabulary, self._histories.most, rows)
+
+    def __copy__(self) -> GuideBatch:
+        made, arguments = self.__reduce__()
+        batch: GuideBatch = made(*arguments)
+        return batch
+
+    def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
+        self._row_ids = row_ids
+        self._shown = np.full(len(row_ids), UNKNOWN, np.int32)
+        self._every = np.arange(len(row_ids), dtype=np.int32)
+        self.errors = {}
+
+    def _start(self, index: Index | None) -> int:
+        return FREE if index is None else self.automaton.number(index.machine, index.machine.start)
+
+    def _number(self, index: Index, config: Any) -> int:
+        return ENDED if config is None else self.automaton.number(index.machine, config)
+
+    def _look(self, rows: Any, ahead: int = 0) -> None:
+        self._limits.look(np.asarray(rows, np.int32), self._row_ids, self._indexes, ahead)
+
+    # -- masks -----------------------------------------------------------------------------------------
+
+    def row_ids(self) -> NDArray[np.int32]:
+        """The id of each row's mask in `rows`, ``int32[batch]``: all that a device needs that holds those.
+
+        They are for the step that asks for them: past the bound of `rows` masks are forgotten, and their ids refused.
+        """
+        self._find_rows()
+        return self.rows.ids_of(self._row_ids)
+
+    def bitmask(self) -> NDArray[np.int32]:
+        """The allowed tokens, as a read-only ``int32[batch, words]`` that the batch keeps and changes.
+
+        Only what differs from the last call is written, which for most steps is a few words. It holds until the next
+        call of a method that moves rows.
+        """
+        self._find_rows()
+        if len(self._masks) != len(self):
+            self._masks = np.zeros((len(self), self.vocabulary.words), np.int32)
+            self._shown[:] = UNKNOWN
+        rows = self.rows
+        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.places, self._masks)
+        view: NDArray[np.int32] = self._masks.view()
+        view.flags.writeable = False
+        return view
+
+    def fill_bitmask(self, bitmask: Any) -> None:
+        """Write the allowed tokens of every row into ``bitmask``, in place.
+
+        Parameters
+        ----------
+        bitmask:
+            A writable ``int32[batch, words]``: a NumPy array, or a torch tensor on the CPU. It may be wider than the
+            vocabulary (padded logits); the tail is set to zero.
+
+        Raises
+        ------
+        BitmaskError
+            For another dtype, shape or device, or fewer words than the vocabulary needs.
+        """
+        self._find_rows()
+        self.copy_rows(self._row_ids, bitmask)
+
+    def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
+        """Write rows of `rows`, by number (``int32[n]``) as of now, into ``int32[n, words]``; see `fill_bitmask`."""
+        masks, rows = checked_masks(bitmask, len(numbers), self.vocabulary.words), self.rows
+        whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
+        kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)
+        if whole is not masks:
+            masks[...] = whole
+
+    def _find_rows(self) -> None:
+        """Have the number of every row's mask."""
+        missing = np.flatnonzero(self._row_ids == UNKNOWN)
+        for row, config in zip(missing.tolist(), self._histories.here()[missing].tolist(), strict=True):
+            self._row_ids[row] = self._row_of(config, row)
+
+    def _row_of(self, config: int, row: int) -> int:
+        """The number of a configuration's mask. One that can't be worked out lets the row end, and is an error."""
+        try:
+            return self.automaton.row(config)
+        except StructgenError as error:
+            self.errors[row] = error
+            return EOS_IDS
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def advance(self, token_ids: Integers, rows: Integers = None) -> NDArray[np.bool_]:
+        """Append one token to each row, or to some.
+
+        A row whose token is refused stays as it is, and `errors` says why.
+
+        Parameters
+        ----------
+        token_ids:
+            ``int[n]``: one for each row of ``rows``.
+        rows:
+            ``int[n]``: the numbers of rows, each once; None for all.
+
+        Returns
+        -------
+        ``bool[n]``: which were accepted.
+
+        Raises
+        ------
+        BatchError
+            For another number of tokens than rows, or a row that isn't there; nothing has changed.
+        TokenIdError
+            For an id outside the vocabulary, or what is no integer; nothing has changed.
+        """
+        which = self._which(rows)
+        wanted = checked_tokens(token_ids, self.vocabulary.size)
+        if wanted.shape != which.shape:
+            raise BatchError(f"{len(which)} rows are advanced by token_ids int[{len(which)}], got {describe(wanted)}")
+        self.errors = {}
+        self._make_room()
+        histories, automaton = self._histories, self.automaton
+        histories.reserve(len(which))
+        outcome = np.zeros(len(which), np.int8)
+        tokens = wanted.astype(np.int32)
+        while True:
+            pending, _ = kernels.advance_batch(
+                tokens, which, histories.at, histories.nodes, histories.used, automaton.offsets, automaton.blob,
+                automaton.following, automaton.spelled_in, automaton.keys, automaton.values, automaton.row_of,
+                outcome, self._row_ids,
+            )  # fmt: skip
+            if not pending:
+                break
+            for i in np.flatnonzero(outcome == PENDING).tolist():
+                row = int(which[i])
+                try:
+                    automaton.target(int(histories.configs[histories.at[row]]), int(tokens[i]))
+                except StructgenError as error:
+                    outcome[i], self.errors[row] = REJECTED, error
+        accepted: NDArray[np.bool_] = outcome == ACCEPTED
+        self._limits.take(which[accepted], self._row_ids, self._indexes)
+        if not accepted.all():
+            for i in np.flatnonzero(~accepted).tolist():
+                self._refused(int(which[i]), int(wanted[i]))
+        return accepted
+
+    def advance_many(self, token_ids: Any, counts: Integers = None) -> NDArray[np.int64]:
+        """Append several tokens to each row, as far as they are allowed, and return how many were: ``int64[batch]``.
+
+        Parameters
+        ----------
+        token_ids:
+            ``int[batch, k]``.
+        counts:
+            ``int[batch]``: how many of them each row gets, whatever stands behind these; None for all.
+
+        Raises
+        ------
+        BatchError, TokenIdError
+            As `advance` does.
+        """
+        tokens = integers(token_ids, "token_ids", TokenIdError, dimensions=2)
+        if len(tokens) != len(self):
+            raise BatchError(f"token_ids are int[{len(self)}, k], got {describe(tokens)}")
+        wanted = np.full(len(self), tokens.shape[1]) if counts is None else integers(counts, "counts")
+        if wanted.shape != (len(self),) or (wanted < 0).any() or (wanted > tokens.shape[1]).any():
+            raise BatchError(f"counts are int[{len(self)}], from 0 to {tokens.shape[1]}, got {describe(wanted)}")
+        check_range(tokens[np.arange(tokens.shape[1]) < wanted[:, None]], self.vocabulary.size)
+        taken = np.zeros(len(self), np.int64)
+        errors: dict[int, StructgenError] = {}
+        for column in range(tokens.shape[1]):
+            rows = np.flatnonzero((taken == column) & (wanted > column))
+            taken[rows] += self.advance(tokens[rows, column], rows)
+            errors |= self.errors
+        self.errors = errors
+        return taken
+
+    def draft(self, token_ids: Integers, above: Integers, rows: Integers) -> Drafts:
+        """Follow tokens that are proposed for rows, without moving these.
+
+        For each row there may be a chain, or a tree: tokens that come before others are named first.
+
+        Parameters
+        ----------
+        token_ids, above, rows:
+            ``int[n]``: the tokens; the place of the token before each, -1 where it is a row's next; the row that each
+            belongs to.
+
+        Raises
+        ------
+        BatchError
+            For arrays of different lengths, a row that isn't there, or a token that follows a later one, or one of
+            another row.
+        TokenIdError
+            As `advance`.
+        """
+        tokens, before = checked_tokens(token_ids, self.vocabulary.size), integers(above, "above")
+        which = self._which(rows, distinct=False)
+        if not len(tokens) == len(before) == len(which):
+            raise BatchError(f"{len(tokens)} tokens of a draft, {len(before)} places before them, {len(which)} rows")
+        wrong = (before < -1) | (before >= np.arange(len(before)))
+        if not wrong.any():
+            wrong = (before >= 0) & (which[before] != which)
+        if wrong.any():
+            raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
+        self._make_room()
+        self._look(np.unique(which), len(tokens))
+        return Drafts(self, tokens.astype(np.int32), before.astype(np.int32), which)
+
+    def configurations(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The configurations of rows, numbers in `automaton`; ``int32[n]``."""
+        return self._histories.here()[rows]
+
+    def _refused(self, row: int, token: int) -> None:
+        if row in self.errors:
+            return
+        what = f"token {token} is not allowed by the definition of its row"
+        self.errors[row] = TokenIdError(what, where=f"row {row}")
+
+    def rollback(self, counts: Integers, rows: Integers = None) -> None:
+        """Take back the last tokens that rows have accepted.
+
+        Parameters
+        ----------
+        counts:
+            One number for all, or ``int[n]``, one for each.
+        rows:
+            ``int[n]``: the numbers of rows, each once; None for all.
+
+        Raises
+        ------
+        RollbackError
+            Past the beginning, or past what ``max_rollback`` remembers; names the row. Nothing has changed.
+        """
+        which = self._which(rows)
+        back = integers(counts, "counts", RollbackError, few=True)
+        if back.ndim and back.shape != which.shape:
+            raise BatchError(f"{len(which)} rows are rolled back by counts int[{len(which)}], got {describe(back)}")
+        back = np.broadcast_to(back, which.shape)
+        back = np.clip(back, -1, _LONGEST).astype(np.int32)
+        nodes = self._histories.before(which, np.maximum(back, 0))
+        wrong = np.flatnonzero((nodes < 0) | (back < 0))
+        if len(wrong):
+            row = int(which[wrong[0]])
+            known = len(self._histories.path(row)) - 1
+            raise RollbackError(
+                f"cannot roll back {back[wrong[0]]} tokens, {known} were accepted, or are remembered",
+                where=f"row {row}",
+            )
+        self._histories.at[which] = nodes
+        self._row_ids[which] = self.automaton.row_of[self._histories.configs[nodes]]
+        self._limits.give_back(which, back, self._row_ids, self._indexes)
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_accepting(self) -> NDArray[np.bool_]:
+        """Which rows are complete, so that an EOS id is allowed; ``bool[batch]``."""
+        return np.array([self.automaton.is_accepting(c) for c in self._histories.here().tolist()], np.bool_)
+
+    def is_finished(self) -> NDArray[np.bool_]:
+        """Which rows have accepted an EOS id; ``bool[batch]``. A row without an index never has."""
+        finished: NDArray[np.bool_] = self._histories.here() == ENDED
+        return finished
+
+    # -- in common -------------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        """Begin anew where too much is remembered."""
+        if self.automaton.is_full():
+            self._histories.renumber(self.automaton.forget(self._histories.live()))
+        if self.rows.is_full():
+            self.rows.forget()
+            self.automaton.forget_rows()
+            self._row_ids[:] = UNKNOWN
+            self._shown[:] = UNKNOWN
+
+    def _which(self, rows: Integers, *, distinct: bool = True) -> NDArray[np.int32]:
+        """Numbers of rows, checked; all of them for None."""
+        if rows is None:
+            return self._every
+        which = integers(rows, "rows", few=True).reshape(-1)
+        outside = (which < 0) | (which >= len(self))
+        if outside.any():
+            raise BatchError(f"the batch has {len(self)} rows", where=f"row {which[outside][0]}")
+        if distinct and len(np.unique(which)) < len(which):
+            raise BatchError("a row is named twice", where=f"rows {which.tolist()[:20]}")
+        return which.astype(np.int32)
+
+
+def _again(vocabulary: Vocabulary, max_rollback: int | None, rows: list[Guide | list[int]]) -> GuideBatch:
+    """A batch that was pickled or copied: its rows as guides, or as paths where they have no index."""
+    batch = GuideBatch(vocabulary, max_rollback=max_rollback)
+    for row in rows:
+        if isinstance(row, Guide):
+            batch.add(row)
+        else:
+            number = batch.add(None)
+            batch._histories.at[number] = batch._histories.grow(row, [NO_TOKEN] * len(row))
+    return batch

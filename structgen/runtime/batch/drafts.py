@@ -1,0 +1,93 @@
+"""`Drafts`: tokens that another model proposes for rows of a batch, and what may follow each of them.
+
+A draft moves no sequence. Its masks come in one call; what the model then accepts is appended with
+`GuideBatch.advance_many`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...errors import BatchError, StructgenError
+from ...kernels import DEAD, UNKNOWN
+from ..rows.row_store import EOS_IDS
+
+if TYPE_CHECKING:
+    from .batch import GuideBatch
+
+
+class Drafts:
+    """The tokens of some trees, followed from where rows of a batch were; made by `GuideBatch.draft`.
+
+    Parameters
+    ----------
+    batch:
+        The batch; masks can be asked for until it moves on so far that it forgets configurations.
+    tokens, above, rows:
+        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the row that
+        each belongs to.
+    """
+
+    def __init__(
+        self, batch: GuideBatch, tokens: NDArray[np.int32], above: NDArray[np.int32], rows: NDArray[np.int32]
+    ) -> None:
+        self._batch = batch
+        self._generation = batch.automaton.generation
+        #: What was wrong, by place: more than that a token is not allowed.
+        self.errors: dict[int, StructgenError] = {}
+        self._reached = self._follow(tokens, above, batch.configurations(rows))
+
+    def _follow(
+        self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        automaton = self._batch.automaton
+        reached = np.full(len(tokens), UNKNOWN, np.int32)
+        while True:
+            place = kernels.follow_tree(
+                tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
+                automaton.keys, automaton.values, reached,
+            )  # fmt: skip
+            if place < 0:
+                return reached
+            before = above[place]
+            try:
+                automaton.target(int(begins[place] if before < 0 else reached[before]), int(tokens[place]))
+            except StructgenError as error:
+                self.errors[place], reached[place] = error, DEAD
+
+    @property
+    def accepted(self) -> NDArray[np.bool_]:
+        """Which tokens are allowed, with all those before them; ``bool[n]``."""
+        allowed: NDArray[np.bool_] = self._reached >= 0
+        return allowed
+
+    def row_ids(self) -> NDArray[np.int32]:
+        """The id of the mask behind each token, as `GuideBatch.row_ids` has them; ``int32[n]``.
+
+        Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids. Raises `BatchError`
+        once the batch has forgotten where the draft led.
+        """
+        return self._batch.rows.ids_of(self._find_rows())
+
+    def _find_rows(self) -> NDArray[np.int32]:
+        """The numbers of the masks, as they are now."""
+        if self._generation != self._batch.automaton.generation:
+            raise BatchError(
+                "the batch has moved on, and forgotten where a draft led",
+                remedy="Ask for a draft's masks before rows are moved.",
+            )
+        found = np.full(len(self._reached), EOS_IDS, np.int32)
+        for place in np.flatnonzero(self._reached >= 0).tolist():
+            try:
+                found[place] = self._batch.automaton.row(int(self._reached[place]))
+            except StructgenError as error:
+                self.errors[place] = error
+        return found
+
+    def fill_bitmask(self, bitmask: Any) -> None:
+        """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
+        self._batch.copy_rows(self._find_rows(), bitmask)

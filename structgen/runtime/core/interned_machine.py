@@ -1,0 +1,260 @@
+"""`StackMachine`: what machines have in common whose configurations are sets of threads, each with a stack.
+
+Nearly always there is one thread. Configurations are interned, so that equal ones are the same object, and remember
+where their tokens lead: a step that was made before, by any sequence, is one look-up in a dictionary. (It is the
+cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.locks import Lock, Rank
+from ...vocabulary.vocabulary import Vocabulary
+from .machine import Config, Match, ranges_of
+
+#: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
+MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
+
+#: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
+_BYTES, _LOOKS = 1 << 8, 1 << 4
+
+T = TypeVar("T")
+
+
+class Grown(Protocol):
+    """What grows as rows are worked out, and can forget that."""
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+
+    def forget(self) -> None:
+        """Forget what came last."""
+
+
+class Configuration(Generic[T]):
+    """A set of threads, with what was found out about it. Interned by its machine."""
+
+    __slots__ = ("accepting", "dense", "row", "targets", "threads")
+
+    def __init__(self, threads: tuple[T, ...]) -> None:
+        self.threads = threads
+        self.targets: dict[int, Configuration[T] | None] = {}
+        self.accepting: bool | None = None
+        self.row: Any = None  # the key of its row, where the machine has such
+        self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self.threads))
+
+
+class StackMachine(ABC, Generic[T]):
+    """A `structgen.runtime.core.machine.Machine` over threads of type ``T``.
+
+    Safe to use from several threads of the process.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    start:
+        The threads before the first byte.
+    filled:
+        Whether all was worked out that is worked out ahead of time.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool) -> None:
+        self.vocabulary = vocabulary
+        #: Called when a row was worked out that was not known.
+        self.on_new_row: Callable[[], None] | None = None
+        self._filled = filled
+        self._fills = 0  # how many are going on
+        self._bytes = vocabulary.bytes
+        self._bounds = vocabulary.offsets.data
+        self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
+        self._configs: dict[tuple[T, ...], Configuration[T]] = {}
+        self._targets = 0  # how many the configurations remember
+        self._start = self._config(start)
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be."""
+        self._lock = machine._lock
+
+    @property
+    def start(self) -> Config:
+        """The initial configuration."""
+        return self._start
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _follow(self, threads: tuple[T, ...], data: bytes) -> tuple[T, ...]:
+        """The threads after some bytes, at least one; those that cannot come to an end are left out."""
+
+    @abstractmethod
+    def _may_end(self, threads: tuple[T, ...]) -> bool:
+        """Whether the text is complete in some thread."""
+
+    @abstractmethod
+    def _candidates(self, threads: tuple[T, ...]) -> Iterable[Sequence[int]]:
+        """The bytes that may follow, and some that turn out not to; those that stand together lead to the same."""
+
+    def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
+        """The threads after a token that has no bytes."""
+        return ()
+
+    def _tokens(self, threads: tuple[T, ...]) -> tuple[int, ...]:
+        """The ids of tokens without bytes that may come next."""
+        return ()
+
+    def place(self, config: Any) -> tuple[T, ...]:
+        """Where a configuration is, for `following`."""
+        self._make_room()
+        return config.threads  # type: ignore[no-any-return]
+
+    def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
+        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+        for alike in self._candidates(place):
+            after = self._follow(place, bytes(alike[:1]))
+            if after:
+                for byte in alike:
+                    yield byte, after
+
+    def after(self, place: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
+        """The place after a byte, None where it can't follow."""
+        return self._follow(place, bytes([byte])) or None
+
+    def may_stop(self, place: tuple[T, ...]) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
+        return self._may_end(place) or bool(self._tokens(place))
+
+    def advance(self, config: Any, token_id: int) -> Configuration[T] | None:
+        """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
+        try:
+            return config.targets[token_id]  # type: ignore[no-any-return]
+        except KeyError:
+            pass
+        data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
+        self._targets += 1
+        if not self._targets % _LOOKS:
+            self._make_room()
+        threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
+        target = self._config(threads) if threads else None
+        config.targets[token_id] = target
+        return target
+
+    def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        self._make_room()
+        threads = self.after(config.threads, byte)
+        return self._config(threads) if threads is not None else None
+
+    def repeats(self, config: Any) -> bool:
+        """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
+        return False
+
+    def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
+        config = self._configs.get(threads)
+        if config is None:
+            if len(self._configs) >= MEMO_CONFIGS:
+                self._forget()
+            config = self._configs[threads] = Configuration(threads)
+        return config
+
+    def _make_room(self) -> None:
+        """Forget, where so much is remembered that there is no room for more."""
+        if self._is_full():
+            self._forget()
+
+    def _is_full(self) -> bool:
+        """Whether too much is remembered."""
+        return len(self._configs) >= MEMO_CONFIGS or self._targets >= MEMO_TARGETS
+
+    def _forget(self) -> None:
+        """Let go of all configurations but the first; guides keep those that they are at.
+
+        So nothing that stays may lead to them.
+        """
+        forgotten, self._configs, self._targets = self._configs, {}, 0
+        for known in list(forgotten.values()):
+            known.targets = {}
+        self._configs[self._start.threads] = self._start
+
+    def is_accepting(self, config: Any) -> bool:
+        """Whether the text so far is complete."""
+        if config.accepting is None:
+            config.accepting = self._may_end(config.threads)
+        return bool(config.accepting)
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
+        threads = self._start.threads
+        consumed = 0
+        while consumed < len(data) and (following := self._follow(threads, data[consumed : consumed + 1])):
+            if not consumed % _BYTES:
+                self._make_room()
+            threads = following
+            consumed += 1
+        can_end = self._may_end(threads)
+        expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
+        return Match(consumed, can_end and consumed == len(data), can_end, expected)
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _work_out(self, config: Configuration[T]) -> NDArray[np.int32]:
+        """The row of a configuration, kept in it. Called under the machine's lock."""
+
+    @property
+    def slow_steps(self) -> int:
+        """How often working out rows gave way to others that waited."""
+        return self._lock.passed_on
+
+    @property
+    @abstractmethod
+    def known_rows(self) -> int:
+        """How many places have been settled so far."""
+
+    def row(self, config: Any) -> NDArray[np.int32]:
+        """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        row: NDArray[np.int32] | None = config.dense
+        return row if row is not None else self._find_row(config)
+
+    def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
+        with self._lock:
+            known = self.known_rows
+            row = self._work_out(config)
+            fresh = self.known_rows > known
+        if fresh and self.on_new_row:
+            self.on_new_row()
+        return row
+
+    @contextmanager
+    def _filling(self) -> Iterator[None]:
+        """Keep all rows while they are filled in."""
+        with self._lock:
+            self._fills += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._fills -= 1
+
+    def _may_forget(self, *grown: Grown) -> bool:
+        """Whether some of what grows with rows is full, and nobody relies on it."""
+        return not self._fills and any(each.is_full() for each in grown)
+
+    def _forget_rows(self) -> None:
+        """Have configurations ask for their rows again."""
+        for known in list(self._configs.values()):
+            known.dense = None
+
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self._filled

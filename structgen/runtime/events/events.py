@@ -1,0 +1,198 @@
+"""`JsonEvents`: what a JSON text has come to, while it is generated.
+
+The parts of an answer are of use before the rest of it is there: a member can be shown, an item worked on, a tool
+called. This reader takes tokens or bytes as they come and says which values they complete, with path, span and value.
+Like a guide it can go back and be forked in constant time; what it remembers of a text are its open containers (see
+`structgen.runtime.events.json_states`), and its bytes where arrays and objects shall have values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import ArgumentError, RollbackError, TokenIdError
+from ...system.arguments import checked_rollback, integer
+from ...vocabulary.vocabulary import Vocabulary
+from .json_event import JsonEvent
+from .json_states import CLOSED, START, State, finish, may_end, one_more, read
+
+
+class JsonEvents:
+    """An incremental reader of one JSON text (RFC 8259): feed it tokens, and it gives what they complete.
+
+    Values come in the order in which they are completed: members and items before what they are in. A number is
+    complete when it can't go on: with the byte behind it, or at the end.
+
+    A reader is a few references. It is not meant for several threads at once.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens; not needed for a reader that is fed bytes alone.
+    starts:
+        Whether to say that a string, an array or an object begins, too.
+    deltas:
+        Whether to give the parts of strings as they come, too. What a token leaves inside a character, an escape or a
+        surrogate pair comes with the next one.
+    skip:
+        Bytes of other text before the JSON. Spans count them.
+    trailing:
+        Whether other text may follow the JSON; it is not looked at. (Otherwise only white space may.)
+    keep_text:
+        Whether to keep the text, for the values of arrays and objects. Without it memory grows with nesting, the
+        longest string and what can be rolled back.
+    max_rollback:
+        So many tokens, at least, can be taken back, and up to twice as many are remembered; None remembers all.
+    """
+
+    __slots__ = (
+        "_deltas", "_keep", "_most", "_past", "_room", "_skip", "_starts", "_state", "_trailing", "_vocabulary",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary | None = None,
+        *,
+        starts: bool = False,
+        deltas: bool = False,
+        skip: int = 0,
+        trailing: bool = False,
+        keep_text: bool = True,
+        max_rollback: int | None = None,
+    ) -> None:
+        max_rollback = checked_rollback(max_rollback)
+        self._vocabulary = vocabulary
+        self._starts, self._deltas, self._keep, self._trailing = starts, deltas, keep_text, trailing
+        self._skip = integer(skip, "skip", ArgumentError, least=0)
+        self._most = max_rollback
+        self._room = -1 if max_rollback is None else 2 * max_rollback + 1
+        self._state: State = START
+        # A persistent linked list of (earlier list, earlier state), as in a guide: forks share it.
+        self._past: tuple[Any, State] | None = None
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def feed(self, text: int | Iterable[int] | bytes) -> list[JsonEvent]:
+        """Append to the text, and return what that completes, in order.
+
+        Parameters
+        ----------
+        text:
+            A token id, several, or bytes. Bytes are one piece, which counts as one token in `JsonEvent.tokens` and
+            for `rollback`. An EOS id ends the text, as `close` does; more of them change nothing.
+
+        Raises
+        ------
+        JsonTextError
+            Where the text can't be the beginning of JSON, or has ended before; nothing has changed.
+        TokenIdError
+            For an id outside the vocabulary, or a special token that is no EOS id; nothing has changed.
+        """
+        if type(text) is int:
+            return self._append((self._bytes(text),))
+        if isinstance(text, bytes | bytearray | memoryview):
+            return self._append((bytes(text),))
+        if isinstance(text, Iterable):
+            return self._append([self._bytes(token) for token in text])
+        return self._append((self._bytes(text),))
+
+    def _append(self, pieces: Iterable[bytes | None]) -> list[JsonEvent]:
+        """Append pieces of text, None for its end."""
+        state, past = self._state, self._past
+        found: list[JsonEvent] = []
+        count = 0
+        for data in pieces:
+            past = past, state
+            count += 1
+            if data is None:
+                state, events = finish(state)
+                state = one_more(state, 0)
+            elif not data or self._skip - state[8] >= len(data):
+                state, events = one_more(state, len(data)), []
+            else:
+                begin = max(0, self._skip - state[8])
+                state, events = read(state, data, begin, self._starts, self._deltas, self._keep, self._trailing)
+            found += events
+        self._past, self._state = past, state
+        if self._most is not None:
+            self._room -= count
+            if self._room <= 0:
+                self._forget(self._most)
+        return found
+
+    def _bytes(self, token_id: int) -> bytes | None:
+        """The bytes of a token, None for an EOS id."""
+        vocabulary = self._vocabulary
+        if vocabulary is None:
+            raise TokenIdError("a reader without a vocabulary takes bytes", remedy="Use JsonEvents(vocabulary).")
+        data = vocabulary.token(token_id)
+        if data is None and token_id not in vocabulary.eos_ids:
+            raise TokenIdError(f"token {token_id} is special, not text")
+        return data
+
+    def close(self) -> list[JsonEvent]:
+        """Say that the text has ended: a number that nothing follows is complete with that. Again, it does nothing.
+
+        Raises `JsonTextError` where the JSON is not complete.
+        """
+        self._state, events = finish(self._state)
+        return events
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens, and a `close` after them. Events that were given stay as they are.
+
+        Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
+        """
+        past, state = self._past, self._state
+        n = integer(n, "a number of tokens", RollbackError)
+        for taken in range(n):
+            if past is None:
+                raise RollbackError(
+                    f"cannot roll back {n} tokens, only {taken} were fed"
+                    + ("" if self._most is None else " or are remembered")
+                )
+            past, state = past
+        if n < 0:
+            raise RollbackError(f"cannot roll back {n} tokens")
+        self._past, self._state = past, state
+        if self._most is not None:
+            self._room += n
+
+    def _forget(self, most: int) -> None:
+        """Keep only what `max_rollback` asks for."""
+        kept: list[State] = []
+        past = self._past
+        while past is not None and len(kept) < most:
+            past, state = past
+            kept.append(state)
+        self._past = None
+        for state in reversed(kept):
+            self._past = (self._past, state)
+        self._room = most + 1
+
+    def fork(self) -> JsonEvents:
+        """An independent reader at the same place, in constant time."""
+        twin = JsonEvents.__new__(JsonEvents)
+        for name in JsonEvents.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_complete(self) -> bool:
+        """Whether the text so far is JSON: it could end here."""
+        return may_end(self._state)
+
+    def is_closed(self) -> bool:
+        """Whether the text has ended: by `close`, or an EOS id."""
+        return self._state[0] == CLOSED
+
+    @property
+    def offset(self) -> int:
+        """Bytes of text so far."""
+        return self._state[8]
+
+    def __repr__(self) -> str:
+        state = "closed" if self.is_closed() else "complete" if self.is_complete() else "open"
+        return f"<JsonEvents {state} at byte {self.offset}>"

@@ -1,0 +1,177 @@
+"""`JsonEvent`: a part of a JSON text, where it stands, and what it says. All of that is worked out when asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Literal, TypeAlias
+
+from ...errors import JsonTextError
+
+#: A piece of text: those before it, its bytes, its offset in the text, its number.
+Chunk: TypeAlias = tuple[Any, bytes, int, int]
+
+#: An open container: the one around it; its key there (a number, a name as it was written, None for the outermost);
+#: whether it is an object; where it begins, and in which piece.
+Frame: TypeAlias = tuple[Any, Any, bool, int, int]
+
+Kind: TypeAlias = Literal["value", "start", "delta"]
+
+
+class JsonEvent:
+    """Something that a text has come to; made by `structgen.runtime.events.events.JsonEvents`.
+
+    Attributes
+    ----------
+    kind:
+        ``"value"``: a value is complete. ``"start"``: one began. ``"delta"``: a string goes on.
+    type:
+        Of the value: ``"object"``, ``"array"``, ``"string"``, ``"number"``, ``"boolean"``, ``"null"``.
+    start, end:
+        Its bytes, as offsets in the UTF-8 text: those of the value, of the first byte of what began, of the part of
+        a string.
+    """
+
+    __slots__ = ("_chunk", "_frame", "_key", "_tokens", "end", "kind", "start", "type")
+
+    def __init__(
+        self,
+        kind: Kind,
+        type: str,
+        frame: Frame | None,
+        key: Any,
+        start: int,
+        end: int,
+        chunk: Chunk | None,
+        tokens: range | None = None,
+    ) -> None:
+        self.kind = kind
+        self.type = type
+        self.start = start
+        self.end = end
+        self._frame = frame
+        self._key = key
+        self._chunk = chunk
+        self._tokens = tokens
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """Names of members and numbers of items that lead to the value; () for the outermost."""
+        return path_of(self._frame, self._key)
+
+    @property
+    def pointer(self) -> str:
+        """The path as a JSON pointer (RFC 6901): ``"/items/3/name"``; ``""`` for the outermost value."""
+        return pointer_of(self._frame, self._key)
+
+    @property
+    def key(self) -> str | int | None:
+        """The last part of the path, None for the outermost value."""
+        return None if self._frame is None else _decoded(self._key)
+
+    @property
+    def tokens(self) -> range:
+        """The tokens that have bytes of it, by number: ``tokens[0]`` is the first, ``tokens[-1]`` the last."""
+        if self._tokens is None:
+            first = last = self._chunk
+            assert first is not None, "only containers come without their text"
+            assert last is not None
+            while first[2] > self.start:
+                first = first[0]
+            while last[2] >= self.end:
+                last = last[0]
+            self._tokens = range(first[3], last[3] + 1)
+        return self._tokens
+
+    @property
+    def text(self) -> bytes:
+        """The bytes from ``start`` to ``end``, as they were written.
+
+        Raises `JsonTextError` for an array or object where the reader does not keep the text.
+        """
+        if self._chunk is None:
+            raise JsonTextError(
+                f"the text of the {self.type} was not kept", where=self.pointer, remedy="Read with keep_text=True."
+            )
+        return text_of(self._chunk, self.start, self.end)
+
+    @property
+    def value(self) -> Any:
+        """The value as `json.loads` reads it, anew each time; the characters of a delta; None for a start.
+
+        Raises `JsonTextError` as `text` does, and for an integer with more digits than Python reads
+        (`sys.set_int_max_str_digits`).
+        """
+        if self.kind == "start":
+            return None
+        text = self.text.decode()
+        if self.kind == "delta":
+            return json.loads(f'"{text}"')
+        try:
+            return json.loads(text)
+        except RecursionError:
+            return _without_recursion(text.encode())
+        except ValueError as error:  # it is JSON, that was seen
+            raise JsonTextError(
+                f"a number has more than {sys.get_int_max_str_digits()} digits",
+                where=self.pointer,
+                remedy="Use its text.",
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"<JsonEvent {self.kind} {self.type} {self.pointer!r} {self.start}:{self.end}>"
+
+
+def text_of(chunk: Chunk, start: int, end: int) -> bytes:
+    """Bytes ``start`` to ``end`` of the text whose last piece is ``chunk``, or an earlier one."""
+    _, data, offset, _ = chunk
+    if start >= offset:
+        return data[start - offset : end - offset]
+    parts = []
+    while offset > start:
+        parts.append(data)
+        chunk = chunk[0]
+        _, data, offset, _ = chunk
+    parts.append(data[start - offset :])
+    return b"".join(reversed(parts))[: end - start]
+
+
+def path_of(frame: Frame | None, key: Any) -> tuple[str | int, ...]:
+    """The path of a value, from the container that it is in and its key there."""
+    keys: list[str | int] = []
+    while frame is not None and key is not None:
+        keys.append(_decoded(key))
+        frame, key = frame[0], frame[1]
+    return tuple(reversed(keys))
+
+
+def pointer_of(frame: Frame | None, key: Any) -> str:
+    """The path of a value as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(k).replace("~", "~0").replace("/", "~1") for k in path_of(frame, key))
+
+
+def _decoded(key: Any) -> str | int:
+    return json.loads(key.decode()) if isinstance(key, bytes) else key  # type: ignore[no-any-return]
+
+
+def _without_recursion(text: bytes) -> Any:
+    """The value of a text that is nested too deeply for `json.loads`."""
+    from .events import JsonEvents
+
+    open_containers: list[Any] = []
+    value: Any = None
+    for event in JsonEvents(starts=True, max_rollback=0).feed(text):
+        if event.type in ("object", "array"):
+            if event.kind == "start":
+                open_containers.append({} if event.type == "object" else [])
+                continue
+            value = open_containers.pop()
+        elif event.kind == "start":
+            continue
+        else:
+            value = event.value
+        if open_containers and isinstance(open_containers[-1], dict):
+            open_containers[-1][event.key] = value
+        elif open_containers:
+            open_containers[-1].append(value)
+    return value

@@ -1,0 +1,292 @@
+"""The states of a reader of JSON text (RFC 8259), byte by byte: what may come next, and what that completes.
+
+`read` takes one piece of text, which may begin and end anywhere, inside a character too. Its state is a tuple that is
+never changed, so that whoever keeps one can go back to it; open containers and earlier pieces are linked lists that
+states share. The insides of strings are skipped by a regex; other bytes are few.
+"""
+
+from __future__ import annotations
+
+import re
+from codecs import utf_8_decode
+from typing import Any, TypeAlias
+
+from ...errors import JsonTextError
+from .json_event import Chunk, Frame, JsonEvent, pointer_of, text_of
+
+#: What is expected: a value; one or the end of an array; a name or the end of an object; a name; and so on. The last
+#: is other text behind the JSON.
+VALUE, FIRST_ITEM, FIRST_NAME, NAME, COLON, AFTER, DONE, OVER = range(8)
+#: Inside a string; inside the name of a member; behind a backslash; the four digits behind ``\u``; ``true``, ...
+IN_STRING, IN_NAME, ESCAPE, HEX, _, _, LAST_HEX, WORD = range(8, 16)
+#: Inside a number: what was read last.
+MINUS, ZERO, DIGITS, POINT, FRACTION, E, SIGN, EXPONENT = range(16, 24)
+#: The text has ended.
+CLOSED = 24
+
+#: Mode; innermost open container; key of the value in it that is being read, or comes next (raw, for a name); where
+#: a string, word or number begins; the word, or the mode to return to after an escape; bytes of a character that is
+#: not whole; pieces; where the next delta of a string begins; bytes and pieces so far.
+State: TypeAlias = tuple[int, Frame | None, Any, int, Any, bytes, Chunk | None, int, int, int]
+
+START: State = (VALUE, None, None, 0, b"", b"", None, 0, 0, 0)
+
+_run = re.compile(rb'[^"\\\x00-\x1f]*').match
+_half_pair = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}$").search
+_ESCAPE_BYTES = len(r"\ud83d")
+_WORDS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
+_SPACES, _ESCAPES, _HEX_DIGITS = frozenset(b" \t\n\r"), frozenset(b'"\\/bfnrt'), frozenset(b"0123456789abcdefABCDEF")
+
+_QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
+_OPEN_ARRAY, _CLOSE_ARRAY, _OPEN_OBJECT, _CLOSE_OBJECT = b"[]{}"
+_OPENING = b"[{"
+
+
+def _number_moves() -> list[bytes]:
+    """By mode less `MINUS`: the mode after each byte, 0 where the number does not go on with it."""
+    nonzero, zero, digits = b"123456789", b"0", b"0123456789"
+    moves: dict[int, list[tuple[bytes, int]]] = {
+        MINUS: [(zero, ZERO), (nonzero, DIGITS)],
+        ZERO: [(b".", POINT), (b"eE", E)],
+        DIGITS: [(digits, DIGITS), (b".", POINT), (b"eE", E)],
+        POINT: [(digits, FRACTION)],
+        FRACTION: [(digits, FRACTION), (b"eE", E)],
+        E: [(b"+-", SIGN), (digits, EXPONENT)],
+        SIGN: [(digits, EXPONENT)],
+        EXPONENT: [(digits, EXPONENT)],
+    }
+    tables = []
+    for mode in range(MINUS, EXPONENT + 1):
+        table = bytearray(256)
+        for members, target in moves[mode]:
+            for byte in members:
+                table[byte] = target
+        tables.append(bytes(table))
+    return tables
+
+
+_NUMBER_MOVES = _number_moves()
+_NUMBER_ENDS = frozenset((ZERO, DIGITS, FRACTION, EXPONENT))
+_NUMBER_STARTS = {ord("-"): MINUS, ord("0"): ZERO} | dict.fromkeys(b"123456789", DIGITS)
+
+_EXPECTED = {
+    VALUE: "a value", FIRST_ITEM: "a value or ]", FIRST_NAME: "a name or }", NAME: "a name", COLON: "a colon",
+    DONE: "the end", OVER: "the end", IN_STRING: "a character of a string", IN_NAME: "a character of a name",
+    ESCAPE: "an escaped character",
+}  # fmt: skip
+
+
+def read(
+    state: State, data: bytes, begin: int, starts: bool, deltas: bool, keep: bool, trailing: bool
+) -> tuple[State, list[JsonEvent]]:
+    """Read one piece of text, not empty.
+
+    Parameters
+    ----------
+    state, data:
+        Where the text is, and what comes next. The state stays as it is.
+    begin:
+        Bytes of ``data`` that are skipped.
+    starts, deltas, keep, trailing:
+        See `structgen.runtime.events.events.JsonEvents`.
+
+    Returns
+    -------
+    The state after it, and what was completed.
+
+    Raises
+    ------
+    JsonTextError
+        Where the text can't be the beginning of JSON.
+    """
+    mode, frame, key, first, aux, carry, chunk, since, offset, count = state
+    if mode == CLOSED:
+        raise JsonTextError("the text has ended", where=f"byte {offset}", remedy="Roll back, or use a new reader.")
+    events: list[JsonEvent] = []
+    here: Chunk = chunk, data, offset, count
+    i, end, is_utf8 = begin, len(data), True
+    if carry or not data.isascii():
+        carry, end, is_utf8 = _whole_characters(carry, data, begin)
+    while i < end:
+        if IN_STRING <= mode <= IN_NAME:
+            i = _run(data, i, end).end()  # type: ignore[union-attr]
+            if i == end:
+                break
+            byte = data[i]
+            if byte == _QUOTE:
+                i += 1
+                if mode == IN_STRING:
+                    if deltas and since < offset + i - 1:
+                        events.append(JsonEvent("delta", "string", frame, key, since, offset + i - 1, here))
+                    events.append(JsonEvent("value", "string", frame, key, first, offset + i, here))
+                    mode = DONE if frame is None else AFTER
+                else:
+                    key = text_of(here, first, offset + i)
+                    mode = COLON
+            elif byte == _BACKSLASH:
+                i += 1
+                aux, mode = mode, ESCAPE
+            else:
+                raise _unexpected(state, data, i, mode, frame, key)
+            continue
+        byte = data[i]
+        if mode >= MINUS:
+            target = _NUMBER_MOVES[mode - MINUS][byte]
+            if target:
+                mode = target
+                i += 1
+                continue
+            if mode not in _NUMBER_ENDS:
+                raise _unexpected(state, data, i, mode, frame, key)
+            # What ends a number is no part of it, and may be in a later piece.
+            events.append(JsonEvent("value", "number", frame, key, first, offset + i, here if i else chunk))
+            mode = DONE if frame is None else AFTER
+        if mode <= DONE:
+            if byte in _SPACES:
+                i += 1
+                continue
+            if mode == AFTER and frame is not None:
+                if byte == _COMMA:
+                    if frame[2]:
+                        mode = NAME
+                    else:
+                        key += 1
+                        mode = VALUE
+                    i += 1
+                    continue
+                if byte != (_CLOSE_OBJECT if frame[2] else _CLOSE_ARRAY):
+                    raise _unexpected(state, data, i, mode, frame, key)
+            elif mode == COLON and byte == _COLON:
+                i += 1
+                mode = VALUE
+                continue
+            elif byte == _QUOTE and mode <= NAME:
+                first = offset + i
+                i += 1
+                if mode <= FIRST_ITEM:
+                    mode, since = IN_STRING, offset + i
+                    if starts:
+                        events.append(JsonEvent("start", "string", frame, key, first, first + 1, here))
+                else:
+                    mode = IN_NAME
+                continue
+            elif mode == VALUE or (mode == FIRST_ITEM and byte != _CLOSE_ARRAY):
+                if byte in _OPENING:
+                    is_object = byte == _OPEN_OBJECT
+                    if starts:
+                        kind = "object" if is_object else "array"
+                        events.append(JsonEvent("start", kind, frame, key, offset + i, offset + i + 1, here))
+                    frame = frame, key, is_object, offset + i, count
+                    mode, key = (FIRST_NAME, None) if is_object else (FIRST_ITEM, 0)
+                    i += 1
+                    continue
+                first = offset + i
+                if byte in _NUMBER_STARTS:
+                    mode = _NUMBER_STARTS[byte]
+                elif byte in _WORDS:
+                    mode, aux = WORD, _WORDS[byte]
+                else:
+                    raise _unexpected(state, data, i, mode, frame, key)
+                i += 1
+                continue
+            elif not (mode == FIRST_NAME and byte == _CLOSE_OBJECT) and mode != FIRST_ITEM:
+                if mode == DONE and trailing:
+                    mode = OVER
+                    break
+                raise _unexpected(state, data, i, mode, frame, key)
+            # The end of a container.
+            assert frame is not None, "something is open in these modes"
+            i += 1
+            above, key, is_object, opened, token = frame
+            events.append(
+                JsonEvent("value", "object" if is_object else "array", above, key, opened, offset + i,
+                          here if keep else None, range(token, count + 1))
+            )  # fmt: skip
+            frame = above
+            mode = DONE if frame is None else AFTER
+        elif mode == WORD:
+            place = offset + i - first
+            if byte != aux[place]:
+                raise _unexpected(state, data, i, mode, frame, key, repr(aux.decode()))
+            i += 1
+            if place == len(aux) - 1:
+                kind = "null" if aux == b"null" else "boolean"
+                events.append(JsonEvent("value", kind, frame, key, first, offset + i, here))
+                mode = DONE if frame is None else AFTER
+        elif mode == ESCAPE:
+            if byte in _ESCAPES:
+                mode = aux
+            elif byte == ord("u"):
+                mode = HEX
+            else:
+                raise _unexpected(state, data, i, mode, frame, key)
+            i += 1
+        elif mode <= LAST_HEX and mode != OVER:
+            if byte not in _HEX_DIGITS:
+                raise _unexpected(state, data, i, mode, frame, key, "a hexadecimal digit")
+            i += 1
+            mode = aux if mode == LAST_HEX else mode + 1
+        else:
+            break  # over: what follows is not looked at
+    if mode == OVER:
+        carry = b""
+    elif not is_utf8:
+        raise JsonTextError("the text is not UTF-8", where=_place(offset + end - 1, frame, key))
+    elif deltas and mode == IN_STRING and not carry:
+        # Half of a surrogate pair waits for the other.
+        last = text_of(here, max(since, offset + end - _ESCAPE_BYTES), offset + end)
+        if last and not _half_pair(last):
+            events.append(JsonEvent("delta", "string", frame, key, since, offset + end, here))
+            since = offset + end
+    if keep:
+        chunk = here
+    elif mode < IN_STRING:
+        chunk = None
+    else:
+        chunk = here if first < offset else (None, data, offset, count)
+    return (mode, frame, key, first, aux, carry, chunk, since, offset + len(data), count + 1), events
+
+
+def _whole_characters(carry: bytes, data: bytes, begin: int) -> tuple[bytes, int, bool]:
+    """Bytes of a character that is not whole yet; where to stop, behind what is not UTF-8; whether all of it is."""
+    text = carry + data[begin:]
+    try:
+        _, consumed = utf_8_decode(text, "strict", False)
+    except UnicodeDecodeError as error:
+        return b"", begin + max(0, error.start - len(carry)) + 1, False
+    return text[consumed:], len(data), True
+
+
+def one_more(state: State, length: int) -> State:
+    """The state after a piece of text that is not looked at."""
+    return *state[:8], state[8] + length, state[9] + 1
+
+
+def may_end(state: State) -> bool:
+    """Whether the text is complete JSON."""
+    return state[0] in (DONE, OVER, CLOSED) or (state[0] in _NUMBER_ENDS and state[1] is None)
+
+
+def finish(state: State) -> tuple[State, list[JsonEvent]]:
+    """The text ends here: the state after that, and a number that ends with it. Raises `JsonTextError`."""
+    mode, frame, key, first, _, _, chunk, _, offset, _ = state
+    if not may_end(state):
+        raise JsonTextError("the text ends before its JSON is complete", where=_place(offset, frame, key))
+    events = [JsonEvent("value", "number", None, None, first, offset, chunk)] if mode in _NUMBER_ENDS else []
+    return (CLOSED, *state[1:]), events
+
+
+def _place(position: int, frame: Frame | None, key: Any) -> str:
+    pointer = pointer_of(frame, key)
+    return f"byte {position}, in {pointer}" if pointer else f"byte {position}"
+
+
+def _unexpected(
+    state: State, data: bytes, i: int, mode: int, frame: Frame | None, key: Any, expected: str = ""
+) -> JsonTextError:
+    if mode == AFTER and frame is not None:
+        expected = "a comma or }" if frame[2] else "a comma or ]"
+    expected = expected or _EXPECTED.get(mode, "a digit")
+    found = repr(data[i : i + 1])[1:]
+    what = f"the text is not JSON: {expected} expected, {found} found"
+    return JsonTextError(what, where=_place(state[8] + i, frame, key))

@@ -1,0 +1,10 @@
+"""The engine of Lark's grammars: a lexer and an LALR(1) parser.
+
+Comes in: `GrammarTables`. Goes out: a `Machine` whose configurations are threads: a lexer's state above a parser's
+stack. Tokens that don't end a lexeme are decided by the lexer alone; for the others a kernel moves the parser
+(docs/guide/grammars.md).
+
+Read `tables`, `machine`, `lexer_threads`, `parser` (stacks), `partial_masks` (what a lexeme decides), `mask_builder`
+with `kernel_gss` and `place_graph` (what the kernel reads), `storage`, `indentation`, `embedded` (definitions and
+special tokens), `reference_masks`; `completability` and `distances` are rooms of their own.
+"""

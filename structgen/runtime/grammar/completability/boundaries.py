@@ -1,0 +1,208 @@
+"""What the lexer can read next between two lexemes, whatever the parser makes of it.
+
+Lexers take what is longer, so what may follow a lexeme depends on what it could have become. All of that is in the
+states that watch it (`structgen.runtime.grammar.tables.GrammarTables.ends`), and in those that still watch lexemes
+before it: these together are a *border*. Behind ``if`` the state of identifiers is watched, and no letter may come;
+behind a lexeme that could not have gone on, nothing is, and anything may.
+
+    next(context, border) = the endings of lexemes that can be read there, each a terminal with the border behind it
+
+This is a finite automaton, whose letters are terminals. What the parser makes of it is in
+`structgen.runtime.grammar.completability.completions`.
+
+With indentation, where there are too many borders, it is a simpler one: the next byte alone decides, and of a border
+only what the last lexeme could have become is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from ....system.memo import Memo
+from ...core.digraph import solve
+from .obligations import Watched
+
+__all__ = ["Boundaries", "Fate", "Watched", "WatchedFutures"]
+
+if TYPE_CHECKING:
+    from ..tables import GrammarTables
+
+#: Answers that are remembered, of each kind.
+MOST_ANSWERS = 1 << 16
+
+
+class WatchedFutures:
+    """What lexemes can become beside what is watched.
+
+    Parameters
+    ----------
+    tables:
+        The lexer.
+    future:
+        By lexer state: what a lexeme can become there if nothing is watched, as a set.
+    own:
+        What ends right in a state, beside something that is watched.
+    check:
+        Called with the number of states that are looked at together; may raise.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        future: Callable[[int], int],
+        own: Callable[[int, Watched], int],
+        check: Callable[[int], object] | None = None,
+    ) -> None:
+        self._future = future
+        self._own = own
+        self._check = check
+        self._rows = tables.rows
+        self._obligations = tables.obligations
+        self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
+
+    def __call__(self, state: int, watched: Watched) -> int:
+        """What a lexeme can become without being beaten by what is watched."""
+        if not watched:
+            return self._future(state)
+        found = self._known.get((state, watched))
+        return self._follow((state, watched)) if found is None else found
+
+    def _follow(self, start: tuple[int, Watched]) -> int:
+        """Work it out for all that a lexeme and what is watched come to together."""
+        table, obligations, check = self._rows, self._obligations, self._check
+        number = {start: 0}
+        todo = [start]
+        values: list[int] = []
+        related: list[list[int]] = []
+        for state, watched in todo:  # grows as it goes
+            if check is not None:
+                check(len(todo))
+            known = self._known.get((state, watched))
+            values.append(self._own(state, watched) if known is None else known)
+            after = set()
+            moves = {*zip(table[state], *map(table.__getitem__, watched), strict=True)} if known is None else ()
+            for target, *others in moves:
+                if target >= 0:
+                    left = obligations.left(others)
+                    if left:
+                        after.add((target, left))
+                    elif left is not None:
+                        values[-1] |= self._future(target)
+            for place in after:
+                if place not in number:
+                    number[place] = len(todo)
+                    todo.append(place)
+            related.append([number[place] for place in after])
+        solve(values, related, check and partial(check, len(todo)))
+        for place, value in zip(todo, values, strict=True):
+            self._known[place] = value
+        return values[0]
+
+
+class Fate(NamedTuple):
+    """What bytes do to what is watched.
+
+    Parameters
+    ----------
+    ends:
+        The classes of bytes after which nothing is watched any more.
+    stays:
+        The other classes that do not complete what is watched, each with what is watched then.
+    is_final:
+        Whether the text may end there.
+    """
+
+    ends: int
+    stays: tuple[tuple[int, Watched], ...]
+    is_final: bool
+
+
+class Boundaries:
+    """What can be read behind borders.
+
+    Parameters
+    ----------
+    tables:
+        The lexer.
+    future:
+        By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
+    ending:
+        The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
+    is_far:
+        Whether what is watched is followed past the next lexeme.
+    check:
+        Called with the number of lexer states that are looked at together; may raise.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        future: Callable[[int], int],
+        ending: Callable[[int, Watched], int],
+        *,
+        is_far: bool | None = None,
+        check: Callable[[int], object] | None = None,
+    ) -> None:
+        self._future = future
+        self._ending = ending
+        self._is_simple = tables.layout is not None and not (tables.layout.is_far if is_far is None else is_far)
+        self._rows = tables.rows
+        self._starts: list[int] = tables.starts.tolist()
+        self._ends = tables.ends_of
+        self._obligations = tables.obligations
+        self._classes = range(tables.table.shape[1])
+        self._under = WatchedFutures(tables, future, self.here, check)
+        self._firsts: dict[int, list[tuple[int, int]]] = {}
+        self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
+
+    def here(self, state: int, watched: Watched) -> int:
+        """The endings at which a lexeme can end in a state, beside what is watched."""
+        found, kept = 0, () if self._is_simple else watched
+        for terminal, watch in self._ends[state]:
+            ending = self._ending(terminal, self._obligations.with_state(watch, kept))
+            if ending >= 0:
+                found |= 1 << ending
+        return found
+
+    def next(self, context: int, border: Watched) -> int:
+        """The endings of the next lexeme, ignored ones among them, as a set."""
+        fate, found = self.fate(border), 0
+        for future, classes in self._first(context):
+            if classes & fate.ends:
+                found |= future
+        row = self._rows[self._starts[context]] if fate.stays else ()
+        for c, left in fate.stays:
+            if row[c] >= 0:
+                found |= self._under(row[c], left)
+        return found
+
+    def _first(self, context: int) -> list[tuple[int, int]]:
+        """What lexemes can become after their first byte, with the classes of such bytes."""
+        found = self._firsts.get(context)
+        if found is None:
+            sets: dict[int, int] = {}
+            for c, target in enumerate(self._rows[self._starts[context]]):
+                if target >= 0:
+                    future = self._future(target)
+                    sets[future] = sets.get(future, 0) | 1 << c
+            found = self._firsts[context] = list(sets.items())
+        return found
+
+    def fate(self, border: Watched) -> Fate:
+        """What bytes do to what is watched."""
+        found = self._fates.get(border)
+        if found is None:
+            obligations, ends, stays = self._obligations, 0, []
+            for c in self._classes:
+                left = obligations.after(border, c)
+                if left is None:
+                    continue
+                if not left or self._is_simple:
+                    ends |= 1 << c
+                else:
+                    stays.append((c, left))
+            is_final = not obligations.lapses(border)
+            found = self._fates[border] = Fate(ends, tuple(stays), is_final)
+        return found

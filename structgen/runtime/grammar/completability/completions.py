@@ -1,0 +1,180 @@
+"""Whether a text can be completed, where that is a question of what the lexer can read.
+
+The parser accepts a terminal when its stack says so, and the lexer can read one when the border before it says so
+(`structgen.runtime.grammar.completability.boundaries`). A real stack is gone through from the top down, each state
+with what the outcomes of those above it left (`structgen.runtime.grammar.completability.pop_summaries`), until a run
+succeeds or none is left. That is exact: there is no bound on how far ahead a lexeme without a follower may lie.
+
+With a layout it is the same where brackets and blocks nest
+(`structgen.runtime.grammar.completability.indented_moves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from ....system.memo import Memo
+from ...core.digraph import bits
+from ..embedded import Embedded
+from ..indentation import Level
+from ..parser.stack import Parser, Stack
+from ..tables import GrammarTables
+from .boundaries import Boundaries
+from .indented_moves import IndentedMoves
+from .lexical_follow import LexicalFollow
+from .nesting import Nesting
+from .obligations import Watched
+from .pop_summaries import PopSummaries
+
+#: Answers that are remembered.
+_MOST_KNOWN = 1 << 15
+
+#: A nonterminal and how many states are popped besides, with the endings that may be next then.
+_Left: TypeAlias = dict[tuple[int, int], int]
+
+#: Stands for an answer that is not known yet.
+_UNKNOWN: _Left = {}
+
+
+class Completion(NamedTuple):
+    """Whether a text can be completed, and the lowest depth of the stack that was looked at."""
+
+    is_possible: bool
+    looked: int
+
+
+class Plain:
+    """`structgen.runtime.grammar.completability.pop_summaries.Moves` of a grammar without a layout."""
+
+    def __init__(self, tables: GrammarTables, parser: Parser, reading: LexicalFollow) -> None:
+        endings = tables.endings
+        self.terminal = [*endings.terminal, tables.end]
+        self.succeeds = [*endings.loose, True]
+        self.mentioned, self.goto = parser.mentioned, parser.goto
+        self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
+        self._context, self._border, self._read = parser.context, endings.border, reading.next
+
+    def next(self, state: int, ending: int) -> int:
+        """The endings that may come next where one has led to a state, as a set."""
+        return self._read(self._context(state), self._border[ending])
+
+
+class Completions:
+    """Answers for one grammar whose endings are not all loose.
+
+    Parameters
+    ----------
+    tables, parser, borders:
+        The grammar.
+    embedded:
+        Definitions and special tokens within it.
+    pause:
+        Called within long work, with the bytes that outcomes take; may raise.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        parser: Parser,
+        borders: Boundaries,
+        embedded: Embedded,
+        pause: Callable[[int], object],
+    ) -> None:
+        self._tables = tables
+        self._pause = pause
+        self.reading = LexicalFollow(tables, borders, embedded)
+        #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
+        self._nesting = Nesting.find(tables, lambda: pause(0)) if tables.layout is not None else None
+        nesting = self._nesting
+        self._laid_out = IndentedMoves(tables, parser, self.reading, nesting) if nesting is not None else None
+        #: Whether `find` can be asked.
+        self.is_exact = tables.layout is None or self._laid_out is not None
+        self._moves = self._laid_out or Plain(tables, parser, self.reading)
+        self._outcomes = PopSummaries(self._moves, pause)
+        self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
+
+    def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
+        """Whether some text completes the one that led to a stack, with a border behind the last lexeme."""
+        laid_out = self._laid_out
+        if laid_out is None or level is None:
+            return self._find(stack, self.reading.next(context, border), 0)
+        first = laid_out.first(context, border, is_within=level.brackets > 0)
+        return self._find(stack, first, level.brackets)
+
+    def find_all(self) -> None:
+        """Work out whatever `find` may need of what can come to lie on a stack: what it costs at most."""
+        nesting, laid_out = self._nesting, self._laid_out
+        if nesting is not None and laid_out is not None:
+            depths = nesting.depths(self._tables)
+            places = [laid_out.number(state, each) for state, there in enumerate(depths) for each in sorted(there)]
+        else:
+            places = list(range(len(self._tables.context))) if self.is_exact else []
+        for place in places:
+            for ending in bits(self._outcomes.accepted(place)):
+                self._outcomes.find(place, ending)
+            self._pause(self._outcomes.nbytes)
+
+    def _at(self, stack: Stack, brackets: int) -> int:
+        """The state on top of a stack, or the number of its place."""
+        return stack.state if self._laid_out is None else self._laid_out.number(stack.state, brackets)
+
+    def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
+        """Go through a stack in whose states so many brackets are open."""
+        net = self._laid_out.net if self._laid_out is not None else None
+        looked = stack.depth
+        #: By stack what is put on it, before which endings, and the brackets that are open in it.
+        waiting: dict[Stack, tuple[dict[int, int], int]] = {}
+
+        def pop(stack: Stack, brackets: int, count: int, origin: int, endings: int) -> None:
+            level = {stack: brackets}
+            for _ in range(count):
+                level = {
+                    below: brackets - (net[each.state] if net else 0)
+                    for each, brackets in level.items() for below in each.belows
+                }  # fmt: skip
+            for each, brackets in level.items():
+                there = waiting.setdefault(each, ({}, brackets))[0]
+                there[origin] = there.get(origin, 0) | endings
+
+        left = self._left(self._at(stack, brackets), first)
+        if left is None:
+            return Completion(True, looked)
+        for (origin, popped), endings in left.items():
+            pop(stack, brackets, 1 + popped, origin, endings)
+        while waiting:
+            here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
+            put, brackets = waiting.pop(here)
+            looked = here.depth
+            self._pause(0)
+            at = self._at(here, brackets)
+            todo = list(put.items())
+            seen = set(todo)
+            for origin, endings in todo:  # grows as it goes
+                target = self._moves.goto(at, origin)
+                left = self._left(target, endings) if target is not None else {}
+                if left is None:
+                    return Completion(True, looked)
+                for (after, popped), there in left.items():
+                    if popped:
+                        pop(here, brackets, popped, after, there)
+                    elif (after, there) not in seen:
+                        seen.add((after, there))
+                        todo.append((after, there))
+        return Completion(False, looked)
+
+    def _left(self, state: int, endings: int) -> _Left | None:
+        """What the outcomes of a state on top before some endings leave; None where a run succeeds."""
+        endings &= self._outcomes.accepted(state)
+        known = self._known.get((state, endings), _UNKNOWN)
+        if known is _UNKNOWN:
+            known = {}
+            for ending in bits(endings):
+                outcome = self._outcomes.find(state, ending)
+                if outcome.succeeds:
+                    known = None
+                    break
+                for each, there in outcome.found.items():
+                    known[each] = known.get(each, 0) | there
+            self._known[state, endings] = known
+        return known

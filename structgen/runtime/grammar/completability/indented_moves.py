@@ -1,0 +1,160 @@
+"""What a parser and a lexer can do together where there is a layout, whose brackets and blocks nest.
+
+The parser's stack tells then how many brackets are open (`structgen.runtime.grammar.completability.nesting`). A state
+of the parser comes with that number, as far as it matters: up to one more than what may be closed above it. So it is
+seen whether a line end means something, and what: it is the terminal of line ends, then an indent or as many dedents
+as the stack takes, for a line that is yet to come may begin at any column. The end of the text ends all blocks.
+
+Of the terminals that stand for the columns of one line end, one is left here; besides, there are endings that no
+lexeme has: an indent and a dedent behind each border of a line end, and a dedent at the end of the text.
+
+It is supposed that there is room for another indent, also close to the widest column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from ....system.locks import Lock, Rank
+from ....system.memo import Memo
+from ...core.digraph import bits
+from ..parser.stack import Parser
+from ..tables import GrammarTables
+from .boundaries import MOST_ANSWERS
+from .lexical_follow import LexicalFollow
+from .nesting import Nesting
+from .obligations import Watched
+
+#: A state, and how many brackets are open.
+_Place: TypeAlias = tuple[int, int]
+
+
+class _Line(NamedTuple):
+    """The endings behind a line end: itself, and what no lexeme has."""
+
+    end: int
+    indent: int
+    dedent: int
+
+
+class IndentedMoves:
+    """`structgen.runtime.grammar.completability.pop_summaries.Moves` of a grammar whose brackets and blocks nest.
+
+    Parameters
+    ----------
+    tables, parser, reading:
+        The grammar.
+    nesting:
+        How it nests.
+    """
+
+    def __init__(self, tables: GrammarTables, parser: Parser, reading: LexicalFollow, nesting: Nesting) -> None:
+        layout, endings = tables.layout, tables.endings
+        assert layout is not None
+        self._layout = layout
+        self._nesting = nesting
+        #: By state: the brackets that are opened right below it.
+        self.net = nesting.net
+        self._parser = parser
+        self._reading = reading
+        self._last = len(endings)
+        self.terminal = [*endings.terminal, tables.end]
+        self.succeeds = [*endings.loose, True]
+        self._border: list[Watched] = [*endings.border, ()]
+        self._lines = 0  # all endings of line ends, as a set
+        self._of_column: dict[int, int] = {}  # by such an ending that has a column: the one left for its border
+        self._line: dict[int, _Line] = {}
+        first: dict[Watched, int] = {}
+        widest = 0
+        for ending, (terminal, border) in enumerate(zip(endings.terminal, endings.border, strict=True)):
+            if terminal == layout.newline:
+                self.terminal[ending] = -1  # has no line end in it
+                self._lines |= 1 << ending
+            elif terminal > tables.end:
+                widest = max(widest, terminal - tables.end - 1)
+                self._lines |= 1 << ending
+                self._of_column[ending] = first.setdefault(border, ending)
+                self.terminal[ending] = layout.newline
+        self._has_indents = widest > 0
+        for border, ending in first.items():
+            self._line[ending] = _Line(ending, self._more(layout.indent, border), self._more(layout.dedent, border))
+        self._behind = {line.indent: line for line in self._line.values()}
+        self._behind |= {line.dedent: line for line in self._line.values()}
+        self._closes = self._more(layout.dedent, ())
+        self._number: dict[_Place, int] = {}
+        self._places: list[_Place] = []
+        self._numbering = Lock(Rank.LEAF)
+        self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
+
+    def _more(self, terminal: int, border: Watched) -> int:
+        self.terminal.append(terminal)
+        self.succeeds.append(False)
+        self._border.append(border)
+        return len(self.terminal) - 1
+
+    # -- places ----------------------------------------------------------------------------------------
+
+    def number(self, state: int, brackets: int) -> int:
+        """The number of a place."""
+        place = state, min(brackets, self._nesting.below[state] + 1)
+        known = self._number.get(place)
+        if known is None:
+            with self._numbering:
+                known = self._number.get(place, len(self._places))
+                if known == len(self._places):
+                    self._places.append(place)
+                    self._number[place] = known
+        return known
+
+    def _after(self, place: int, target: int | None) -> int | None:
+        """The place of a state on top of that at another one, if it can be there."""
+        if target is None:
+            return None
+        brackets = self._places[place][1] + self.net[target]
+        return self.number(target, brackets) if brackets >= 0 else None
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def mentioned(self, place: int) -> int:
+        """The terminals before which the state at a place does anything, as a set."""
+        return self._parser.mentioned(self._places[place][0])
+
+    def shifted_to(self, place: int, terminal: int) -> int | None:
+        """Where a terminal leads to, if it can be there."""
+        return self._after(place, self._parser.shifted_to(self._places[place][0], terminal))
+
+    def reductions(self, place: int, terminal: int) -> Iterable[tuple[int, int]]:
+        """The length and the nonterminal of each reduction that is made before a terminal."""
+        return self._parser.reductions(self._places[place][0], terminal)
+
+    def goto(self, place: int, origin: int) -> int | None:
+        """Where a nonterminal leads to, if it can be there."""
+        return self._after(place, self._parser.goto(self._places[place][0], origin))
+
+    def next(self, place: int, ending: int) -> int:
+        """The endings that may come next where one has led to a place, as a set."""
+        state, brackets = self._places[place]
+        if ending == self._closes:
+            return 1 << self._closes | 1 << self._last
+        found = self.first(self._parser.context(state), self._border[ending], is_within=brackets > 0)
+        line = self._line.get(ending)
+        if line is not None:
+            return found | 1 << line.dedent | (1 << line.indent if self._has_indents else 0)
+        line = self._behind.get(ending)
+        return found | 1 << line.dedent if line is not None and ending == line.dedent else found
+
+    def first(self, context: int, border: Watched, *, is_within: bool) -> int:
+        """The endings that may come next in a context, within brackets or not."""
+        key = context, border, is_within
+        found = self._nexts.get(key)
+        if found is None:
+            found = self._reading.next(context, border, self._lines if is_within else 0)
+            lines = found & self._lines
+            found ^= lines
+            for ending in {self._of_column.get(ending, ending) for ending in bits(lines)}:
+                found |= 1 << ending
+            if found >> self._last & 1:
+                found |= 1 << self._closes
+            self._nexts[key] = found
+        return found

@@ -1,0 +1,187 @@
+"""Whether brackets and indented blocks nest in a grammar's rules, so that its parser's stack tells which are open.
+
+The net of a symbol is how many more brackets a text of it opens than it closes. Where each nonterminal has one net,
+whatever its text, the open brackets are the nets of the symbols on the stack added up, and so are the open blocks.
+(Knuth, A characterization of parenthesis languages, 1967.) The rules are read from the parser's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ....errors import FormatError
+from ..tables import GrammarTables
+
+#: A nonterminal and the symbols of one expansion.
+_Rule: TypeAlias = tuple[int, tuple[int, ...]]
+
+#: So many brackets a rule can have open at once; past that it counts as one that does not nest.
+_MOST_OPEN = 64
+
+
+class NotNestedError(Exception):
+    """Brackets or blocks, as ``kind`` says, do not nest in the texts of a nonterminal, ``origin``."""
+
+    def __init__(self, kind: str, origin: int) -> None:
+        super().__init__(kind, origin)
+        self.kind, self.origin = kind, origin
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """The nets of a grammar whose brackets and blocks nest.
+
+    Parameters
+    ----------
+    net, blocks:
+        By parser state: the net of the symbol that leads to it, of brackets and of blocks.
+    below:
+        By parser state: so many brackets at most can be closed above it that were opened below it, up to what a rule
+        that is under way there can close.
+    """
+
+    net: list[int]
+    blocks: list[int]
+    below: list[int]
+
+    @classmethod
+    def find(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting | None:
+        """As `of`; None for a grammar whose brackets or blocks do not nest."""
+        try:
+            return cls.of(tables, check)
+        except NotNestedError:
+            return None
+
+    @classmethod
+    def of(cls, tables: GrammarTables, check: Callable[[], object]) -> Nesting:
+        """Of a grammar with a layout. ``check`` is called rule by rule, and may raise.
+
+        Raises `NotNestedError`, `FormatError`.
+        """
+        layout = tables.layout
+        assert layout is not None
+        moves = [*tables.shift.tolist(), *tables.goto.tolist()]
+        rules, start = _rules(tables, moves, check)
+        nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
+        blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
+        net, depth = [0] * len(tables.context), [0] * len(tables.context)
+        for _, symbol, target in moves:
+            net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
+        return cls(net, depth, _below(tables, moves, nets, start, check))
+
+    def depths(self, tables: GrammarTables) -> list[set[int]]:
+        """By parser state: how many brackets can be open there, as far as that matters."""
+        after: list[list[int]] = [[] for _ in self.net]
+        for state, _, target in (*tables.shift.tolist(), *tables.goto.tolist()):
+            after[state].append(target)
+        found: list[set[int]] = [set() for _ in self.net]
+        found[0].add(0)
+        todo = [(0, 0)]
+        while todo:
+            state, depth = todo.pop()
+            for target in after[state]:
+                there = min(depth + self.net[target], self.below[target] + 1)
+                if there >= 0 and there not in found[target]:
+                    found[target].add(there)
+                    todo.append((target, there))
+        return found
+
+
+def _rules(
+    tables: GrammarTables, moves: list[list[int]], check: Callable[[], object]
+) -> tuple[list[_Rule], int]:
+    """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
+    before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
+    ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
+    start = -1
+    for state, symbol, target in moves:
+        before[target], symbol_of[target] = state, symbol
+        if not state and target in ending:
+            start = symbol
+    found: dict[_Rule, None] = {}
+    for state, length, origin in tables.reduce.tolist():
+        check()
+        symbols = []
+        for _ in range(length):  # all ways back read the same symbols
+            if symbol_of[state] < 0:
+                raise FormatError("the parser's tables contradict themselves")
+            symbols.append(symbol_of[state])
+            state = before[state]
+        found[origin, tuple(reversed(symbols))] = None
+    return list(found), start
+
+
+def _nets(
+    kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int,
+    check: Callable[[], object],
+) -> dict[int, int]:  # fmt: skip
+    """By symbol; without those of which there is no text."""
+    own = {**dict.fromkeys(opening, 1), **dict.fromkeys(closing, -1)}
+    found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
+    uses: dict[int, list[int]] = {}
+    missing = []
+    for rule, (_, expansion) in enumerate(rules):
+        needed = {symbol for symbol in expansion if symbol > end}
+        missing.append(len(needed))
+        for symbol in needed:
+            uses.setdefault(symbol, []).append(rule)
+    todo = [rule for rule, count in enumerate(missing) if not count]
+    for rule in todo:  # grows as it goes
+        check()
+        origin, expansion = rules[rule]
+        net = sum(found[symbol] for symbol in expansion)
+        if found.setdefault(origin, net) != net:
+            raise NotNestedError(kind, origin)
+        for use in uses.pop(origin, ()):
+            missing[use] -= 1
+            if not missing[use]:
+                todo.append(use)
+    if found.get(start, 0):
+        raise NotNestedError(kind, start)
+    _check_order(kind, rules, found, own, start, check)
+    return found
+
+
+def _check_order(
+    kind: str, rules: list[_Rule], nets: Mapping[int, int], own: Mapping[int, int], start: int,
+    check: Callable[[], object],
+) -> None:  # fmt: skip
+    """Raise `NotNestedError` where a text can close what was not opened before."""
+    lowest = {terminal: min(0, net) for terminal, net in own.items()}
+    for _ in range(len(rules) + 1):
+        fell = -1
+        for origin, expansion in rules:
+            check()
+            height = low = 0
+            for symbol in expansion:
+                low = min(low, height + lowest.get(symbol, 0))
+                height += nets.get(symbol, 0)
+            if low < lowest.get(origin, 0):
+                lowest[origin], fell = low, origin
+        if fell < 0:
+            break
+    if fell >= 0 or lowest.get(start, 0):
+        raise NotNestedError(kind, fell if fell >= 0 else start)
+
+
+def _below(
+    tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int, check: Callable[[], object]
+) -> list[int]:
+    into: list[list[tuple[int, int]]] = [[] for _ in tables.context]
+    for state, symbol, target in moves:
+        if symbol in nets:
+            into[target].append((state, nets[symbol]))
+    found = [0] * len(tables.context)
+    todo = list(range(len(found)))
+    while todo:
+        check()
+        target = todo.pop()
+        for state, net in into[target]:
+            if found[target] - net > found[state]:
+                found[state] = found[target] - net
+                if found[state] > _MOST_OPEN:
+                    raise NotNestedError("brackets", start)
+                todo.append(state)
+    return found

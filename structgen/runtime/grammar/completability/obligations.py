@@ -1,0 +1,175 @@
+"""Obligations: what earlier lexemes forbid the bytes to come, as sets of watched lexer states.
+
+A lexeme that was taken for complete is watched as long as it could turn out longer. Several can be at once, and texts
+could pile them up: behind each of five letters the first match of ``/[a-z]{11}|[a-z]/`` is open. Most are beside the
+point. A state *subsumes* another one if it is beaten, or lapses, wherever the other one is; that is inclusion of two
+deterministic automata, a search through pairs of states. Only what nothing else subsumes stays in a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....system.memo import Memo
+
+if TYPE_CHECKING:
+    from ..tables import GrammarTables
+
+#: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
+Watched: TypeAlias = tuple[int, ...]
+
+#: Pairs of states that are looked at for one question; past that neither is left out.
+_MOST_PAIRS = 1 << 12
+
+#: Answers that are remembered, and sets that have numbers; past that these are forgotten.
+_MOST_KNOWN, _MOST_SETS = 1 << 15, 1 << 12
+
+#: Stands for an answer that is not known yet.
+_UNKNOWN: Watched = (-1,)
+
+#: Sets that are followed ahead of a walk that comes to them, mostly all.
+_AHEAD = 64
+
+
+class Obligations:
+    """Sets of watched states of one lexer, and how bytes change them. Safe to use from several threads."""
+
+    def __init__(self, tables: GrammarTables) -> None:
+        self._rows = tables.rows
+        self._beats: list[int] = tables.beats.tolist()
+        self._lapses: list[int] = tables.lapses.tolist()
+        self._subsumed: Memo[tuple[int, int], bool] = Memo(_MOST_KNOWN)
+        self._simple: Memo[Watched, Watched] = Memo(_MOST_KNOWN)
+        self._after: Memo[tuple[Watched, int], Watched | None] = Memo(_MOST_KNOWN)
+
+    def with_state(self, state: int, watched: Watched) -> Watched:
+        """What is watched after a lexeme that a state watches, or -1, besides what was."""
+        return self.simplified((*watched, state) if state >= 0 else watched)
+
+    def after(self, watched: Watched, c: int) -> Watched | None:
+        """What is watched behind a byte of a class; None where something that is watched is beaten."""
+        if not watched:
+            return watched
+        key = watched, c
+        found = self._after.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._after[key] = self.left([self._rows[w][c] for w in watched])
+        return found
+
+    def left(self, states: Iterable[int]) -> Watched | None:
+        """What is watched where watched states have become some others, -1 for none; None if one of them beats."""
+        left = {state for state in states if state >= 0}
+        return None if any(self._beats[state] for state in left) else self.simplified(tuple(left))
+
+    def simplified(self, states: tuple[int, ...]) -> Watched:
+        """The fewest of some states that forbid the same; of two that do, the lower one."""
+        if len(states) < 2:
+            return states
+        key = tuple(sorted({*states}))
+        known = self._simple.get(key)
+        if known is None:
+            left = list(key)
+            for state in reversed(key):
+                if any(other != state and self._subsumes(other, state) for other in left):
+                    left.remove(state)
+            known = self._simple[key] = tuple(left)
+        return known
+
+    def lapses(self, watched: Watched) -> bool:
+        """Whether what was taken for a lexeme is none if the text ends here."""
+        return any(self._lapses[w] for w in watched)
+
+    def _subsumes(self, a: int, b: int) -> bool:
+        """Whether ``a`` is beaten or lapses wherever ``b`` does, as far as that is seen."""
+        known = self._subsumed.get((a, b))
+        if known is None:
+            known = self._subsumed[a, b] = self._find(a, b)
+        return known
+
+    def _find(self, a: int, b: int) -> bool:
+        rows, beats, lapses = self._rows, self._beats, self._lapses
+        seen: set[tuple[int, int]] = set()  # without the first, which a byte may lead back to
+        for here, there in (todo := [(a, b)]):  # grows as it goes
+            if lapses[there] and not lapses[here]:
+                return False
+            for pair in {*zip(rows[here], rows[there], strict=True)} - seen:
+                first, second = pair
+                if second < 0 or (first >= 0 and beats[first]) or first == second:
+                    continue
+                if first < 0 or beats[second] or len(seen) >= _MOST_PAIRS:
+                    return False
+                seen.add(pair)
+                todo.append(pair)
+        return True
+
+
+class WatchedSets:
+    """Sets of several watched states as a table that `structgen.kernels.walk_lexer` follows; it grows with walks.
+
+    Attributes
+    ----------
+    table:
+        ``int32[sets, classes]``; a set's row, by its number less that of the lexer's states, once it was followed.
+    missing:
+        ``int32[*]``: room for the numbers of sets that a walk misses.
+    """
+
+    def __init__(self, tables: GrammarTables) -> None:
+        self._obligations = tables.obligations
+        self._rows = tables.rows
+        self._states: int = len(tables.table)
+        self._classes: int = tables.table.shape[1]
+        self.missing = np.zeros(256, np.int32)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sets: list[Watched] = []
+        self._number: dict[Watched, int] = {}
+        self.table = np.zeros((0, self._classes), np.int32)
+
+    def trim(self) -> None:
+        """Forget all sets, if there are many: no number holds any more then."""
+        if len(self._sets) > _MOST_SETS:
+            self._forget()
+
+    def number(self, watched: Watched) -> int:
+        """The number of what is watched: -1 for nothing, a state's own, those of sets behind them."""
+        if len(watched) < 2:
+            return watched[0] if watched else -1
+        known = self._number.get(watched)
+        if known is None:
+            known = self._number[watched] = self._states + len(self._sets)
+            self._sets.append(watched)
+            if len(self._sets) > len(self.table):
+                from ....kernels import NOT_FOLLOWED
+
+                more = np.full((max(1, len(self.table)), self._classes), NOT_FOLLOWED, np.int32)
+                self.table = np.concatenate([self.table, more])
+        return known
+
+    def watched(self, number: int) -> Watched:
+        """What is watched, by number."""
+        if number < self._states:
+            return (number,) if number >= 0 else ()
+        return self._sets[number - self._states]
+
+    def follow(self, missing: NDArray[np.int32]) -> None:
+        """Have rows for some sets at hand, and for others that they lead to."""
+        from ....kernels import BEATEN
+
+        todo = list(dict.fromkeys((missing - self._states).tolist()))
+        most, seen = len(todo) + _AHEAD, set(todo)
+        for each in todo:  # grows as it goes
+            behind = list(zip(*(self._rows[state] for state in self._sets[each]), strict=True))  # by class
+            after: dict[tuple[int, ...], int] = {}
+            for states in dict.fromkeys(behind):
+                left = self._obligations.left(states)
+                after[states] = BEATEN if left is None else self.number(left)
+            self.table[each] = [after[states] for states in behind]
+            more = {number - self._states for number in after.values() if number >= self._states} - seen
+            seen |= more
+            todo += sorted(more)[: max(0, most - len(todo))]

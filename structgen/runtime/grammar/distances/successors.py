@@ -1,0 +1,83 @@
+"""`GrammarSuccessors`: how far from the end each token leads, from one configuration of a lexer and a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...automaton.distances import NEVER
+from ...rows.bitmask import ids_of
+from ..completability.obligations import Watched
+from ..parser.parser_driver import Parse
+
+if TYPE_CHECKING:
+    from ..lexer_threads import Thread
+    from ..machine import GrammarMachine
+
+#: Configurations for which this is remembered, a megabyte each at most with Llama-3's vocabulary.
+_MOST_CONFIGS = 16
+
+
+class GrammarSuccessors:
+    """Walks the vocabulary's trie lexeme by lexeme. Not for several threads of the process at once.
+
+    Parameters
+    ----------
+    machine:
+        The grammar, without definitions and special tokens.
+    distance:
+        The tokens that complete what a thread has read, `structgen.runtime.automaton.distances.NEVER` at most.
+    """
+
+    def __init__(self, machine: GrammarMachine, distance: Callable[[Thread], int]) -> None:
+        self._machine = machine
+        self._distance = distance
+        self._starts: list[int] = machine.tables.starts.tolist()
+        self._remembered: dict[Any, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+
+    def find(self, config: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
+        found = self._remembered.get(config)
+        if found is None:
+            vocabulary = self._machine.vocabulary
+            far = np.full(vocabulary.size, NEVER, np.int32)
+            self._walk(config.threads, far)
+            tokens = np.setdiff1d(ids_of(self._machine.row(config)), np.array(vocabulary.eos_ids, np.int64))
+            found = tokens.astype(np.int32), far[tokens]
+            while len(self._remembered) >= _MOST_CONFIGS:
+                del self._remembered[next(iter(self._remembered))]
+            self._remembered[config] = found
+        return found
+
+    def _walk(self, threads: tuple[Thread, ...], far: NDArray[np.int32]) -> None:
+        """Note the distance behind each token, if it is less than what is there."""
+        parses, tables = self._machine.parses, self._machine.tables
+        ends_of, obligations = tables.ends_of, tables.obligations
+        todo: dict[tuple[Parse, int, Watched], list[NDArray[np.int32]]] = {}
+
+        def end(parse: Parse, state: int, watched: Watched, nodes: NDArray[np.int32]) -> None:
+            """A lexeme can be complete at some nodes."""
+            for terminal, watch in ends_of[state]:
+                border = obligations.with_state(watch, watched)
+                for after in parses.after(parse, terminal).parses:
+                    todo.setdefault((after, self._starts[after.context], border), []).append(nodes)
+
+        root = np.zeros(1, np.int32)
+        for parse, at, watched in threads:
+            assert not isinstance(at, tuple)
+            todo.setdefault((parse, at, watched), []).append(root)
+            end(parse, at, watched, root)
+        while todo:
+            place = next(iter(todo))
+            parse, state, watched = place
+            nodes = np.unique(np.concatenate(todo.pop(place)))
+            tokens, completed = self._machine.walk(nodes, state, watched)
+            for after, border, ids in tokens:
+                distance = self._distance((parse, after, border))
+                if distance < NEVER:
+                    far[ids] = np.minimum(far[ids], distance)
+            for after, border, below in completed:
+                end(parse, after, border, below)

@@ -1,0 +1,191 @@
+"""Indentation: how the ends of lines become indents and dedents, as `lark.indenter.Indenter` does it after the lexer.
+
+Within brackets a line end means nothing. Elsewhere it is a terminal, and the column at which the next line begins is
+compared with those of the lines that surround it: wider is an indent, narrower as many dedents as lines are left, and
+a column that no surrounding line has is an error. The end of the text ends all of them.
+
+The lexer tells columns apart, up to a bound: for each it has a terminal of its own, which stands for the line end
+with that column. What it means depends on the place, which is a *level*: the open brackets and the surrounding
+columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...definitions.values import MOST_COLUMNS
+from ...errors import FormatError
+
+
+class Level(NamedTuple):
+    """Open brackets, and the columns of the surrounding lines, ascending; the first is 0."""
+
+    brackets: int = 0
+    columns: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class IndentationTerminals:
+    """The terminals of indentation, as numbers.
+
+    Parameters
+    ----------
+    newline, indent, dedent:
+        The end of a line, and what follows it.
+    opening, closing:
+        Brackets.
+    columns:
+        The widest column that lines can begin at. The terminal ``first + column`` stands for a line end with that
+        column, where ``first`` is the first number after the end of the text; the one after these for wider ones,
+        which are only right within brackets.
+    is_far:
+        Whether what is watched of a lexeme is followed past the next one
+        (`structgen.runtime.grammar.completability.boundaries`).
+    """
+
+    newline: int
+    indent: int
+    dedent: int
+    opening: frozenset[int]
+    closing: frozenset[int]
+    columns: int
+    is_far: bool = False
+
+    def moves(self, level: Level, column: int) -> tuple[tuple[int, ...], Level] | None:
+        """The terminals that a line end with a column stands for, and the level after; None where it is an error."""
+        if level.brackets:
+            return (), level
+        here = level.columns[-1]
+        if column > self.columns:
+            return None
+        if column > here:
+            return (self.newline, self.indent), Level(0, (*level.columns, column))
+        left = tuple(c for c in level.columns if c <= column)
+        if left[-1] != column:
+            return None
+        return (self.newline, *(self.dedent,) * (len(level.columns) - len(left))), Level(0, left)
+
+    def after(self, level: Level, terminal: int) -> Level | None:
+        """The level after a terminal that is no line end; None where a bracket is closed that was not opened."""
+        if terminal in self.opening:
+            return Level(level.brackets + 1, level.columns)
+        if terminal in self.closing:
+            return Level(level.brackets - 1, level.columns) if level.brackets else None
+        return level
+
+    def to_section(self) -> NDArray[np.uint32]:
+        """One row of numbers: see docs/internals/format.md."""
+        opening, closing = sorted(self.opening), sorted(self.closing)
+        lines = [self.newline, self.indent, self.dedent, self.columns, int(self.is_far)]
+        return np.array([*lines, len(opening), *opening, *closing], np.uint32)
+
+    @classmethod
+    def from_numbers(cls, numbers: list[int], terminals: int, where: str) -> IndentationTerminals | None:
+        """Read `to_section`; None for an empty one. Raises `FormatError`."""
+        if not numbers:
+            return None
+        count = numbers[5] if len(numbers) > 5 else -1
+        named = [*numbers[:3], *numbers[6:]]
+        if (
+            not 0 <= count <= len(numbers) - 6 or max(named) >= terminals
+            or numbers[3] > MOST_COLUMNS or numbers[4] > 1
+        ):  # fmt: skip
+            raise FormatError("section 'layout' has a number that is out of bounds", where=where)
+        newline, indent, dedent, columns, is_far, _, *brackets = numbers
+        opening, closing = frozenset(brackets[:count]), frozenset(brackets[count:])
+        return cls(newline, indent, dedent, opening, closing, columns, bool(is_far))
+
+
+class LevelTable:
+    """Levels by number, as `structgen.kernels.walk_stack_masks` reads them; they grow as they are met.
+
+    Level 0 is the text's. Without a layout it is the only one, and nothing happens at it.
+    """
+
+    def __init__(self, layout: IndentationTerminals | None, end: int, words: int) -> None:
+        self._layout = layout
+        self._first = end + 1
+        self._number: dict[Level | None, int] = {}
+        self._levels: list[Level | None] = []
+        self._operations = (layout.columns + 2 if layout else 0) + 2
+        self.moves = np.full((16, self._operations), -1, np.int32)
+        self.levels = np.full((16, self._operations), -1, np.int32)
+        self.keep = np.zeros((16, words), np.uint32)
+        self.given = np.zeros((16, words), np.uint32)
+        self.lines = np.array([-1, -1, -1, 1 << 30], np.int32)
+        self.brackets = np.zeros(end + 1, np.uint8)
+        if layout:
+            self.lines[:] = layout.newline, layout.indent, layout.dedent, self._first
+            self.brackets[sorted(layout.opening)] = 1
+            self.brackets[sorted(layout.closing)] = 2
+        self.number(Level() if layout else None)
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    def level(self, number: int) -> Level | None:
+        """The level with a number."""
+        return self._levels[number]
+
+    def number(self, level: Level | None) -> int:
+        """The number of a level."""
+        known = self._number.get(level)
+        if known is None:
+            known = self._number[level] = len(self._levels)
+            self._levels.append(level)
+            if known == len(self.moves):
+                grow = [(0, known), (0, 0)]
+                self.moves = np.pad(self.moves, grow, constant_values=-1)
+                self.levels = np.pad(self.levels, grow, constant_values=-1)
+                self.keep, self.given = np.pad(self.keep, grow), np.pad(self.given, grow)
+            self._fill(known, level)
+        return known
+
+    def follow(self, number: int, operation: int) -> None:
+        """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""
+        level, layout = self._levels[number], self._layout
+        if level is None or layout is None:
+            return
+        after = self._after(layout, level, operation)
+        if after is not None:
+            self.levels[number, operation] = self.number(after)
+
+    def _after(self, layout: IndentationTerminals, level: Level, operation: int) -> Level | None:
+        columns = self._operations - 2
+        if operation < columns:
+            moved = layout.moves(level, operation)
+            return moved and moved[1]
+        if operation == columns:
+            return Level(level.brackets + 1, level.columns)
+        return Level(level.brackets - 1, level.columns) if level.brackets else None
+
+    def _fill(self, number: int, level: Level | None) -> None:
+        self.keep[number] = 0xFFFFFFFF
+        layout = self._layout
+        if level is None or layout is None:
+            return
+        columns = self._operations - 2
+        self.moves[number, columns] = 1
+        self.moves[number, columns + 1] = 1 if level.brackets else -1
+        self._set(self.keep[number], {layout.newline} if level.brackets else {layout.newline, *layout.closing}, False)
+        if level.brackets:
+            self.moves[number, :columns] = 0
+            self.levels[number, :columns] = number
+            self._set(self.given[number], {layout.newline, *range(self._first, self._first + columns)}, True)
+            return
+        for column in {*level.columns, level.columns[-1] + 1} & set(range(columns)):
+            moved = layout.moves(level, column)
+            if moved is not None:
+                self.moves[number, column] = -2 if moved[1].columns[-1] > level.columns[-1] else len(moved[0])
+        wider = level.columns[-1] + 1
+        self.moves[number, wider : columns - 1] = -2
+
+    @staticmethod
+    def _set(words: NDArray[np.uint32], terminals: set[int], value: bool) -> None:
+        for terminal in terminals:
+            bit = np.uint32(1 << (terminal & 31))
+            words[terminal >> 5] = words[terminal >> 5] | bit if value else words[terminal >> 5] & ~bit

@@ -1,0 +1,344 @@
+"""`LexerThreads`: how threads of a lexer and a parser read bytes and special tokens.
+
+A thread is how far the parser has come before the lexeme that is being read, the lexer's state within it, and what is
+watched: earlier lexemes that the bytes since may still turn out to belong to, or whose look-ahead is still open. A
+lexeme is handed to the parser when the first byte after it is read. Where it could also go on with that byte, both
+threads are followed, and the one that took it for complete watches the other.
+
+In place of a lexer state a thread may have a thread of a definition that stands in the grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from ...system.memo import Memo
+from ...system.properties import cached_property
+from ..core.digraph import bits
+from ..core.lazy_table import OnDemand
+from .completability.completions import Completions
+from .completability.obligations import Watched
+from .embedded import Embedded, Inner
+from .parser.parser_driver import Parse, ParserDriver
+from .parser.stack import Accepted
+from .partial_masks import LexemeMasks
+from .tables import GrammarTables
+
+#: Answers that are remembered.
+_MOST_ANSWERS = 1 << 15
+
+#: Where it is a question what can follow a lexeme, and brackets or blocks do not nest, so many more are looked for.
+_FORESIGHT = 3
+
+#: A lexer state, or the number of a definition and its threads.
+At: TypeAlias = int | tuple[int, Inner]
+
+#: The parser before the lexeme, where the thread is in it, what is watched.
+Thread: TypeAlias = tuple[Parse, At, Watched]
+
+
+class LexerThreads:
+    """Moves threads.
+
+    Parameters
+    ----------
+    tables, places, embedded:
+        What is followed.
+    pause:
+        Called within long work, with the bytes that it takes; may raise.
+    """
+
+    def __init__(
+        self, tables: GrammarTables, places: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
+    ) -> None:
+        self._pause = pause
+        self.parses = ParserDriver(tables)
+        self.embedded = embedded
+        self._tables = tables
+        self._places = places
+        self._class_of = tables.class_of.tobytes()
+        self._table = tables.rows
+        self._ends = tables.ends_of
+        self._beats: list[int] = tables.beats.tolist()
+        self._obligations = tables.obligations
+        self._future = places.futures
+        self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
+        self._end = 1 << tables.end
+        self.starts: list[int] = tables.starts.tolist()  # by context
+        self.fresh = frozenset(self.starts)
+        self._is_loose = tables.endings.is_loose
+        self._given = self._end | embedded.terminals
+
+    @cached_property
+    def _lexed(self) -> int:
+        """The terminals that have endings."""
+        return sum(1 << terminal for terminal in self._tables.endings.by_terminal)
+
+    @cached_property
+    def _completions(self) -> Completions:
+        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded, self._pause)
+
+    @property
+    def start(self) -> Thread:
+        """Before the first byte."""
+        start = self.parses.start
+        return start, self.starts[start.context], ()
+
+    def trim(self) -> None:
+        """Let go of what is remembered of parses, if it is much."""
+        if self.parses.is_full():
+            self._possible.clear()
+            self.parses.forget()
+
+    @cached_property
+    def _within(self) -> OnDemand[list[int]]:
+        """By lexer state and class: the state after it, -1 for none; -2 where a lexeme can end before it."""
+
+        def of(state: int) -> list[int]:
+            goes_on = self._tables.goes_on[state].tolist()
+            return [-2 if ends else target for target, ends in zip(self._table[state], goes_on, strict=True)]
+
+        return OnDemand(of)
+
+    def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        """All threads over bytes."""
+        within, class_of, plain = self._within, self._class_of, not self.embedded.definitions
+        at, end = 0, len(data)
+        while at < end and threads:
+            if plain and len(threads) == 1 and not threads[0][2]:
+                # Most bytes belong to the lexeme before them, and there is no question about it.
+                parse, lexer, watched = threads[0]
+                assert not isinstance(lexer, tuple)
+                begin = at
+                while at < end:
+                    following = within[lexer][class_of[data[at]]]
+                    if following < 0:
+                        break
+                    lexer = following
+                    at += 1
+                if begin < at:
+                    threads = ((parse, lexer, watched),)
+                if at == end:
+                    break
+                if following == -1:
+                    return ()
+            threads = self.step(threads, data[at])
+            at += 1
+        return threads
+
+    def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        """All threads over one byte."""
+        found: dict[Thread, None] = {}
+        if self.embedded.definitions:
+            for thread in self.closed(threads):
+                self._read(thread, byte, found)
+        else:
+            self._lex(threads, byte, found)
+        return tuple(self.parses.few(found)) if len(found) > 1 else tuple(found)
+
+    def _lex(self, threads: tuple[Thread, ...], byte: int, found: dict[Thread, None]) -> None:
+        """Step where all threads are of the lexer."""
+        c, table, beats, obligations = self._class_of[byte], self._table, self._beats, self._obligations
+        for parse, lexer, watched in threads:
+            left = obligations.after(watched, c)
+            if left is None:
+                continue  # an earlier lexeme was not what this thread took it to be
+            assert not isinstance(lexer, tuple)
+            longer = table[lexer][c]
+            if longer >= 0:
+                found[parse, longer, left] = None
+            for terminal, watch in self._ends[lexer]:
+                watch = table[watch][c] if watch >= 0 else -1
+                if watch >= 0 and beats[watch]:
+                    continue
+                for after in self.parses.after(parse, terminal).parses:
+                    begun = table[self.starts[after.context]][c]
+                    if begun >= 0:
+                        found[after, begun, obligations.with_state(watch, left)] = None
+
+    def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
+        """Step one thread, which goes on with what it is in."""
+        parse, at, watched = thread
+        c, table = self._class_of[byte], self._table
+        left = self._obligations.after(watched, c)
+        if left is None:
+            return
+        if isinstance(at, tuple):
+            for inner in self.embedded.step(*at, byte):
+                found[parse, (at[0], inner), left] = None
+        elif table[at][c] >= 0:
+            found[parse, table[at][c], left] = None
+
+    def closed(self, threads: tuple[Thread, ...]) -> Iterator[Thread]:
+        """The threads, and all that they come to without reading: complete lexemes, definitions that begin or end."""
+        todo = list(threads)
+        seen = set(todo)
+        for thread in todo:  # grows as it goes
+            yield thread
+            for more in self._ended(thread):
+                if more not in seen:
+                    seen.add(more)
+                    todo.append(more)
+
+    def _ended(self, thread: Thread) -> Iterator[Thread]:
+        """What a thread is next, where its lexeme or definition is complete; what begins where none has begun."""
+        parse, at, watched = thread
+        if isinstance(at, tuple):
+            terminal, machine = self.embedded.definitions[at[0]]
+            if machine.may_end(at[1]):
+                for after in self.parses.after(parse, terminal).parses:
+                    yield after, self.starts[after.context], watched
+            return
+        if at in self.fresh:
+            for begun in self.embedded.begin(self.given(parse).terminals):
+                yield parse, begun, watched
+        for terminal, watch in self._ends[at]:
+            for after in self.parses.after(parse, terminal).parses:
+                yield after, self.starts[after.context], self._obligations.with_state(watch, watched)
+
+    def _complete(self, threads: tuple[Thread, ...]) -> Iterator[Parse]:
+        """Where the parser is if no further byte belongs to what the threads are in."""
+        for parse, at, watched in self.closed(threads):
+            if not isinstance(at, tuple) and at in self.fresh and not self._obligations.lapses(watched):
+                yield parse
+
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether the text may end here."""
+        likely = tuple(filter(self._may_be_last, threads))
+        return any(map(self.parses.may_end, self._complete(likely)))
+
+    def _may_be_last(self, thread: Thread) -> bool:
+        """Whether what a thread is in may be the last of a text; in doubt, True."""
+        parse, at, _ = thread
+        if isinstance(at, tuple) or at in self.fresh:
+            return True
+        return any(self.parses.may_be_last(parse, terminal) for terminal, _ in self._ends[at])
+
+    def take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        """All threads over a special token, if they can go on from there, or end."""
+        found: dict[Thread, None] = {}
+        terminals = (self.embedded.tokens or {}).get(token_id, ())
+        for parse in self._complete(threads) if terminals else ():
+            for terminal in terminals:
+                for after in self.parses.after(parse, terminal).parses:
+                    found[after, self.starts[after.context], ()] = None
+        return tuple(filter(self.is_alive, found))
+
+    def tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
+        """The ids of the special tokens that may come next, ascending."""
+        if not self.embedded.tokens:
+            return ()
+        accepted = 0
+        for parse in self._complete(threads):
+            accepted |= self.given(parse).terminals
+        named = sorted(i for i, ts in self.embedded.tokens.items() if any(accepted >> t & 1 for t in ts))
+        return tuple(token_id for token_id in named if self.take(threads, token_id))
+
+    def is_alive(self, thread: Thread) -> bool:
+        """Whether the lexeme can become what the parser accepts, or something else can come where none has begun."""
+        parse, at, watched = thread
+        if isinstance(at, tuple):
+            return True
+        future = self._places.future(at, watched) if watched else self._future[at]
+        if self.is_open_to(parse, future)[0]:
+            return True
+        return at in self.fresh and bool(self.given(parse).terminals)
+
+    def given(self, parse: Parse) -> Accepted:
+        """The terminals that may come next and are not lexed: definitions, special tokens, the end of the text."""
+        accepted, looked = self.parses.accepted(parse)
+        found = accepted & self._given
+        if not self._is_loose and found:
+            ending = {t: self._tables.endings.given(t) for t in bits(found & ~self._end)}
+            is_open, there = self.open_to(parse, sum(1 << number for number in ending.values()))
+            found &= self._end | sum(1 << t for t, number in ending.items() if is_open >> number & 1)
+            looked = min(looked, there)
+        return Accepted(found, looked)
+
+    def open_to(self, parse: Parse, wanted: int) -> Accepted:
+        """What of ``wanted`` a lexeme may become: terminals in a loose grammar, endings in others.
+
+        A text up to its end has to follow. Where brackets or blocks do not nest, `_FORESIGHT` lexemes, or the end.
+        """
+        if self._is_loose:
+            accepted, looked = self.parses.accepted(parse)
+            return Accepted(accepted & wanted, looked)
+        found, looked = self._surely_open_to(parse)
+        found &= wanted
+        for ending in bits(wanted & ~found):
+            is_open, there = self._is_possible(parse, ending, _FORESIGHT)
+            looked = min(looked, there)
+            if is_open:
+                found |= 1 << ending
+        return Accepted(found, looked)
+
+    def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
+        """Whether `open_to` has anything, and the lowest depth looked at; so many lexemes have to follow."""
+        sure, looked = self._surely_open_to(parse)
+        if sure & wanted:
+            return True, looked
+        if not self._is_loose:
+            for ending in bits(wanted):
+                is_open, there = self._is_possible(parse, ending, lexemes)
+                looked = min(looked, there)
+                if is_open:
+                    return True, looked
+        return False, looked
+
+    def _surely_open_to(self, parse: Parse) -> Accepted:
+        """Of what a lexeme may become, that behind which nothing needs to be looked for."""
+        accepted, looked = self.parses.accepted(parse)
+        return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
+
+    @cached_property
+    def _loose_of(self) -> OnDemand[int]:
+        """By set of terminals: their loose endings."""
+        by_terminal = self._tables.endings.by_terminal
+        return OnDemand(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
+
+    def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
+        """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""
+        endings = self._tables.endings
+        terminal, border = endings.terminal[ending], endings.border[ending]
+        accepted, looked = self.parses.accepted(parse)
+        if not accepted >> terminal & 1 or endings.loose[ending]:
+            return bool(accepted >> terminal & 1), looked
+        key = parse, self.parses.like(parse, terminal), border, lexemes
+        found = self._possible.get(key)
+        if found is None:
+            can_follow = self._can_complete if self._completions.is_exact else self._can_follow
+            found = self._possible[key] = can_follow(*key)
+        return found[0], min(looked, found[1])
+
+    def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
+        """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
+        after, looked = self.parses.after(parse, terminal)
+        for each in after:
+            is_possible, there = self._completions.find(each.stack, each.context, border, each.level)
+            looked = min(looked, there)
+            if is_possible:
+                return True, looked
+        return False, looked
+
+    def _can_follow(self, parse: Parse, terminal: int, border: Watched, lexemes: int) -> tuple[bool, int]:
+        """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
+        after, looked = self.parses.after(parse, terminal)
+        reading = self._completions.reading
+        self._pause(0)
+        for each in after:
+            following = reading.next(each.context, border)
+            if following >> reading.last & 1:
+                final, there = self.parses.accepted(each)
+                looked = min(looked, there)
+                if final & self._end:
+                    return True, looked
+                following ^= 1 << reading.last
+            if following and not lexemes:
+                return True, looked
+            if following:
+                is_open, there = self.is_open_to(each, following, lexemes - 1)
+                looked = min(looked, there)
+                if is_open:
+                    return True, looked
+        return False, looked

@@ -1,0 +1,317 @@
+"""`GrammarMachine`: a lexer and a parser over a vocabulary, as a `Machine` that guides move over.
+
+What threads are, and how they move, is in `structgen.runtime.grammar.lexer_threads`; how configurations, which are
+sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...budget import Meter
+from ...progress import Progress, silent
+from ...storage import columns
+from ...storage.columns import Field
+from ...system.properties import cached_property
+from ...vocabulary.vocabulary import Vocabulary
+from ..core.bitsets import set_at
+from ..core.interned_machine import Configuration, Grown, StackMachine
+from ..rows.row_pool import RowPool
+from .embedded import Embedded, row_of
+from .lexer_threads import LexerThreads, Thread
+from .mask_builder import StackMasks
+from .parser.parser_driver import Parse, ParserDriver
+from .partial_masks import ROOT, LexemeMasks, Walked, Watched
+from .reference_masks import WalkedRows
+from .storage import from_sections, to_sections
+from .tables import GrammarTables
+
+#: An eager compile settles so many places at most; the others are settled when they are touched.
+_MOST_PLACES = 50_000
+
+#: Bytes of a lexer state with what is watched there, while what it can become is worked out.
+_BYTES_OF_STATE = 400
+
+#: What the meter is told.
+_DOING = "looking for a text of the grammar"
+
+#: The fields of the meta section, beside those of `Embedded`.
+_FIELDS = (Field("filled", bool),)
+
+
+class GrammarMachine(StackMachine[Thread]):
+    """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        The lexer and the parser; the tokens.
+    places:
+        What lexer states settle, as far as it is known.
+    embedded:
+        Definitions and special tokens within the grammar.
+    filled:
+        Whether all was worked out that is worked out ahead of time.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        vocabulary: Vocabulary,
+        places: LexemeMasks | None = None,
+        embedded: Embedded | None = None,
+        *,
+        filled: bool = False,
+    ) -> None:
+        self.tables = tables
+        self.places = places if places is not None else LexemeMasks(tables, vocabulary)
+        self.embedded = embedded if embedded is not None else Embedded()
+        self._inner = [machine for _, machine in self.embedded.definitions]
+        self._meter: Meter | None = None
+        self.places.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
+        self._reader = LexerThreads(tables, self.places, self.embedded, self._pause)
+        self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
+        self._generation = 0
+        self.masks = StackMasks(
+            self.places, self._reader.parses, self._reader.is_open_to, self._walk,
+            is_deterministic=tables.is_deterministic, pause=self._give_way,
+        )  # fmt: skip
+        self._walked = WalkedRows(self.places, self._reader, self.masks.note, self._give_way)
+        self._row_of_thread: Callable[..., NDArray[np.int32]] = (
+            self._walked.row if self.embedded.definitions else self.masks.row
+        )
+        super().__init__(vocabulary, (self._reader.start,), filled=filled)
+        for machine in self._inner:
+            machine.belong_to(self)
+
+    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        return self._walked.find(parse, lexer, watched)
+
+    def _give_way(self) -> None:
+        """Let others have their turn between two walks of the vocabulary."""
+        self._lock.give_way()
+
+    def _pause(self, nbytes: int) -> None:
+        """Let others have their turn within a walk; when the grammar is compiled, look at time and memory."""
+        if self._meter is None:
+            self._lock.give_way()
+        else:
+            self._meter.check_time(_DOING)
+            self._meter.check_memory(nbytes, _DOING)
+
+    def is_empty(self, meter: Meter) -> bool:
+        """Whether no text can even begin: as far as is looked ahead, the lexer reads none that the parser accepts.
+
+        Raises `BudgetExceededError`.
+        """
+        self._meter = meter
+        try:
+            return not self.is_accepting(self._start) and not any(map(self._reader.is_alive, self._start.threads))
+        finally:
+            self._meter = None
+
+    @property
+    def parses(self) -> ParserDriver:
+        """The parser."""
+        return self._reader.parses
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """See `LexemeMasks.walk`. Safe to use from several threads."""
+        with self._lock:
+            return self.places.walk(nodes, state, watched)
+
+    @property
+    def pool(self) -> RowPool:
+        """The rows, each once."""
+        return self.places.pool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables and rows as stored."""
+        inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
+        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes + inner
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
+
+    def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
+        return self._reader.take(threads, token_id)
+
+    def _tokens(self, threads: tuple[Thread, ...]) -> tuple[int, ...]:
+        return self._reader.tokens(threads)
+
+    @cached_property
+    def _members(self) -> list[list[int]]:
+        """By class: its bytes."""
+        class_of = self.tables.class_of
+        return [np.flatnonzero(class_of == c).tolist() for c in range(int(class_of.max()) + 1)]
+
+    def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[Sequence[int]]:
+        if not self.embedded.definitions:  # whose bytes go by classes of their own
+            yield from map(self._members.__getitem__, self._classes(threads))
+            return
+        seen: set[int] = set()
+        for byte in self._bytes_of(threads):
+            if byte not in seen:
+                seen.add(byte)
+                yield (byte,)
+
+    def _classes(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        """The classes that some lexer state that threads can be in goes on with, each once."""
+        seen: set[int] = set()
+        for _, at, _ in self._reader.closed(threads):
+            for c, target in enumerate(self.tables.rows[at] if not isinstance(at, tuple) else ()):
+                if target >= 0 and c not in seen:
+                    seen.add(c)
+                    yield c
+
+    def _bytes_of(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        for c in self._classes(threads):
+            yield from self._members[c]
+        for _, at, _ in self._reader.closed(threads):
+            if isinstance(at, tuple):
+                yield from self.embedded.definitions[at[0]][1].candidates(at[1])
+
+    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
+        return self._reader.may_end(threads)
+
+    def _is_full(self) -> bool:
+        return super()._is_full() or self._reader.parses.is_full() or any(each._is_full() for each in self._inner)
+
+    def _forget(self) -> None:
+        super()._forget()
+        for machine in self._inner:
+            machine._forget()
+        self._reader.trim()  # stacks that nobody holds can go, too
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        grown: tuple[Grown, ...] = self.places, self.masks, *(machine.rows for machine in self._inner)
+        if self._may_forget(*grown):
+            for each in grown:
+                each.forget()
+            self._clear()
+        accepting = self.is_accepting(config)
+        self._fills += 1  # what others find out while this gives way does not make room for itself
+        try:
+            rows = [self._row_of_thread(*thread) for thread in config.threads]
+        finally:
+            self._fills -= 1
+        tokens = self._tokens(config.threads)
+        row = rows[0] if len(rows) == 1 and not accepting and not tokens else self._union(rows, accepting, tokens)
+        if self._generation != self.masks.generation:
+            self._clear()
+        config.dense = row
+        return row
+
+    def _clear(self) -> None:
+        """Forget what was put together of rows that are forgotten."""
+        self._generation = self.masks.generation
+        self._unions.clear()
+        self._walked.clear()
+        self._forget_rows()
+
+    def _union(self, rows: list[NDArray[np.int32]], accepting: bool, tokens: tuple[int, ...]) -> NDArray[np.int32]:
+        """The row of several threads, with EOS ids where the text may end; the same for the same rows."""
+        key = (accepting, tokens, *map(id, rows))
+        known = self._unions.get(key)
+        if known is None:
+            row = rows[0] | row_of(list(tokens), self.pool.words)
+            for other in rows[1:]:
+                row |= other
+            if accepting:
+                row |= self.vocabulary.eos_row
+            row.flags.writeable = False
+            self.masks.note(row.nbytes)
+            known = self._unions[key] = row, rows  # which keeps them, and so their identities
+        return known[0]
+
+    @property
+    def known_rows(self) -> int:
+        """How many places have been settled so far."""
+        return len(self.places) + sum(machine.known_rows for _, machine in self.embedded.definitions)
+
+    def is_complete(self) -> bool:
+        """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
+        return False
+
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Settle what a guide can come to, up to a bound.
+
+        (One thread; ``threads`` is for machines that walk more.)
+        """
+        with self._filling():
+            self._fill(meter, progress)
+
+    def _fill(self, meter: Meter | None, progress: Progress) -> None:
+        for machine in self._inner:
+            machine.fill(meter=meter, progress=progress)
+        following = self._following()
+        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
+        seen = set(todo)
+        for done, place in enumerate(todo):  # grows as it goes
+            if done >= _MOST_PLACES:
+                break
+            if done % 64 == 0:
+                progress("token maps", done, len(todo))
+                if meter:
+                    meter.check_time("token maps")
+                    meter.check_memory(self.pool.nbytes, "token rows")
+            with self._lock:
+                ends = self.places.settle(*place).ends
+                self._lock.give_way()
+            for terminal, resume, watch in ends:
+                for state in following[terminal]:
+                    after = resume, state, watch
+                    if after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+        progress("token maps", len(todo), len(todo))
+        with self._lock:
+            self.pool.compact()
+            self.places.mark()
+            self._filled = True
+
+    def _following(self) -> list[list[int]]:
+        """By terminal: the lexer states that can be the first after it."""
+        tables, starts = self.tables, self.tables.starts.tolist()
+        ignored = set_at(tables.ignored.reshape(1, -1), 0)
+        found: list[set[int]] = [set() for _ in range(tables.members)]
+        for _, terminal, target in tables.shift.tolist():
+            found[terminal].add(starts[int(tables.context[target])])
+        return [
+            starts if terminal > tables.end or ignored >> terminal & 1 else sorted(there)
+            for terminal, there in enumerate(found)
+        ]
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section."""
+        return {"filled": self._filled, **self.embedded.to_meta()}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/internals/format.md); nothing is kept elsewhere."""
+        with self._lock:
+            return self.tables.to_sections() | to_sections(self.places) | self.embedded.to_sections()
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> GrammarMachine:
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
+        tables = GrammarTables.from_sections(sections, where)
+        embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
+        places = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, places, embedded, filled=filled)

@@ -1,0 +1,250 @@
+"""Masks of a lexeme in progress on a parser's stack, composed of settled places and remembered by what decided them.
+
+What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through
+the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them
+on top: for the same statement at another depth, in another function, in another text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.properties import cached_property
+from .indentation import Level
+from .kernel_gss import KernelGss, ParserTables
+from .parser.parser_driver import Parse, ParserDriver
+from .parser.stack import Stack
+from .partial_masks import ROOT, LexemeMasks, Watched
+from .place_graph import PartialMaskGraph
+
+#: Bytes of rows that are kept; past that the memory starts afresh.
+_MOST_BYTES = 256 << 20
+
+#: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of
+#: a stack begins at a multiple of it.
+_SHALLOW = 64
+
+#: A row that more states decided is kept for that stack alone: what takes in so many is of no use for others.
+_MOST_STATES = 64
+
+#: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
+_FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
+
+#: Levels of indentation that the kernel knows, a kilobyte or two each.
+_MOST_LEVELS = 1 << 14
+
+#: A lexer state, what is watched, the context, the level, and the state on top of the stack.
+_Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
+
+
+class StackMasks:
+    """The rows of threads, over the places of one index.
+
+    Parameters
+    ----------
+    places, parses:
+        What is settled, and the parser.
+    is_open_to:
+        Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
+        where something must be able to follow the lexeme.
+    find:
+        A row, and how many states decided it, where the kernel does not do: for a grammar with conflicts, and for
+        tokens that hold too many lexemes for it.
+    is_deterministic:
+        Whether there are no conflicts.
+    pause:
+        Called between walks of the vocabulary.
+    """
+
+    def __init__(
+        self,
+        places: LexemeMasks,
+        parses: ParserDriver,
+        is_open_to: Callable[[Parse, int], tuple[bool, int]],
+        find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
+        *,
+        is_deterministic: bool,
+        pause: Callable[[], None],
+    ) -> None:
+        self._places = places
+        self._parses = parses
+        self._is_open_to = is_open_to
+        self._found = find
+        self._find = self._walk if is_deterministic else self._slowly
+        self._pause = pause
+        self._known_cells: KernelGss | None = None
+        #: By key and by how many states were looked at, the rows by those states.
+        self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
+        #: The rows that more states decided than these are told apart by, by key and stack.
+        self._deep: dict[tuple[_Key, Stack], NDArray[np.int32]] = {}
+        #: By the groups that they have, or, of rows that were found otherwise, by their content's digest.
+        self._rows: dict[bytes, NDArray[np.int32]] = {}
+        self._bytes = 0
+        #: How often everything was forgotten.
+        self.generation = 0
+
+    @cached_property
+    def _graph(self) -> PartialMaskGraph:
+        return PartialMaskGraph(self._places)
+
+    @cached_property
+    def _parser(self) -> ParserTables:
+        return ParserTables(self._places.tables)
+
+    def _cells(self, size: int) -> KernelGss:
+        """Room for so many cells at least, and for all sets that there are by now."""
+        known, sets = self._known_cells, len(self._graph.tight)
+        if known is None or known.size < size or known.width < sets:
+            size = max(size, known.size if known else _FEW_CELLS)
+            known = self._known_cells = KernelGss(len(self._places.tables.ignored), size, sets)
+        return known
+
+    def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
+        """The row of a thread: read-only ``int32[words]``, without EOS ids."""
+        stack = parse.stack
+        key = lexer, watched, parse.context, parse.level, stack.state
+        by_length = self._known.get(key)
+        if by_length is not None:
+            for length, rows in by_length.items():
+                row = rows.get(stack.top(length))
+                if row is not None:
+                    return row
+        row = self._deep.get((key, stack))
+        if row is not None:
+            return row
+        row, length = self._find(parse, lexer, watched)
+        self.note(400 + 8 * min(length, _MOST_STATES))
+        if length > _MOST_STATES:
+            self._deep[key, stack] = row
+            return row
+        self._known.setdefault(key, {}).setdefault(length, {})[stack.top(length)] = row
+        return row
+
+    def _slowly(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        return self._interned(*self._found(parse, lexer, watched))
+
+    def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        """A row, and how many states decided it."""
+        from ... import kernels
+
+        graph, parser = self._graph, self._parser
+        place, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
+        states, cells = _states(parse, _SHALLOW), self._cells(0)
+        while True:
+            known = len(cells)
+            n, missing, questions, looked = kernels.walk_stack_masks(
+                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, place,
+                parse.context, level, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
+            )  # fmt: skip
+            if n == kernels.SHORT and len(states) <= parse.stack.depth:
+                states = _states(parse, 64 * len(states))
+            elif n == kernels.FULL and known:
+                cells.clear()
+            elif n == kernels.FULL and cells.size < _MOST_CELLS:
+                cells = self._cells(8 * cells.size)
+            elif n < 0:
+                return self._slowly(parse, lexer, watched)
+            elif missing:
+                for way, to in cells.missing[:missing].tolist():
+                    if way < 0:
+                        parser.levels.follow(-1 - way, to)
+                    else:
+                        graph.follow(way, to)
+                    self._pause()
+                cells = self._cells(0)  # there may be new sets
+            else:
+                break
+        groups, length = cells.allowed[:n].copy(), len(states) - looked
+        if questions:
+            more, deepest = self._answer(parse, len(states), cells, questions)
+            groups, length = np.append(groups, more), max(length, deepest)
+        return self._row_of(groups), length
+
+    def _answer(
+        self, parse: Parse, given: int, cells: KernelGss, questions: int
+    ) -> tuple[NDArray[np.int32], int]:
+        """Those groups that the kernel left open and that are allowed, and how many states decided it.
+
+        To find that out may give way to others, who use the cells; so these are read before.
+        """
+        lowest = parse.stack.depth
+        parses: dict[tuple[int, int, int], Parse] = {}
+        found, asked = [], cells.questions[:questions].tolist()
+        for cell, context, level, _ in asked:
+            if (cell, context, level) not in parses:
+                states, left = cells.above(cell)
+                after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
+                parses[cell, context, level] = after
+        for cell, context, level, group in asked:
+            is_open, looked = self._is_open_to(parses[cell, context, level], self._graph.wanted(group))
+            lowest = min(lowest, looked)
+            if is_open:
+                found.append(group)
+        return np.array(found, np.int32), parse.stack.depth + 1 - lowest
+
+    def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The row of groups, the same array for the same ones: different stacks often allow the same."""
+        from ... import kernels
+
+        key = groups.tobytes()
+        row = self._rows.get(key)
+        if row is None:
+            graph, pool = self._graph, self._places.pool
+            bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
+            n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
+            row = bits.view(np.int32)
+            for number in set(rows[:n].tolist()):
+                pool.add_to(row, number)
+            self._keep(key, row)
+        return row
+
+    def _interned(self, row: NDArray[np.int32], length: int) -> tuple[NDArray[np.int32], int]:
+        """The one array of a content."""
+        key = hashlib.blake2b(row.data, digest_size=16).digest()
+        known = self._rows.get(key)
+        if known is None:
+            self._keep(key, row)
+        return row if known is None else known, length
+
+    def _keep(self, key: bytes, row: NDArray[np.int32]) -> None:
+        row.flags.writeable = False
+        self.note(row.nbytes + len(key))
+        self._rows[key] = row
+
+    def note(self, size: int) -> None:
+        """Count bytes that are kept; when there are too many, everything is forgotten."""
+        self._bytes += size
+        if self._bytes > _MOST_BYTES:
+            self._forget_rows()
+            self._bytes = size
+
+    def _forget_rows(self) -> None:
+        self._known.clear()
+        self._deep.clear()
+        self._rows.clear()
+        self._bytes = 0
+        self.generation += 1
+
+    def is_full(self) -> bool:
+        """Whether there are so many levels of indentation that it is time to `forget`."""
+        parser = self.__dict__.get("_parser")
+        return parser is not None and len(parser.levels) > _MOST_LEVELS
+
+    def forget(self) -> None:
+        """Forget all rows, places and levels."""
+        self._forget_rows()
+        self._known_cells = None
+        for name in ("_graph", "_parser"):
+            self.__dict__.pop(name, None)
+
+
+def _states(parse: Parse, least: int) -> NDArray[np.int32]:
+    """So many of a stack's upper states at least, or all, the lowest first; from a multiple of that number on."""
+    depth = parse.stack.depth + 1
+    lowest = max(0, depth // least - 1) * least
+    return np.array(parse.stack.top(depth - lowest)[::-1], np.int32)

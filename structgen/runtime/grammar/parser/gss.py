@@ -1,0 +1,262 @@
+"""The stacks of a parser whose conflicts are kept, as a graph.
+
+Where actions compete all of them are followed, and there are several stacks. As long as they are few they are chains
+that share what lies below, as in `structgen.runtime.grammar.parser.stack`, and those that others cover are left out
+(`structgen.runtime.grammar.parser.subsumption`). Where more are left, those with the same state on top become one
+node with several below it, and what happens on top of it happens once: a graph-structured stack (Tomita 1986). It has
+no more tops than the parser has states, whatever the text, and 2^n stacks take n nodes where each of n symbols was
+read in two ways.
+
+What a stack leads to is remembered by the stack, and worked out from what those lead to that it is reduced to: of a
+long row of rules that end together each step makes what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from ..tables import GrammarTables
+from .stack import After, Parser, Stack
+from .subsumption import Subsumption
+
+#: So many stacks are kept apart at most.
+MOST_APART = 16
+
+_Key = TypeVar("_Key")
+
+
+class Merge(Stack):
+    """A state on top of several stacks.
+
+    Its depth is one more than that of the deepest below it, so depths fall on all ways to the bottom.
+    """
+
+    __slots__ = ("_belows",)
+
+    def __init__(self, state: int, belows: tuple[Stack, ...]) -> None:
+        super().__init__(state, None)
+        self._belows = belows
+        self.depth = 1 + max(below.depth for below in belows)
+
+    @property
+    def belows(self) -> tuple[Stack, ...]:
+        """What the state is on top of."""
+        return self._belows
+
+
+class GraphParser(Parser):
+    """Moves over stacks, all of those that compete.
+
+    Parameters
+    ----------
+    tables:
+        The parser.
+    """
+
+    def __init__(self, tables: GrammarTables) -> None:
+        super().__init__(tables)
+        #: By state and what it is on top of: nodes, and what sets come to that have equal states on top.
+        self._nodes: dict[tuple[int, frozenset[Stack]], Merge] = {}
+        self._merged: dict[tuple[int, frozenset[Stack]], Stack] = {}
+        #: Tells stacks that are needed from others.
+        self.cover = Subsumption(self, tables)
+        #: Nodes that reductions went through so far: what texts cost.
+        self.work = 0
+
+    def forget(self) -> None:
+        """Forget what was asked of stacks, and that equal ones are the same; whoever holds one may go on with it."""
+        nodes, self._nodes, self._merged = self._nodes, {}, {}
+        for node in nodes.values():
+            node.forget()
+        super().forget()
+        self.cover.forget()
+
+    def _over(self, state: int, belows: frozenset[Stack]) -> Stack:
+        """A state on top of several stacks; of these, those with the same state on top are one again, and so on down.
+
+        So the same stacks are the same node, and what was merged before is found at once.
+        """
+        todo = [(state, belows)]
+        while True:
+            here = todo[-1]
+            if here not in self._merged:
+                alike: dict[int, set[Stack]] = {}
+                for below in here[1]:
+                    alike.setdefault(below.state, set()).add(below)
+                keys = [
+                    (each, frozenset(below for stack in stacks for below in stack.belows))
+                    for each, stacks in alike.items() if len(stacks) > 1
+                ]  # fmt: skip
+                missing = [key for key in keys if key not in self._merged]
+                self.work += len(here[1])
+                if missing:
+                    todo += missing
+                    continue
+                apart = [stack for stacks in alike.values() if len(stacks) == 1 for stack in stacks]
+                self._merged[here] = self._node(here[0], [*apart, *(self._merged[key] for key in keys)])
+            todo.pop()
+            if not todo:
+                return self._merged[here]
+
+    def _node(self, state: int, belows: list[Stack]) -> Stack:
+        """A state on top of stacks with different states on top."""
+        if len(belows) == 1:
+            return self.push(belows[0], state)
+        key = state, frozenset(belows)
+        found = self._nodes.get(key)
+        if found is None:
+            self.stacks += len(belows)
+            found = self._nodes[key] = Merge(state, tuple(sorted(belows, key=lambda below: below.depth)))
+        return found
+
+    def few(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
+        """Stacks with what they differ in besides, few of them, that take the same texts; the lowest depth looked at.
+
+        Those that others cover are left out. If many are left, those with the same state on top are merged, and with
+        a node that stands for several others always are.
+        """
+        stacks = list(stacks)
+        merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
+        kept, looked = self.cover.thinned(self._together(stacks, merged) if merged else stacks)
+        if len(kept) > MOST_APART:
+            kept = self._together(kept, {(stack.state, key) for stack, key in kept})
+        if len(kept) < len(stacks):
+            looked = min(looked, *(stack.depth - 1 for stack, _ in stacks))
+        return kept, looked
+
+    def _together(
+        self, stacks: list[tuple[Stack, _Key]], which: set[tuple[int, _Key]]
+    ) -> list[tuple[Stack, _Key]]:
+        """Stacks with those merged that have some states on top, and the same key."""
+        found: list[tuple[Stack, _Key]] = []
+        alike: dict[tuple[int, _Key], list[Stack]] = {}
+        for stack, key in stacks:
+            if (stack.state, key) in which:
+                alike.setdefault((stack.state, key), []).append(stack)
+            else:
+                found.append((stack, key))
+        for (state, key), same in alike.items():
+            over = frozenset(below for stack in same for below in stack.belows)
+            found.append((same[0] if len(same) == 1 else self._over(state, over), key))
+        return found
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        """The stacks with a nonterminal in place of the uppermost states; none where it cannot be there."""
+        here: Stack | None = stack
+        for _ in range(length):
+            here = here and here.below
+        if here is None:
+            return self._replaced(stack, length, origin)
+        self.work += length
+        target = self._gotos[here.state].get(origin)
+        return [] if target is None else [self.push(here, target)]
+
+    def _replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        """The same where several stacks are below some of the states."""
+        level: Iterable[Stack] = (stack,)
+        for _ in range(length):
+            level = {below: None for node in level for below in node.belows}
+            self.work += len(level)
+        found: dict[int, list[Stack]] = {}
+        for node in level:
+            target = self._gotos[node.state].get(origin)
+            if target is not None:
+                found.setdefault(target, []).append(node)
+        return [
+            self.push(nodes[0], target) if len(nodes) == 1 else self._over(target, frozenset(nodes))
+            for target, nodes in found.items()
+        ]
+
+    def reduced(self, stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
+        """The stacks that one reduction before some terminals leads to, each with those before which it is made."""
+        found: list[tuple[Stack, int]] = []
+        for length, origin, before in self._reductions[stack.state]:
+            if before & terminals:
+                found += [(reduced, before) for reduced in self.replaced(stack, length, origin)]
+        return found
+
+    def accepts(self, stack: Stack, terminal: int) -> bool:
+        """Whether a terminal may come next."""
+        return bool(self.accepted(stack).terminals >> terminal & 1)
+
+    def may_be_last(self, stack: Stack, terminal: int) -> bool:
+        """Whether the text may be complete after a terminal; in doubt, True."""
+        return bool(self.after(stack, terminal).stacks)
+
+    def after(self, stack: Stack, terminal: int) -> After:
+        """The stacks after a terminal."""
+        known = stack.after.get(terminal)
+        if known is not None:
+            return known
+        todo = [(stack, self.reduced(stack, 1 << terminal))]
+        while True:
+            here, reduced = todo[-1]
+            answer = here.after.get(terminal)
+            if answer is None:
+                found: dict[tuple[Stack, int], None] = {}
+                looked, missing = here.depth, []
+                for each, _ in reduced:
+                    after = each.after.get(terminal)
+                    if after is None:
+                        missing.append((each, self.reduced(each, 1 << terminal)))
+                    else:
+                        found.update(dict.fromkeys(after.stacks))
+                        looked = min(looked, each.depth - 1, after.looked)
+                if missing:
+                    self._check(len(todo), stack)
+                    todo += missing
+                    continue
+                shifted, there = self._shift_to(here, terminal)
+                shifted.update(found)
+                looked = min(looked, there)
+                few, there = self.few(shifted) if len(shifted) > 1 else (list(shifted), looked)
+                answer = After(tuple(few), min(looked, there))
+                here.remember_after(terminal, answer)
+            todo.pop()
+            if not todo:
+                return answer
+
+    def every(self, stack: Stack, terminal: int, most: int) -> tuple[list[tuple[Stack, int]], int]:
+        """Stacks after a terminal with their contexts, covered or not; and the lowest depth looked at.
+
+        All, if no more than so many stacks are looked at between reductions.
+        """
+        found: dict[tuple[Stack, int], None] = {}
+        looked, todo = stack.depth, {stack: None}
+        for here in (queue := [stack]):  # grows as it goes
+            shifted, there = self._shift_to(here, terminal)
+            found.update(shifted)
+            looked = min(looked, there)
+            for reduced, _ in self.reduced(here, 1 << terminal):
+                looked = min(looked, reduced.depth - 1)
+                if reduced not in todo and len(todo) < most:
+                    todo[reduced] = None
+                    queue.append(reduced)
+        return list(found), looked
+
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, list[tuple[Stack, int]], int]]:
+        """By terminal that is shifted at once: the stacks after it with their context, the lowest depth looked at."""
+        for terminal in self._shifts[stack.state]:
+            found, looked = self._shift_to(stack, terminal)
+            yield terminal, list(found), looked
+
+    def _shift_to(self, stack: Stack, terminal: int) -> tuple[dict[tuple[Stack, int], None], int]:
+        """The stacks after a shift and the reductions that are certain then, and the lowest depth looked at."""
+        target = self._shifts[stack.state].get(terminal)
+        looked = stack.depth
+        found: dict[tuple[Stack, int], None] = {}
+        todo = [] if target is None else [self.push(stack, target)]
+        for done, here in enumerate(todo):  # grows as it goes
+            certain = self._certain[here.state]
+            if certain is None:
+                assert target is not None
+                found[here, self._context[target]] = None
+                continue
+            self._check(done, stack)
+            for reduced in self.replaced(here, certain[0], certain[1]):
+                looked = min(looked, reduced.depth - 1)
+                todo.append(reduced)
+        return found, looked

@@ -1,0 +1,284 @@
+"""What a lexeme in progress settles, whatever the parser's stack is: the tokens, by what the lexeme can become.
+
+A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state.
+A token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
+become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the
+rest of the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
+
+    settle(R, q) = groups: a set of terminals and a row each
+                   ends:   a terminal T and a resume list R' each
+
+    mask(S, q) = the rows of the groups that the stack S accepts some terminal of,
+                 and for each end whose T is accepted: mask(S after T, lexer start there) from R' on
+
+Neither depends on the stack, and both are finite tables. Where a lexeme is complete it may also go on; if it comes to
+be complete again, it has been the longer one all the time. So what begins after it *watches* the old lexeme, and ends
+where that one is complete once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.memo import first
+from ...system.properties import cached_property
+from ...vocabulary.vocabulary import Vocabulary
+from ..core.bitsets import sets_of
+from ..rows.residuals import NOTHING, ROOT, Residuals
+from ..rows.row_pool import MOST_GROWN, RowPool
+from .completability.boundaries import Boundaries, WatchedFutures
+from .completability.obligations import Watched, WatchedSets
+from .tables import GrammarTables
+
+if TYPE_CHECKING:
+    from .storage import PartialMaskTable
+
+__all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked", "Watched"]
+
+
+class LexemeEnd(NamedTuple):
+    """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
+
+    terminal: int
+    resume: int
+    watched: Watched
+
+
+class PartialMask(NamedTuple):
+    """Tokens by what the lexeme in progress at their end can become, and where lexemes end."""
+
+    groups: tuple[tuple[int, int], ...]  # a set of terminals or endings, and a row
+    ends: tuple[LexemeEnd, ...]
+
+
+#: A lexer state, what is watched there, and the tokens or nodes that lead there.
+Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
+
+
+class _Walk(NamedTuple):
+    """What a walk found, as `structgen.kernels.walk_lexer` does; what is watched, by number, () is the first."""
+
+    watches: list[Watched]
+    ids: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    end_watch: NDArray[Any]  # nothing where nothing was watched to begin with
+    below: NDArray[np.int32]
+    below_state: NDArray[np.int32]
+    below_watch: NDArray[Any]
+
+
+class LexemeMasks:
+    """Settles lexer states over one vocabulary, and remembers what it found.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        What to walk.
+    pool, resumes, stored:
+        Rows, resume lists and places that are there already.
+
+    Attributes
+    ----------
+    pause:
+        Called within long work, with the number of lexer states that are looked at together; may raise. Others may
+        settle places meanwhile.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        vocabulary: Vocabulary,
+        pool: RowPool | None = None,
+        resumes: Residuals | None = None,
+        stored: PartialMaskTable | None = None,
+    ) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        self.pool = pool if pool is not None else RowPool(vocabulary.size)
+        self.resumes = resumes if resumes is not None else Residuals()
+        self.stored = stored
+        #: What was settled or looked up here.
+        self.settled: dict[tuple[int, int, Watched], PartialMask] = {}
+        self._fresh = 0  # how many were settled here
+        is_loose = tables.endings.is_loose
+        #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
+        self.futures = tables.futures if is_loose else tables.endings.future
+        #: What the members of such sets are below.
+        self.members = tables.members if is_loose else max(1, len(tables.endings))
+        self.pause: Callable[[int], object] = _go_on
+        self._sets = WatchedSets(tables)
+        self._scratch: tuple[NDArray[np.int32], ...] | None = None
+        self.mark()
+
+    def mark(self) -> None:
+        """Never forget what is there now."""
+        self._kept = self.pool.mark(), len(self.resumes)
+        self._entries = len(self.settled), self._fresh
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return self.pool.grown + self.resumes.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
+
+    def forget(self) -> None:
+        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        rows, resumes = self._kept
+        settled, self._fresh = self._entries
+        self.pool.cut(rows)
+        self.resumes.cut(resumes)
+        self.settled = first(self.settled, settled)
+
+    def __len__(self) -> int:
+        return self._fresh + (len(self.stored) if self.stored is not None else 0)
+
+    @cached_property
+    def distinct(self) -> tuple[list[int], NDArray[np.int32]]:
+        """The futures of lexer states, each once, and which of them is each state's."""
+        tables = self.tables
+        futures = sets_of(tables.future if tables.endings.is_loose else tables.endings.words)
+        number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
+        return list(number), np.array([number[each] for each in futures], np.int32)
+
+    def settle(self, resume: int, state: int, watched: Watched) -> PartialMask:
+        """What a lexer state settles when entered at the nodes of a resume list."""
+        key = resume, state, watched
+        found = self.settled.get(key)
+        if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:
+            found = self.settled[key] = self.stored.settled(number)
+        if found is None:
+            found = self._settle(*key)
+            self._fresh += 1
+            self.settled[key] = found
+        return found
+
+    def all_settled(self) -> dict[tuple[int, int, Watched], PartialMask]:
+        """Every settled place."""
+        return (self.stored.items() if self.stored is not None else {}) | self.settled
+
+    def _settle(self, resume: int, state: int, watched: Watched) -> PartialMask:
+        found = self._walk(self.resumes[resume], state, watched)
+        groups = []
+        for number, members in self._by_future(found):
+            if number:
+                groups.append((number, self.row(_ascending(members))))
+        ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
+        ends = [LexemeEnd(terminal, resume, with_state(watch, watched)) for terminal, watch in ends_of[state]]
+        names = found.watches
+        for key, where in _by_value(found.below_state.astype(np.int64) * len(names) + found.below_watch, found.below):
+            rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
+            ends += (
+                LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[key // len(names)]
+            )
+        return PartialMask(tuple(groups), tuple(ends))
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """Lexer states, with what is watched: after which tokens, and at which nodes a lexeme may end."""
+        names, ids, states, watches, below, below_state, below_watch = self._walk(nodes, state, watched)
+        if not len(watches):
+            watches = np.zeros(len(states), np.int64)
+        found: list[list[Walked]] = []
+        for there, at, numbers in ((ids, states, watches), (below, below_state, below_watch)):
+            keyed = _by_value(at.astype(np.int64) * len(names) + numbers, there)
+            found.append([(key // len(names), names[key % len(names)], members) for key, members in keyed])
+        return found[0], found[1]
+
+    @cached_property
+    def future(self) -> WatchedFutures:
+        """By lexer state and what is watched: what a lexeme can become, as in `futures`."""
+        return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under, self._pause)
+
+    def _ending_under(self, state: int, watched: Watched) -> int:
+        """What a lexeme can be if it ends in a state, beside what is watched."""
+        if not self.tables.endings.is_loose:
+            return self.borders.here(state, watched)
+        return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
+
+    @cached_property
+    def borders(self) -> Boundaries:
+        """What can be read behind borders."""
+        endings = self.tables.endings
+        return Boundaries(self.tables, endings.future.__getitem__, endings.number, check=self._pause)
+
+    def _pause(self, states: int) -> None:
+        self.pause(states)
+
+    def _by_future(self, walk: _Walk) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """Tokens by what the lexeme at their end can become."""
+        if not len(walk.end_watch):
+            sets, set_of = self.distinct
+            for number, members in _by_value(set_of[walk.ends], walk.ids):
+                yield sets[number], members
+            return
+        names = walk.watches
+        found: dict[int, list[NDArray[np.int32]]] = {}
+        for key, members in _by_value(walk.ends.astype(np.int64) * len(names) + walk.end_watch, walk.ids):
+            found.setdefault(self.future(key // len(names), names[key % len(names)]), []).append(members)
+        for future, parts in found.items():
+            yield future, np.concatenate(parts)
+
+    def row(self, ids: NDArray[np.int32]) -> int:
+        """The number of a row of ids, ascending."""
+        if len(ids) <= self.pool.longest_list:
+            return self.pool.add_ids(ids)
+        from ... import kernels
+
+        row = np.zeros(self.vocabulary.words, np.uint32)
+        kernels.flip_ids(row, ids)
+        return self.pool.add_dense(row)
+
+    def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
+        """The kernel's walk. What is watched is numbered: states, then sets of them."""
+        from ... import kernels
+
+        trie, tables, sets = self.vocabulary.trie, self.tables, self._sets
+        sets.trim()
+        watch = sets.number(watched)
+        size = max(len(trie.token_ids), len(trie.byte)) + 64
+        while True:
+            if self._scratch is None or len(self._scratch[0]) < size:
+                self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
+            n, m, unknown = kernels.walk_lexer(
+                trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
+                tables.class_of, tables.table, tables.goes_on, tables.beats, sets.table, nodes, state, watch,
+                *self._scratch, sets.missing,
+            )  # fmt: skip
+            if n < 0:
+                size *= 4
+            elif unknown:
+                sets.follow(sets.missing[:unknown])
+            else:
+                break
+        ids, ends, end_watch, below, below_state, below_watch = self._scratch
+        watches = end_watch[:n] if watched else end_watch[:0]
+        names = np.unique(np.concatenate([below_watch[:m], watches, [-1]]))
+        numbers = [np.searchsorted(names, each) for each in (watches, below_watch[:m])]
+        return _Walk(
+            [sets.watched(name) for name in names.tolist()],
+            ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1],
+        )  # fmt: skip
+
+
+def _go_on(states: int) -> None:
+    """No pause."""
+
+
+def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The values in order, each once. (`numpy.unique` hashes, which takes four times as long here.)"""
+    values = np.sort(values)
+    again = values[1:] == values[:-1]
+    return values[np.concatenate([[True], ~again])] if again.any() else values
+
+
+def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
+    """Things that have the same value, value by value."""
+    if not len(values):
+        return []
+    if int(values.max()) < 1 << 16:
+        values = values.astype(np.uint16)  # NumPy sorts by digits then, in a tenth of the time
+    order = np.argsort(values, kind="stable")
+    values, things = values[order], things[order]
+    cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return list(zip(values[np.concatenate([[0], cuts])].tolist(), np.split(things, cuts), strict=True))

@@ -1,0 +1,186 @@
+"""Rows of any grammar's threads, put together place by place.
+
+They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
+grammars with definitions in them. A definition settles places as a schema does
+(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a resume list, at which whatever follows it in
+the grammar goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .embedded import Inner
+from .lexer_threads import At, LexerThreads
+from .parser.parser_driver import Parse
+from .partial_masks import NOTHING, ROOT, LexemeMasks, Watched
+
+#: Places that are visited between two pauses.
+_VISITS = 8
+
+
+class _Row:
+    """What a row is put together of.
+
+    Attributes
+    ----------
+    numbers:
+        Numbers of rows, each with that of the definition it belongs to or -1.
+    ids:
+        Tokens besides.
+    looked:
+        The lowest depth of the stack that was looked at.
+    """
+
+    def __init__(self, looked: int) -> None:
+        self.numbers: dict[tuple[int, int], None] = {}
+        self.ids: set[int] = set()
+        self.looked = looked
+
+    def look(self, depth: int) -> None:
+        """Something was looked at down to a depth."""
+        if depth < self.looked:
+            self.looked = depth
+
+
+#: A resume list, the parser, where in a lexeme or a definition, what is watched.
+_Place = tuple[int, Parse, At, Watched]
+
+
+class WalkedRows:
+    """The rows of threads.
+
+    Parameters
+    ----------
+    places, reader:
+        What is settled, and the threads' moves.
+    note:
+        Told the bytes of rows that are kept.
+    pause:
+        Called between walks of the vocabulary; other rows may be put together meanwhile.
+    """
+
+    def __init__(
+        self, places: LexemeMasks, reader: LexerThreads, note: Callable[[int], None], pause: Callable[[], None]
+    ) -> None:
+        self._places = places
+        self._reader = reader
+        self._note = note
+        self._pause = pause
+        self._class_of = places.tables.class_of.tobytes()
+        #: By numbers of rows, as `_Row` has them.
+        self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()
+
+    def row(self, parse: Parse, at: At, watched: Watched) -> NDArray[np.int32]:
+        """The row of a thread: read-only ``int32[words]``, without EOS ids and special tokens."""
+        return self.find(parse, at, watched)[0]
+
+    def find(self, parse: Parse, at: At, watched: Watched) -> tuple[NDArray[np.int32], int]:
+        """The same, and how many states of the parser's stack decided it."""
+        found = _Row(parse.stack.depth)
+        todo: list[_Place] = [(ROOT, parse, at, watched)]
+        seen = set(todo)
+        for number, place in enumerate(todo, 1):  # grows as it goes
+            for more in self._visit(place, found):
+                if more[0] != NOTHING and more not in seen:
+                    seen.add(more)
+                    todo.append(more)
+            if not number % _VISITS:
+                self._pause()
+        if found.ids:
+            found.numbers[-1, self._places.row(np.array(sorted(found.ids), np.int32))] = None
+        key = tuple(sorted(found.numbers))
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._union(key)
+            self._note(row.nbytes)
+        return row, parse.stack.depth + 1 - max(found.looked, 0)
+
+    def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
+        pool = self._places.pool
+        row = np.zeros(pool.words, np.int32)
+        for definition, number in numbers:
+            of = pool if definition < 0 else self._reader.embedded.definitions[definition][1].pool
+            of.add_to(row, number)
+        row.flags.writeable = False
+        return row
+
+    def _visit(self, place: _Place, row: _Row) -> list[_Place]:
+        """Collect what a place settles; returns where it leaves the rest of tokens to."""
+        resume, parse, at, watched = place
+        if isinstance(at, tuple):
+            return self._visit_inner(resume, parse, at, watched, row)
+        reader = self._reader
+        groups, ends = self._places.settle(resume, at, watched)
+        everything = 0
+        for wanted, _ in groups:
+            everything |= wanted
+        is_open, looked = reader.open_to(parse, everything)
+        row.numbers.update({(-1, number): None for wanted, number in groups if wanted & is_open})
+        accepted, there = reader.parses.accepted(parse)
+        row.look(min(looked, there))
+        found: list[_Place] = []
+        for end in ends:
+            if accepted >> end.terminal & 1:
+                found += self._after(parse, end.terminal, end.resume, end.watched, row)
+        if at in reader.fresh:
+            given, there = reader.given(parse)
+            row.look(there)
+            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(given))
+        return found
+
+    def _visit_inner(
+        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+    ) -> list[_Place]:
+        """The same inside a definition."""
+        if watched:
+            return self._byte_by_byte(resume, parse, at, watched, row)
+        definition, inner = at
+        terminal, machine = self._reader.embedded.definitions[definition]
+        rows, left = machine.settle(inner, machine.rows.resumes.add(self._places.resumes[resume]))
+        row.numbers.update({(definition, number): None for number in rows})
+        return [
+            place
+            for each in sorted(left)
+            for place in self._after(
+                parse, terminal, self._places.resumes.add(machine.rows.resumes[each]), watched, row
+            )
+        ]
+
+    def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched, row: _Row) -> list[_Place]:
+        reader = self._reader
+        parses, looked = reader.parses.after(parse, terminal)
+        row.look(looked)
+        return [(resume, after, reader.starts[after.context], watched) for after in parses]
+
+    def _byte_by_byte(
+        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+    ) -> list[_Place]:
+        """A definition that begins while an earlier lexeme is watched: one byte, after which mostly none is."""
+        definition, inner = at
+        terminal, machine = self._reader.embedded.definitions[definition]
+        trie, tables, table = self._places.vocabulary.trie, self._places.tables, self._places.tables.table
+        found = self._after(parse, terminal, resume, watched, row) if machine.may_end(inner) else []
+        below: dict[tuple[Watched, Inner], list[int]] = {}
+        for root in self._places.resumes[resume].tolist():
+            node, end = root + 1, int(trie.skip[root])
+            while node < end:
+                byte = int(trie.byte[node])
+                after = tuple(w for w in (int(table[w, self._class_of[byte]]) for w in watched) if w >= 0)
+                following = machine.step(inner, byte)
+                if following and not any(tables.beats[w] for w in after):
+                    first, last = trie.first_token[node : node + 2].tolist()
+                    row.ids.update(trie.token_ids[first:last].tolist())
+                    below.setdefault((after, following), []).append(node)
+                node = int(trie.skip[node])
+        for (after, each), nodes in below.items():
+            left = self._places.resumes.add(np.array(sorted(nodes), np.int32))
+            found.append((left, parse, (definition, each), after))
+        return found

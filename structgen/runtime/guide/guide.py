@@ -1,0 +1,345 @@
+"""`Guide`: one sequence's cursor over a shared `Index`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import BitmaskError, RollbackError, TokenIdError
+from ...system.arguments import array_of, checked_rollback, checked_token, integer
+from ..core.machine import Config, Machine
+from ..index.token_budget import limited
+
+if TYPE_CHECKING:
+    from ..index.index import Index
+
+
+_INT32 = np.dtype(np.int32)
+_ndarray = np.ndarray
+_PACKED = (4,)  # the strides of a contiguous ``int32[n]``
+
+#: So many tokens more than have to be are remembered before old ones are forgotten, at least.
+_SPARE = 64
+
+#: Stands in place of the token that would have led to the first configuration.
+NO_TOKEN = -1
+
+
+class _End:
+    """The configuration after an end-of-sequence token."""
+
+    def __repr__(self) -> str:
+        return "END"
+
+
+_END = _End()
+
+
+class Guide:
+    """Follows one sequence through an `Index`: which tokens may come next, and where each leads.
+
+    The state after an EOS token is defined: the guide is finished and accepting, its mask holds the EOS ids
+    alone, advancing by an EOS id changes nothing and returns True, any other token returns False. (So a row
+    of a batch that ended early can go on being masked and advanced with its neighbours.)
+
+    A guide is a few references; make one for each sequence. It is not meant for several threads at once, while the
+    index behind it is. It can be pickled, with its index, and goes on where it was; a copy of one is a fork.
+
+    Parameters
+    ----------
+    index:
+        What to move over.
+    max_rollback:
+        So many tokens, at least, can be taken back, and up to twice as many, or 64 more, are remembered; None
+        remembers all, 64 bytes each. Of others only the ids are kept, four bytes each.
+    max_tokens:
+        So many tokens are accepted at most, the EOS token included, and the text is complete within them: tokens
+        from which it could no longer be finished are not allowed. None: any number.
+
+    Raises
+    ------
+    TokenBudgetError
+        Where ``max_tokens`` is less than `Index.shortest`.
+    UnsupportedError
+        For ``max_tokens`` with a grammar of which no bound on the tokens needed is known (docs/guide/budgets.md).
+    """
+
+    __slots__ = ("_config", "_given", "_index", "_machine", "_most", "_past", "_room", "_size", "_text", "_words")
+
+    def __init__(self, index: Index, *, max_rollback: int | None = None, max_tokens: int | None = None) -> None:
+        self._most = max_rollback = checked_rollback(max_rollback)
+        self._given = max_tokens
+        self._index = index
+        self._machine: Machine = index.machine if max_tokens is None else limited(index, max_tokens)
+        self._size = index.vocabulary.size
+        self._words = index.vocabulary.words
+        self._config: Config = self._machine.start
+        # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
+        self._past: tuple[Any, Config, int] | None = None
+        # Likewise, of (earlier list, tokens that were forgotten, ``int32``).
+        self._text: tuple[Any, bytes] | None = None
+        self._room = _room(max_rollback)
+
+    @property
+    def index(self) -> Index:
+        """The index this guide moves over."""
+        return self._index
+
+    @property
+    def config(self) -> Config | None:
+        """The machine's configuration, on which masks and moves depend; None once an EOS id was accepted."""
+        return None if self._config is _END else self._config
+
+    @property
+    def machine(self) -> Machine:
+        """What the guide's configurations belong to: the index's machine, or with ``max_tokens`` one of its own."""
+        return self._machine
+
+    # -- masks -----------------------------------------------------------------------------------------
+
+    def bitmask(self) -> NDArray[np.int32]:
+        """The allowed tokens, as a read-only ``int32[ceil(size / 32)]``; bit ``t % 32`` of word ``t // 32``.
+
+        A view of the row that the index holds: no copy is made, and it stays valid after `advance`.
+        """
+        config = self._config
+        return self._index.eos_row if config is _END else self._machine.row(config)
+
+    def fill_bitmask(self, bitmask: Any) -> None:
+        """Write the allowed tokens into ``bitmask`` in place.
+
+        Parameters
+        ----------
+        bitmask:
+            A writable ``int32[words]``: a NumPy array, or a torch tensor on the CPU, with any strides. It may be
+            wider than the vocabulary (padded logits); the tail is set to zero.
+
+        Raises
+        ------
+        BitmaskError
+            For another dtype, shape or device, fewer words than the vocabulary needs, or words that share memory.
+        """
+        config = self._config
+        row = self._index.eos_row if config is _END else self._machine.row(config)
+        words = self._words
+        if (
+            type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
+            or len(bitmask) != words
+        ):  # fmt: skip
+            bitmask = _checked_mask(bitmask, words)
+        try:
+            bitmask[...] = row  # a quarter faster than [:]
+        except ValueError as error:
+            raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
+
+    def allows(self, token_id: int) -> bool:
+        """Whether `advance` would accept this token; no mask is worked out for the answer.
+
+        Raises `TokenIdError` as `advance` does.
+        """
+        if type(token_id) is not int or not 0 <= token_id < self._size:
+            token_id = checked_token(token_id, self._size)
+        return self._target(token_id) is not None
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def advance(self, token_id: int) -> bool:
+        """Append one token. False, and nothing changes, where the mask does not allow it.
+
+        Raises `TokenIdError` for an id outside the vocabulary, or what is no integer.
+        """
+        if type(token_id) is not int or not 0 <= token_id < self._size:
+            token_id = checked_token(token_id, self._size)
+        config = self._config
+        target: Config | None = self._machine.advance(config, token_id) if config is not _END else None
+        if target is None:
+            target = self._target(token_id)  # the end, or a refusal
+            if target is None:
+                return False
+        self._past = (self._past, config, token_id)
+        self._config = target
+        room = self._room
+        if room:
+            self._room = room = room - 1
+            if not room:
+                self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Keep only what `max_rollback` asks for."""
+        most = self._most or 0
+        kept: list[tuple[Config, int]] = []
+        tokens = array("i")
+        past = self._past
+        while past is not None:
+            past, config, token = past
+            if len(kept) < most:
+                kept.append((config, token))
+            else:
+                tokens.append(token)
+        self._past = None
+        for config, token in reversed(kept):
+            self._past = (self._past, config, token)
+        tokens.reverse()
+        self._text = self._text, tokens.tobytes()
+        self._room = _room(most) - most
+
+    def _target(self, token_id: int) -> Config | None:
+        """Where a token leads, or ``None`` where it is not allowed."""
+        config = self._config
+        if config is _END:
+            return _END if token_id in self._index.vocabulary.eos_ids else None
+        target = self._machine.advance(config, token_id)
+        if target is None and token_id in self._index.vocabulary.eos_ids and self._machine.is_accepting(config):
+            return _END
+        return target
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens that `advance` accepted.
+
+        Raises `RollbackError` past the beginning, or past what ``max_rollback`` remembers.
+        """
+        if type(n) is not int:
+            n = integer(n, "a number of tokens", RollbackError)
+        past, config = self._past, self._config
+        for taken in range(n):
+            if past is None:
+                raise RollbackError(
+                    f"cannot roll back {n} tokens, only {taken} were accepted"
+                    + ("" if self._most is None else " or are remembered")
+                )
+            past, config, _ = past
+        if n < 0:
+            raise RollbackError(f"cannot roll back {n} tokens")
+        self._past, self._config = past, config
+        if self._room:
+            self._room += n
+
+    def fork(self) -> Guide:
+        """An independent guide at the same place, in constant time."""
+        twin = Guide.__new__(Guide)
+        twin._index, twin._machine, twin._size = self._index, self._machine, self._size
+        twin._words, twin._config, twin._past = self._words, self._config, self._past
+        twin._most, twin._room, twin._text, twin._given = self._most, self._room, self._text, self._given
+        return twin
+
+    __copy__ = fork
+
+    def __deepcopy__(self, _: Any) -> Guide:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        (_, *tokens), text = self.tokens()
+        parts = [array("i", tokens).tobytes()]
+        while text is not None:
+            text, earlier = text
+            parts.append(earlier)
+        return _replayed, (self._index, self._most, self._given, b"".join(reversed(parts)))
+
+    def tokens(self) -> tuple[list[int], Any]:
+        """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""
+        found, past = [], self._past
+        while past is not None:
+            past, _, token = past
+            found.append(token)
+        return [NO_TOKEN, *reversed(found)], self._text
+
+    def path(self) -> list[Config | None]:
+        """The configurations that were gone through, the first one first; None stands for the end."""
+        found: list[Config | None] = []
+        past, config = self._past, self._config
+        while True:
+            found.append(None if config is _END else config)
+            if past is None:
+                return found[::-1]
+            past, config, _ = past
+
+    @classmethod
+    def at(
+        cls,
+        index: Index,
+        path: Iterable[Config | None],
+        tokens: Iterable[int],
+        text: Any = None,
+        *,
+        max_tokens: int | None = None,
+    ) -> Guide:
+        """A guide that has gone through some configurations of an index; see `path` and `tokens`."""
+        guide = cls(index, max_tokens=max_tokens)
+        guide._text = text
+        for i, (config, token) in enumerate(zip(path, tokens, strict=True)):
+            if i:
+                guide._past = guide._past, guide._config, token
+            guide._config = _END if config is None else config
+        return guide
+
+    def reset(self) -> None:
+        """Go back to the beginning, and forget what could be rolled back."""
+        self._config, self._past, self._text = self._machine.start, None, None
+        self._room = _room(self._most)
+
+    # -- what must follow ------------------------------------------------------------------------------
+
+    def forced_bytes(self) -> bytes:
+        """The bytes with which every text goes on; see `structgen.runtime.guide.forced`."""
+        from .forced import forced_bytes
+
+        return forced_bytes(self)
+
+    def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
+        """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
+
+        They can be appended without asking the model. There are none where nothing is forced, or the split is not
+        sure; see `structgen.runtime.guide.forced_tokens`, also for the parameters. Raises `VocabularyError` where no
+        tokenizer is known.
+        """
+        from .forced_tokens import forced_tokens
+
+        return forced_tokens(self, encode)
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete, so that an EOS id is allowed."""
+        config = self._config
+        return config is _END or self._machine.is_accepting(config)
+
+    def is_finished(self) -> bool:
+        """Whether an EOS id has been accepted."""
+        return self._config is _END
+
+    def __repr__(self) -> str:
+        state = "finished" if self.is_finished() else "accepting" if self.is_accepting() else "open"
+        return f"<Guide {state} at {self._config!r} of {self._index!r}>"
+
+
+def _checked_mask(bitmask: Any, words: int) -> NDArray[np.int32]:
+    """The words of a mask that a row is to be written to; those behind are set to zero. Raises `BitmaskError`."""
+    array = array_of(bitmask, f"int32[{words}]")
+    if array.dtype != _INT32 or array.ndim != 1 or len(array) < words:
+        raise BitmaskError(
+            f"a bitmask is int32[{words}] or wider, got {array.dtype}{list(array.shape)}",
+            remedy="Allocate numpy.zeros(-(-width // 32), numpy.int32).",
+        )
+    if not array.flags.writeable:
+        raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.")
+    array[words:] = 0
+    return array[:words]
+
+
+def _room(most: int | None) -> int:
+    """How many tokens may be accepted before old ones are forgotten; 0 where there is no bound."""
+    return 0 if most is None else most + max(most, _SPARE) + 1
+
+
+def _replayed(index: Index, max_rollback: int | None, max_tokens: int | None, tokens: bytes) -> Guide:
+    """A guide that has accepted some tokens, ``int32``: one that was pickled."""
+    guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
+    for token in array("i", tokens):
+        if not guide.advance(token):
+            raise TokenIdError(f"token {token} of a guide that was pickled is not allowed")
+    return guide

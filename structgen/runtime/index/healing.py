@@ -1,0 +1,197 @@
+"""Token healing: the end of a prompt is spelled anew, together with what comes after it.
+
+A prompt that ends in ``http:`` ends in the token ``:``, and a model that has only ever seen ``://`` as one token
+takes that for the end of the matter. So the last tokens are taken back, their bytes become a prefix of the text that
+is generated, and the tokens that are allowed first are those that are compatible with it: they are a prefix of what
+is left of it, or begin with it, and then what goes beyond is what the definition allows.
+
+The name and the idea are guidance's (S. Lundberg, "The Art of Prompt Design: Prompt Boundaries and Token Healing",
+2023). How much is taken back differs. ``token_healing=True`` of transformers' ``generate`` takes the last token, if
+others begin with it; llguidance (``TokTrie::chop_tokens``) takes the tokens, four at most, that the longest end of
+the text touches which a longer allowed token begins with, wherever in a token that end begins. `heal` takes whole
+tokens as the former does, as many as the latter: the longest run whose bytes a longer allowed token begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
+from ...system.arguments import integer
+from ...vocabulary.vocabulary import Vocabulary
+from ..core.machine import Machine, Match
+from .healing_machine import Anything, HealingMachine, beyond, is_spelled
+from .index import AnyMachine, Index
+
+#: Tokens that are taken back at most; as many as in llguidance.
+MAX_TOKENS = 4
+
+
+@dataclass(frozen=True)
+class Healed:
+    """A prompt without its last tokens, and what spells them anew.
+
+    Parameters
+    ----------
+    prompt_ids:
+        What is left of the prompt.
+    prefix:
+        The bytes of the tokens that were taken back: the generated text begins with them.
+    index:
+        For `Guide`, `GuideBatch` and the logits processor: first the prefix, then the definition. It is the index
+        that `heal` was given where nothing was taken back.
+    """
+
+    prompt_ids: list[int]
+    prefix: bytes
+    index: Index
+
+
+def heal(
+    prompt_ids: Sequence[int], vocabulary: Vocabulary, index: Index | None = None, *, max_tokens: int = MAX_TOKENS
+) -> Healed:
+    """Take back the last tokens of a prompt where the model may rather write others.
+
+    These are the longest run of tokens at the prompt's end whose bytes some longer token begins with, the rest of
+    which the definition allows. Special tokens, which have no bytes, are never taken back, nor what is before them,
+    nor the first token of the prompt: a model has to begin with something. With a vocabulary that is not bytewise,
+    none are taken back whose spelling anew could end in the middle of a token, where no other goes on.
+
+    Parameters
+    ----------
+    prompt_ids:
+        The prompt, as ids of the vocabulary. (Not as text: the same text can be other tokens, and a tokenizer of the
+        SentencePiece family may hide a space at its beginning. The bytes of a vocabulary's tokens have it.)
+    vocabulary:
+        The tokens.
+    index:
+        What the text behind the prompt has to be; None for anything.
+    max_tokens:
+        Tokens to take back at most.
+
+    Raises
+    ------
+    VocabularyMismatchError
+        For an index of another vocabulary.
+    TokenIdError
+        For an id outside the vocabulary, among those that were looked at.
+    """
+    if index is not None and index.vocabulary.fingerprint != vocabulary.fingerprint:
+        raise VocabularyMismatchError(
+            f"the index belongs to {index.vocabulary!r}, the prompt to {vocabulary!r}",
+            remedy="Compile the definition with the model's own vocabulary.",
+        )
+    ids = [integer(i, "a token id", TokenIdError) for i in prompt_ids]
+    max_tokens = integer(max_tokens, "max_tokens", ArgumentError, least=0)
+    machine: Machine = Anything(vocabulary) if index is None else index.machine
+    tails = [b""]
+    for token_id in reversed(ids[1:]):
+        data = vocabulary.token(token_id)
+        if data is None or len(tails) > max_tokens:
+            break
+        tails.append(data + tails[-1])
+    while tails[-1] and not _can_heal(vocabulary, machine, tails[-1]):
+        tails.pop()
+    prefix = tails[-1]
+    kept = ids[: len(ids) - len(tails) + 1]
+    if index is None:
+        return Healed(kept, prefix, HealedIndex(prefix, machine, None))
+    return Healed(kept, prefix, _remembered(prefix, index) if prefix else index)
+
+
+def _remembered(prefix: bytes, index: Index) -> Index:
+    healed = index.healed.get(prefix)
+    if healed is None:
+        healed = index.healed[prefix] = HealedIndex(prefix, index.machine, index)
+    return healed
+
+
+def _can_heal(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> bool:
+    """Whether longer tokens begin with a prefix, and all ways over it lead to where a definition's own texts lead.
+
+    The compiler has seen to it that every text that tokens spell can be finished. So the bytes beyond the prefix have
+    to be such a text, too.
+    """
+    if not any(map(len, beyond(vocabulary, machine, prefix))):
+        return False
+    if vocabulary.is_bytewise or isinstance(machine, Anything):
+        return True
+    return all(
+        is_spelled(vocabulary, (vocabulary.token(token_id) or b"")[len(prefix) - offset :])
+        for offset in range(len(prefix))
+        for nodes in beyond(vocabulary, machine, prefix[offset:])
+        for token_id in vocabulary.trie.token[nodes].tolist()
+    )
+
+
+class HealedIndex(Index):
+    """An index whose texts begin with a prefix; made by `heal`. It is used as any other, and can't be saved.
+
+    Parameters
+    ----------
+    prefix:
+        What texts begin with.
+    machine:
+        The machine of what follows.
+    inner:
+        Its index; None where anything may follow.
+    """
+
+    def __init__(self, prefix: bytes, machine: Machine, inner: Index | None) -> None:
+        vocabulary = inner.vocabulary if inner is not None else cast(Anything, machine).vocabulary
+        healing = HealingMachine(prefix, machine, vocabulary)
+        super().__init__(
+            "healed",
+            f"{prefix!r}, then {'anything' if inner is None else inner.definition}",
+            cast(AnyMachine, healing),
+            origin="compiled" if inner is None else inner.origin,
+            relaxations=() if inner is None else inner.relaxations,
+        )
+        self.prefix = prefix
+        self.inner = inner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _healed_again, (self.prefix, self.inner, self.vocabulary)
+
+    @property
+    def states(self) -> int:
+        """Number of automaton states, with those of the prefix."""
+        return len(self.prefix) + (1 if self.inner is None else self.inner.states)
+
+    @property
+    def row_count(self) -> int:
+        """Number of distinct bitmask rows worked out so far, without those of the prefix."""
+        return 1 if self.inner is None else self.inner.row_count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows, without those of the prefix."""
+        return 0 if self.inner is None else self.inner.nbytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is there: the first ones of a prefix are worked out on first touch."""
+        return not self.prefix and (self.inner is None or self.inner.complete)
+
+    def match(self, data: bytes) -> Match:
+        """How far a text, prefix included, goes along with the definition, and what could follow."""
+        prefix, rest = self.prefix, data[len(self.prefix) :]
+        if not data.startswith(prefix):
+            pairs = zip(data, prefix, strict=False)
+            same = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), len(data))
+            return Match(same, False, False, ((prefix[same], prefix[same]),))
+        if self.inner is None:
+            return Match(len(data), True, True, ((0, 255),))
+        found = self.inner.match(rest)
+        return Match(len(prefix) + found.consumed, found.accepted, found.can_end, found.expected)
+
+    def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
+        """Refused with a `FormatError`: an index is kept without a prefix."""
+        raise FormatError("an index with a prefix can't be saved", remedy="Save the index that was healed.")
+
+
+def _healed_again(prefix: bytes, inner: Index | None, vocabulary: Vocabulary) -> Index:
+    """A `HealedIndex` that was pickled."""
+    return HealedIndex(prefix, Anything(vocabulary), None) if inner is None else _remembered(prefix, inner)

@@ -1,0 +1,260 @@
+"""`HealingMachine`: a prefix, then a definition, as a `Machine` that guides move over.
+
+What it is for is in `structgen.runtime.index.healing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.memo import Memo
+from ...vocabulary.vocabulary import Vocabulary
+from ..core.machine import Config, Machine
+from ..rows.bitmask import fill_first
+
+#: Tokens that are remembered at each place of a prefix.
+_MOST_TARGETS = 1 << 12
+
+
+def is_spelled(vocabulary: Vocabulary, text: bytes) -> bool:
+    """Whether some sequence of tokens has these bytes."""
+    reached = {0}
+    for begin in range(len(text)):
+        if begin in reached:
+            reached.update(begin + length for length, _ in prefixes(vocabulary, text[begin:]))
+    return len(text) in reached
+
+
+def prefixes(vocabulary: Vocabulary, text: bytes) -> Iterator[tuple[int, int]]:
+    """Tokens that a text begins with: their length, and their node in the trie."""
+    trie = vocabulary.trie
+    node = 0
+    for length, byte in enumerate(text, 1):
+        child = trie.child(node, byte)
+        if child is None:
+            return
+        node = child
+        if trie.token[node] < 32 * vocabulary.words:
+            yield length, node
+
+
+def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[NDArray[np.int64]]:
+    """Tokens that are longer than a prefix and begin with it, and whose rest a definition's texts can begin with.
+
+    They come as nodes of the trie where some token ends, ``int64[n]``, shorter ones first. The trie is walked below
+    the prefix, one depth after another, and the machine takes each step that is the same for many nodes once.
+    """
+    trie = vocabulary.trie
+    node = trie.find(prefix)
+    if node is None:
+        return
+    end, no_token = int(trie.skip[node]), 32 * vocabulary.words
+    if isinstance(machine, Anything):
+        yield node + 1 + np.flatnonzero(trie.token[node + 1 : end] < no_token)
+        return
+    configs, depth = [machine.start], len(prefix)
+    level, at = np.array([node]), np.zeros(1, np.int64)  # live nodes of one depth, and which configuration each has
+    while len(level):
+        depth += 1
+        nodes = node + 1 + np.flatnonzero(trie.depth[node + 1 : end] == depth)
+        above = np.searchsorted(level, nodes) - 1
+        below = (above >= 0) & (nodes < trie.skip[level[above]])
+        nodes, above = nodes[below], above[below]
+        steps, inverse = np.unique(at[above] << 8 | trie.byte[nodes], return_inverse=True)
+        targets = [machine.follow_byte(configs[step >> 8], step & 255) for step in steps.tolist()]
+        numbers = {config: number for number, config in enumerate(dict.fromkeys(targets)) if config is not None}
+        at = np.array([numbers.get(config, -1) for config in targets], np.int64)[inverse]
+        level, at = nodes[at >= 0], at[at >= 0]
+        configs = list(dict.fromkeys(targets))
+        yield level[trie.token[level] < no_token]
+
+
+class Anything:
+    """The `Machine` of any text: every id is allowed, and an EOS id ends it."""
+
+    start: Config = 0
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._eos_ids = frozenset(vocabulary.eos_ids)
+        self._row = np.zeros(vocabulary.words, np.int32)
+        fill_first(self._row, vocabulary.size)
+        self._row.flags.writeable = False
+
+    def advance(self, config: Config, token_id: int) -> Config | None:
+        """Where a token leads; ``None`` for an EOS id."""
+        return None if token_id in self._eos_ids else config
+
+    def follow_byte(self, config: Config, byte: int) -> Config | None:
+        """Where a byte leads."""
+        return config
+
+    def repeats(self, config: Config) -> bool:
+        """Whether texts come by the configuration often; there is only one."""
+        return True
+
+    def place(self, config: Config) -> Any:
+        """Where a configuration is; there is only one place."""
+        return config
+
+    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte, and the place after it."""
+        for byte in range(256):
+            yield byte, place
+
+    def after(self, place: Any, byte: int) -> Any:
+        """The place after a byte."""
+        return place
+
+    def may_stop(self, place: Any) -> bool:
+        """Whether something other than a byte may follow."""
+        return True
+
+    def row(self, config: Config) -> NDArray[np.int32]:
+        """The bitmask with every id: read-only ``int32[words]``."""
+        return self._row
+
+    def is_accepting(self, config: Config) -> bool:
+        """Whether the text may end here."""
+        return True
+
+
+class _Spelling:
+    """A configuration: how much of the prefix there is already, with what was found out about it."""
+
+    __slots__ = ("offset", "row", "targets")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.targets: Memo[int, Config | None] = Memo(_MOST_TARGETS)
+        self.row: NDArray[np.int32] | None = None
+
+    def __repr__(self) -> str:
+        return f"<prefix from byte {self.offset}>"
+
+
+class HealingMachine:
+    """A prefix, then a definition, as a `structgen.runtime.core.machine.Machine`.
+
+    Its configurations are places in the prefix and, behind it, those of the definition's machine. Safe to use from
+    several threads.
+
+    Parameters
+    ----------
+    prefix:
+        What the text begins with.
+    inner:
+        The definition's machine.
+    vocabulary:
+        The tokens.
+    """
+
+    def __init__(self, prefix: bytes, inner: Machine, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._prefix = prefix
+        self._inner = inner
+        self._places: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
+        self._can_go_on = self._find_ways()
+
+    def _find_ways(self) -> list[bool]:
+        """For each place in the prefix, from the last one on, whether tokens lead from there to the definition."""
+        single = self.vocabulary.single_bytes[list(self._prefix)].tolist()
+        found = [True]
+        for offset in reversed(range(len(self._prefix))):
+            rest = self._prefix[offset:]
+            found.append(
+                (single[offset] and found[-1])
+                or any(found[len(rest) - length] for length, _ in prefixes(self.vocabulary, rest))
+                or any(map(len, beyond(self.vocabulary, self._inner, rest)))
+            )
+        return found[::-1]
+
+    @property
+    def start(self) -> Config:
+        """The configuration before the prefix."""
+        return self._places[0]
+
+    def advance(self, config: Config, token_id: int) -> Config | None:
+        """Where a token leads; ``None`` where it is not compatible with the prefix, or its rest not allowed."""
+        if type(config) is not _Spelling:
+            return self._inner.advance(config, token_id)
+        try:
+            return config.targets[token_id]
+        except KeyError:
+            target = config.targets[token_id] = self._target(config.offset, self.vocabulary.token(token_id))
+            return target
+
+    def _target(self, offset: int, data: bytes | None) -> Config | None:
+        if not data:
+            return None
+        rest = self._prefix[offset:]
+        if len(data) <= len(rest):
+            after = offset + len(data)
+            return self._places[after] if rest.startswith(data) and self._can_go_on[after] else None
+        target: Config | None = self._inner.start if data.startswith(rest) else None
+        for byte in data[len(rest) :]:
+            if target is None:
+                return None
+            target = self._inner.follow_byte(target, byte)
+        return target
+
+    def follow_byte(self, config: Config, byte: int) -> Config | None:
+        """Where a byte leads; ``None`` where no text goes on with it."""
+        if type(config) is not _Spelling:
+            return self._inner.follow_byte(config, byte)
+        return self._places[config.offset + 1] if self._prefix[config.offset] == byte else None
+
+    def repeats(self, config: Config) -> bool:
+        """Whether single bytes are worth remembering; not those of the prefix, which a vocabulary may not spell."""
+        return type(config) is not _Spelling and self._inner.repeats(config)
+
+    def place(self, config: Config) -> Any:
+        """Where a configuration is, for `following`: in the prefix, or a place of the definition's machine."""
+        return config if type(config) is _Spelling else self._inner.place(config)
+
+    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte that can follow, in no order, and the place after it."""
+        if type(place) is not _Spelling:
+            yield from self._inner.following(place)
+            return
+        byte = self._prefix[place.offset]
+        yield byte, self.after(place, byte)
+
+    def after(self, place: Any, byte: int) -> Any:
+        """The place after a byte, None where it can't follow."""
+        if type(place) is not _Spelling:
+            return self._inner.after(place, byte)
+        config = self.follow_byte(place, byte)
+        return None if config is None else self.place(config)
+
+    def may_stop(self, place: Any) -> bool:
+        """Whether something other than a byte may follow; never inside the prefix."""
+        return type(place) is not _Spelling and self._inner.may_stop(place)
+
+    def row(self, config: Config) -> NDArray[np.int32]:
+        """The bitmask of a configuration: read-only ``int32[words]``."""
+        if type(config) is not _Spelling:
+            return self._inner.row(config)
+        if config.row is None:
+            config.row = self._work_out(config.offset)
+        return config.row
+
+    def _work_out(self, offset: int) -> NDArray[np.int32]:
+        trie, width, rest = self.vocabulary.trie, 32 * self.vocabulary.words, self._prefix[offset:]
+        within = [node for length, node in prefixes(self.vocabulary, rest) if self._can_go_on[offset + length]]
+        bits = np.zeros(width + 1, np.bool_)
+        bits[trie.token[within]] = True
+        for nodes in beyond(self.vocabulary, self._inner, rest):
+            bits[trie.token[nodes]] = True
+        bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
+        row = np.packbits(bits[:width], bitorder="little").view("<i4").astype(np.int32)
+        row.flags.writeable = False
+        return row
+
+    def is_accepting(self, config: Config) -> bool:
+        """Whether the text so far is complete; never inside the prefix."""
+        return type(config) is not _Spelling and self._inner.is_accepting(config)

@@ -1,0 +1,287 @@
+"""`Index`: a definition compiled for one vocabulary."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError, VocabularyMismatchError
+from ...storage import columns
+from ...storage.columns import Field
+from ...storage.container import Buffer, pack, unpack
+from ...system.memo import Memo
+from ...system.properties import cached_property
+from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.machine import AutomatonMachine
+from ..core.machine import Match
+from ..grammar.machine import GrammarMachine
+from ..pushdown.machine import PushdownMachine
+
+if TYPE_CHECKING:
+    from .token_budget import Distances
+
+#: The machines behind indexes; what guides need of them is `structgen.runtime.core.machine.Machine`.
+AnyMachine = AutomatonMachine | PushdownMachine | GrammarMachine
+
+#: Which machine reads the sections of which kind of index.
+MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[GrammarMachine]] = {
+    "regex": AutomatonMachine,
+    "fsm": AutomatonMachine,
+    "json_schema": PushdownMachine,
+    "grammar": GrammarMachine,
+    "gbnf": PushdownMachine,
+}
+
+#: The fields of every index's meta section.
+FIELDS = (
+    Field("kind", str),
+    Field("definition", str),
+    Field("vocabulary", str),
+    Field("compile_seconds", float),
+    Field("relaxations", list, of=str),
+)
+
+#: What an index remembers: prefixes, with their rows; rows near the end of a number of tokens; forced tokens.
+_MOST_PREFIXES, _MOST_ROWS, _MOST_FORCED = 1 << 8, 1 << 10, 1 << 12
+
+
+class Index:
+    """A compiled definition, bound to one vocabulary; shared by any number of guides and threads.
+
+    Made by `structgen.compile` or `Index.load`. An index that was not compiled eagerly works out missing rows on
+    first touch and keeps them.
+
+    It can be pickled, with its vocabulary, which indexes and guides of one pickle share; nothing that was remembered
+    for speed goes along, nor the cache. A copy is the index itself.
+
+    Parameters
+    ----------
+    kind:
+        The definition's kind, such as ``"regex"``.
+    definition:
+        The definition's canonical text.
+    machine:
+        The tables.
+    origin:
+        ``"compiled"``, ``"cache"`` or ``"file"``.
+    compile_seconds:
+        What compiling took, when it was compiled.
+    relaxations:
+        What a lenient compile approximated, a line for each thing; none for a regex.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        definition: str,
+        machine: AnyMachine,
+        *,
+        origin: str = "compiled",
+        compile_seconds: float = 0.0,
+        relaxations: tuple[str, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.definition = definition
+        self.machine = machine
+        self.origin = origin
+        self.compile_seconds = compile_seconds
+        self.relaxations = relaxations
+        self.vocabulary = machine.vocabulary
+        #: The same index behind prefixes; see `structgen.runtime.index.healing`.
+        self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
+        #: Rows near the end of a number of tokens, as far as they are known; see
+        #: `structgen.runtime.index.token_budget`.
+        self.limited_rows: Memo[Any, NDArray[np.int32]] = Memo(_MOST_ROWS)
+        #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
+        self.forced: Memo[Any, tuple[int, ...]] = Memo(_MOST_FORCED)
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    @property
+    def eos_row(self) -> NDArray[np.int32]:
+        """The bitmask row of a finished text: the EOS ids alone; read-only ``int32[words]``."""
+        return self.vocabulary.eos_row
+
+    @property
+    def vocabulary_fingerprint(self) -> str:
+        """The fingerprint of the vocabulary the index is bound to."""
+        return self.vocabulary.fingerprint
+
+    @property
+    def states(self) -> int:
+        """Number of automaton states."""
+        return self.machine.tables.states
+
+    @property
+    def row_count(self) -> int:
+        """Number of distinct bitmask rows worked out so far."""
+        return len(self.machine.pool)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows, without the vocabulary."""
+        return self.machine.nbytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is there, so that no step will ever walk the vocabulary."""
+        return self.machine.is_complete()
+
+    @property
+    def slow_steps(self) -> int:
+        """How often rows took so long to work out that others, who waited for the index, had their turn meanwhile."""
+        return self.machine.slow_steps
+
+    def match(self, data: bytes) -> Match:
+        """How far a text, as UTF-8 bytes, goes along with the definition, and what could follow."""
+        return self.machine.match(data)
+
+    # -- distances to the end ----------------------------------------------------------------------------
+
+    @cached_property
+    def distances(self) -> Distances:
+        """How far configurations are from a complete text, in tokens; worked out on first use.
+
+        Raises `UnsupportedError` where no bound is known.
+        """
+        from .token_budget import distances_of
+
+        return distances_of(self.machine)
+
+    def shortest(self) -> int:
+        """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
+
+        Exact for regexes and automata; for what has a stack so many suffice, and fewer might.
+        """
+        return self.distances.distance(self.machine.start)
+
+    def __repr__(self) -> str:
+        shown = self.definition if len(self.definition) <= 60 else self.definition[:57] + "..."
+        return f"<Index {shown} {self.states:,} states, {self.row_count:,} rows, {self.nbytes:,} bytes>"
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
+        """Serialise in the format of docs/internals/format.md; without the vocabulary, a reader must have it
+        already."""
+        return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With all rows, so that whoever reads it walks no more than this process would.
+        return _unpickled, (self._packed(self_contained=True), self.vocabulary, self.origin)
+
+    def __copy__(self) -> Index:
+        return self  # to its users it never changes
+
+    def __deepcopy__(self, _: Any) -> Index:
+        return self
+
+    def _packed(self, *, with_vocabulary: bool = False, self_contained: bool) -> bytes:
+        meta: dict[str, Any] = {
+            "kind": self.kind,
+            "definition": self.definition,
+            "vocabulary": self.vocabulary.fingerprint,
+            "states": self.states,
+            "start": self.machine.tables.start,
+            "compile_seconds": round(self.compile_seconds, 6),
+            "relaxations": list(self.relaxations),
+            **self.machine.to_meta(),
+        }
+        sections = self.machine.to_sections(self_contained=self_contained)
+        if with_vocabulary:
+            meta["eos_ids"] = list(self.vocabulary.eos_ids)
+            meta["special_tokens"] = self.vocabulary.special_tokens
+            sections |= {"token_offsets": self.vocabulary.offsets, "token_bytes": self.vocabulary.blob}
+        return pack(meta, sections)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one self-contained file, vocabulary included, replacing ``path`` atomically."""
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(self.to_bytes())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], vocabulary: Vocabulary | None = None) -> Index:
+        """Map a saved index into memory.
+
+        Parameters
+        ----------
+        vocabulary:
+            The vocabulary to use it with; None takes the one in the file.
+
+        Raises
+        ------
+        FormatError
+            Where the file is not a sound index of this format version; nothing in it is used unchecked.
+        VocabularyMismatchError
+            Where the index was compiled for another vocabulary than the one given.
+        """
+        try:
+            with open(os.fspath(path), "rb") as file:  # no number, which would be an open file of somebody else's
+                size = os.fstat(file.fileno()).st_size
+                buffer: Buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else b""
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", error)
+            raise FormatError(f"the index cannot be read: {reason}", where=str(path)) from error
+        return cls.from_buffer(buffer, vocabulary, origin="file", where=str(path))
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Buffer, vocabulary: Vocabulary | None = None, *, origin: str = "file", where: str = "index"
+    ) -> Index:
+        """Read what `to_bytes` wrote, in place; see `load`."""
+        meta, sections = unpack(buffer, where)
+        found = columns.read_meta(meta, FIELDS, {}, where)
+        machine_type = MACHINES.get(found["kind"])
+        if machine_type is None:
+            raise FormatError(f"not an index that this structgen knows: kind {found['kind']!r}", where=where)
+        vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)
+        machine = machine_type.from_sections(meta, sections, vocabulary, where)
+        seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
+        return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
+                   relaxations=relaxations)  # fmt: skip
+
+
+def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
+    return Index.from_buffer(data, vocabulary, origin=origin, where="a pickled index")
+
+
+def _vocabulary_for(
+    fingerprint: str,
+    given: Vocabulary | None,
+    meta: dict[str, Any],
+    sections: dict[str, NDArray[Any]],
+    where: str,
+) -> Vocabulary:
+    """The caller's vocabulary, one that this process already holds, or the file's own."""
+    if given is not None and given.fingerprint != fingerprint:
+        raise VocabularyMismatchError(
+            f"the index was compiled for vocabulary {fingerprint[:8]}, not {given.fingerprint[:8]}",
+            where=where,
+            remedy="Load it with the tokenizer it was compiled for, or compile it again.",
+        )
+    vocabulary = given or Vocabulary.alive(fingerprint)
+    if vocabulary is None:
+        if "token_bytes" not in sections:
+            raise VocabularyMismatchError(
+                f"the index needs vocabulary {fingerprint[:8]}, which the file does not hold",
+                where=where,
+                remedy="Pass vocabulary=, or use a file written by Index.save.",
+            )
+        vocabulary = Vocabulary.from_sections(meta, sections, where)
+        if vocabulary.fingerprint != fingerprint:
+            raise FormatError("the stored vocabulary is not the one the index was compiled for", where=where)
+    return vocabulary

@@ -1,0 +1,233 @@
+"""How many tokens a text still needs, at least, and machines that keep to a number of tokens.
+
+The *distance* of a configuration is the number of tokens up to the end of the text, the EOS token included. A guide
+with ``max_tokens`` allows what the mask allows and what leads where the distance is at most what is then left. So
+there is always a token that leads one closer, and the text is complete in time.
+
+Distances of automata are exact (`structgen.runtime.automaton.distances`). Those of machines with a stack are upper
+bounds: a text of so many tokens is known (`structgen.runtime.pushdown.distances`).
+
+Far from the end no token can lead too far away. Then masks and steps are the ordinary ones: each place carries the
+number of tokens left from which on it is worth looking (`Distances.near`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import TokenBudgetError, UnsupportedError
+from ...system.arguments import integer
+from ..automaton.distances import AutomatonDistances
+from ..automaton.machine import AutomatonMachine
+from ..core.interned_machine import StackMachine
+from ..core.machine import Config, Machine
+from ..grammar.distances.token_distances import GrammarDistances
+from ..grammar.machine import GrammarMachine
+from ..pushdown.distances import StackDistances
+from ..pushdown.machine import PushdownMachine
+
+if TYPE_CHECKING:
+    from .index import Index
+
+
+class Distances(Protocol):
+    """Distances of one machine's configurations. Safe to use from several threads."""
+
+    def distance(self, config: Any) -> int:
+        """How many tokens complete a text, the EOS token included."""
+        ...
+
+    def farthest(self, config: Any) -> int:
+        """The largest distance that a single token leads to, or more."""
+        ...
+
+    def near(self, config: Any, left: int) -> int:
+        """Whatever tokens come, none leads too far while more than so many are left."""
+        ...
+
+    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+        """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
+        ...
+
+
+def distances_of(machine: Machine) -> Distances:
+    """The distances of a machine. Raises `UnsupportedError` where no bound is known."""
+    if isinstance(machine, AutomatonMachine):
+        return AutomatonDistances(machine)
+    if isinstance(machine, PushdownMachine):
+        return StackDistances(machine)
+    if isinstance(machine, GrammarMachine):
+        return GrammarDistances(machine)
+    raise UnsupportedError("max_tokens is not supported for this kind of definition", remedy="Leave max_tokens out.")
+
+
+def shortest(index: Index) -> int:
+    """The tokens of the shortest text of an index, the EOS token included; see `Index.shortest`."""
+    return index.shortest()
+
+
+def checked(index: Index, max_tokens: int) -> int:
+    """A number of tokens that suffices for some text of an index. Raises `TokenBudgetError`, `UnsupportedError`."""
+    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), shortest(index)
+    if number < needed:
+        raise TokenBudgetError(
+            f"max_tokens is {number}, but a text of this definition takes {needed} tokens, the EOS token included",
+            remedy=f"Use max_tokens={needed} or more.",
+        )
+    return number
+
+
+#: A configuration, how many tokens are left, and from how many left on the distance is to be looked at.
+Place = tuple[Any, int, int]
+
+#: As many tokens as no text has.
+_ANY = 1 << 62
+
+class LimitedMachine:
+    """A `structgen.runtime.core.machine.Machine` whose texts are complete within a number of tokens.
+
+    Its configurations hold what is left, so that rollback gives it back, and forks have each their own.
+
+    Parameters
+    ----------
+    index:
+        What to move over.
+    max_tokens:
+        The tokens of a text at most, the EOS token included; None where only places made by `at` are gone on from.
+
+    Raises
+    ------
+    TokenBudgetError
+        Where that is too few for any text that is known.
+    UnsupportedError
+        Where no bound on the distance is known.
+    """
+
+    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
+        self.index = index
+        self.machine: Machine = index.machine
+        self.distances = index.distances
+        self._advance, self._row = self.machine.advance, self.machine.row
+        self._eos_row = index.eos_row
+        self._rows = index.limited_rows
+        self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
+
+    def at(self, config: Config, left: int) -> Place:
+        """A configuration with so many tokens left."""
+        return config, left, self.distances.near(config, left)
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        target = self._advance(config, token_id)
+        if target is None:
+            return None
+        left -= 1
+        if left > near:
+            return target, left, near
+        if left < near and self.distances.distance(target) > left:
+            return None
+        return self.at(target, left)
+
+    def follow_byte(self, place: Any, byte: int) -> Place | None:
+        """No place is within a token."""
+        return None
+
+    def repeats(self, place: Any) -> bool:
+        """No place comes again: less is left."""
+        return False
+
+    def place(self, config: Any) -> Any:
+        """Where a configuration is between two bytes: tokens are not counted there."""
+        return self.machine.place(config[0])
+
+    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte that can follow, however many tokens are left, in no order, and the place after it."""
+        return self.machine.following(place)
+
+    def after(self, place: Any, byte: int) -> Any:
+        """The place after a byte, None where it can't follow."""
+        return self.machine.after(place, byte)
+
+    def may_stop(self, place: Any) -> bool:
+        """Whether something other than a byte may follow."""
+        return self.machine.may_stop(place)
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        if left > near:
+            return self._row(config)
+        if self.distances.farthest(config) < left:
+            return self._row(config)
+        key = config, left
+        row = self._rows.get(key)
+        if row is None:
+            row = self.distances.row(config, left - 1)
+            if self.machine.is_accepting(config):
+                row = row | self._eos_row
+                row.flags.writeable = False
+            self._rows[key] = row
+        return row
+
+    def is_accepting(self, place: Any) -> bool:
+        """Whether the text so far is complete."""
+        return self.machine.is_accepting(place[0])
+
+
+class LimitedStackMachine(LimitedMachine):
+    """A `LimitedMachine` over a `structgen.runtime.core.interned_machine.StackMachine`.
+
+    What that remembers is looked up here: far from the end a call more would be most of what a limit costs.
+    """
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        targets = config.targets  # read once: another thread may have the machine forget at any time
+        if left > near + 1 and token_id in targets:
+            target = targets[token_id]
+            return None if target is None else (target, left - 1, near)
+        return super().advance(place, token_id)
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        if left > near:
+            row: NDArray[np.int32] | None = config.dense
+            return row if row is not None else self._row(config)
+        return super().row(place)
+
+
+class LimitedAutomaton(LimitedMachine):
+    """A `LimitedMachine` over an `AutomatonMachine`, which looks things up as `LimitedStackMachine` does."""
+
+    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
+        super().__init__(index, max_tokens)
+        assert isinstance(index.machine, AutomatonMachine)
+        self._size = index.vocabulary.size
+        self._targets, self._dense = index.machine.remembered
+
+    def advance(self, place: Any, token_id: int) -> Place | None:
+        """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
+        config, left, near = place
+        if left > near + 1:
+            target = self._targets.get(config * self._size + token_id)
+            if target is not None:
+                return (target, left - 1, near) if target >= 0 else None
+        return super().advance(place, token_id)
+
+    def row(self, place: Any) -> NDArray[np.int32]:
+        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = place
+        row = self._dense.get(config) if left > near else None
+        return row if row is not None else super().row(place)
+
+
+def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:
+    """The `LimitedMachine` of an index."""
+    return (LimitedStackMachine if isinstance(index.machine, StackMachine) else LimitedAutomaton)(index, max_tokens)

@@ -1,0 +1,365 @@
+"""Distances of automata with a stack to the end of a text, in tokens: upper bounds, each with a text to show for it.
+
+Every configuration has a *cheapest text*: what takes it off the stack in the fewest bytes, frame by frame. Which byte
+comes next is a function of the state and its count alone, so what follows a beginning of a cheapest text is the
+cheapest text of where it leads. A configuration's distance is the number of tokens of the best way to split its
+cheapest text, across frames; it is at most one more than that behind the first of these tokens. (A text of more bytes
+may take fewer tokens; so this is a bound.)
+
+Whether a token can lead too far is seen without following any: the tokens of cheapest texts, split frame by frame,
+add up along the stack, and one walk of the trie from all states at once finds by how much a token can raise that sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import BudgetExceededError, FormatError, UnsupportedError
+from ...system.memo import Memo
+from ...vocabulary.trie import Trie
+from ..automaton.distances import NEVER
+from ..automaton.machine import MEMO_ENTRIES
+from ..automaton.tables import DEAD, MARK
+from ..core.lazy_table import OnDemand
+from .stacks import Fork
+from .successors import SuccessorDistances, row_of
+
+if TYPE_CHECKING:
+    from .machine import PushdownMachine
+    from .stacks import Stack, Thread
+
+#: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
+_MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
+
+#: Up to so many pairs, what each costs in tokens is worked out to bound what a token can add.
+_FEW_PLACES = 1 << 14
+
+#: Steps of the walk that bounds what a token can add, two seconds or so; past that it is looked at everywhere.
+_MOST_STEPS = 1 << 26
+
+
+class StackDistances:
+    """Distances of one pushdown automaton.
+
+    Parameters
+    ----------
+    machine:
+        The automaton and the vocabulary.
+
+    Raises
+    ------
+    UnsupportedError
+        Where it has registers, or needs bytes that are no tokens.
+    BudgetExceededError
+        Where there are too many counts.
+    """
+
+    def __init__(self, machine: PushdownMachine) -> None:
+        from ... import kernels
+
+        tables, vocabulary = machine.tables, machine.vocabulary
+        if (tables.loops[:, 0] < 0).any() or (tables.records[:, 0] == MARK).any():
+            raise UnsupportedError(
+                "max_tokens is not supported for objects whose members come in any order",
+                remedy="Leave property_order at its default, or max_tokens out.",
+            )
+        self._machine = machine
+        self._far = kernels.FAR
+        self._trie = vocabulary.trie
+        self._children = OnDemand(children_of(self._trie))
+        self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
+        self._words = vocabulary.words
+        self._working = 0  # how many threads of the process rely on what is remembered
+        self._end = int(bool(vocabulary.eos_ids))
+        self._live: list[int] = tables.live.tolist()
+        self._returns = tables.returns.tobytes()
+        arena = tables.arena()
+        table, classes = _table(arena)
+        self._bytes = preferred(vocabulary.single_bytes, classes, self._trie)
+        counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
+        self._places = np.concatenate([[0], np.cumsum(counts)])
+        self._costs = self._find_costs(arena, table[:, classes[self._bytes]])
+        if (self._costs >= self._far).any() and not vocabulary.single_bytes[_read(tables)].all():
+            raise UnsupportedError(
+                "max_tokens is not supported for a vocabulary without a token for each single byte",
+                remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
+            )
+        self._next: Memo[tuple[int, int], Any] = Memo(MEMO_ENTRIES)
+        self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
+        self._tokens: dict[Thread | None, int] = {None: self._end}
+        self._sums: dict[Stack, int] = {None: 0}
+        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._reached = SuccessorDistances(machine, arena)
+        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._gain = self._find_gain(arena)
+        if self.distance(machine.start) == NEVER - 1:
+            raise _too_long("a text of more than a million bytes")
+
+    def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
+        """By place the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
+        from ... import kernels
+
+        if self._places[-1] > _MOST_PLACES:
+            raise _too_long(f"{self._places[-1]:,} states with counts")
+        entries = [np.unique(row[row != DEAD]) for row in table]
+        begins = np.concatenate([[0], np.cumsum([len(each) for each in entries])]).astype(np.int64)
+        costs = np.full(int(self._places[-1]), self._far, np.int64)
+        counts = np.diff(self._places)
+        costs[np.repeat(np.frombuffer(self._returns, np.uint8), counts) > 0] = 0
+        whole = np.concatenate(entries).astype(np.int32)
+        if not kernels.cheapest_pops(arena, begins, whole, self._places, costs, _MOST_SWEEPS):
+            raise _too_long("too many turns")
+        return costs
+
+    def _find_gain(self, arena: NDArray[np.int32]) -> int:
+        """The most that a token can add to `_sum`."""
+        from ... import kernels
+
+        lengths = np.diff(self._places)
+        costs = np.where(self._costs >= self._far, 0, self._costs)
+        if len(costs) <= _FEW_PLACES:
+            of = np.repeat(np.arange(len(lengths)), lengths).tolist()
+            for place in np.flatnonzero((costs > 0) & (costs <= _MOST_BYTES)).tolist():
+                state = of[place]
+                costs[place] = self._of_frame(state, place - int(self._places[state]))
+            least = np.minimum.reduceat(np.where(self._costs >= self._far, self._far, costs), self._places[:-1])
+        else:
+            least = np.zeros(len(lengths), np.int64)
+        most = np.maximum.reduceat(costs, self._places[:-1])
+        below = {state for group in self._machine.tables.moves for _, sequence in group for state in sequence[:-1]}
+        for group in self._machine.tables.moves:
+            for record, sequence in group:
+                if record is not None and sequence:
+                    below.update(state for state in record[2:] if state >= 0)
+        trie = self._trie
+        return int(
+            kernels.most_gained(
+                trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
+                np.array(sorted(below), np.int32), np.where(least >= self._far, 0, least), most, _MOST_STEPS,
+            )
+        )  # fmt: skip
+
+    # -- cheapest texts --------------------------------------------------------------------------------
+
+    def _cost(self, state: int, count: int) -> int:
+        begin, end = self._places[state], self._places[state + 1]
+        return int(self._costs[min(begin + count, end - 1)])
+
+    def _settled(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
+        """Threads without the states on top that may return; None where the text is complete."""
+        found: dict[Thread | None, None] = {}
+        todo = dict.fromkeys(threads)
+        while todo:
+            thread = next(iter(todo))
+            del todo[thread]
+            state, _, frame = thread
+            if state < 0 or (self._returns[state] and frame is None):
+                found[None] = None
+            elif self._returns[state]:
+                todo.update(dict.fromkeys(self._machine.stacks.opened(frame)))
+            else:
+                found[thread] = None
+        return tuple(found)
+
+    def _follow(self, thread: Thread) -> tuple[int, tuple[Thread | None, ...]]:
+        """The first byte of the cheapest texts of a settled thread, and the settled threads that it leads to."""
+        found = self._after.get(thread)
+        if found is None:
+            state, count, frame = thread
+            move = self._next.get((state, count))
+            if move is None:
+                move = self._next[state, count] = self._choose(state, count)
+            byte, record, sequence = move
+            after: dict[Thread, None] = {}
+            self._machine._make(record, sequence, count, frame, after)
+            found = self._after[thread] = byte, self._settled(after)
+        return found
+
+    def _choose(self, state: int, count: int) -> tuple[int, Any, tuple[int, ...]]:
+        """The byte that begins the cheapest text of a state, with its record and sequence: the first among equals."""
+        wanted = self._cost(state, count)
+        for byte in self._bytes:
+            moves = self._machine._move(state, byte)
+            if moves is None:
+                continue
+            for record, sequence in [(None, (moves,))] if type(moves) is int else moves:
+                after: dict[Thread, None] = {}
+                self._machine._make(record, sequence, count, None, after)
+                for top, n, frame in after:
+                    cost = 1 + (0 if top < 0 else self._cost(top, n))
+                    while frame is not None:  # one stack, of what was pushed
+                        cost += self._cost(frame.state, frame.count)
+                        frame = frame.below
+                    if cost == wanted:
+                        return byte, record, sequence
+        raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
+
+    def _split(self, thread: Thread | None) -> int:
+        """The fewest tokens that a settled thread's cheapest texts can be split into, with the EOS token."""
+        tokens = self._tokens
+        todo = [thread]
+        while todo:
+            here = todo[-1]
+            if here is None or here in tokens:
+                todo.pop()
+                continue
+            self.give_way()
+            missing = [each for each in self._follow(here)[1] if each not in tokens]
+            if not missing:
+                tokens[here] = self._best(here)
+            elif len(todo) > _MOST_BYTES:
+                tokens[thread] = self._far
+                break
+            todo += missing
+        return tokens[thread]
+
+    def _best(self, start: Thread) -> int:
+        """`_split`, where that of all threads that follow is known: by the best first token."""
+        tokens, children, ends = self._tokens, self._children, self._ends
+        best = self._far
+        reached: dict[tuple[int, Thread], None] = {(0, start): None}
+        while reached:
+            after: dict[tuple[int, Thread], None] = {}
+            for node, here in reached:
+                byte, threads = self._after.get(here) or self._follow(here)
+                child = children[node].get(byte, 0)
+                for each in threads if child else ():
+                    if ends[child]:
+                        best = min(best, tokens[each] + 1)
+                    if each is not None:
+                        after[child, each] = None
+            reached = after
+        return best
+
+    def _of_frame(self, state: int, count: int) -> int:
+        """The tokens of the cheapest text of a frame alone."""
+        return min(map(self._split, self._settled([(state, count, None)]))) - self._end
+
+    def _sum(self, thread: Thread) -> int:
+        """The tokens of a thread's cheapest text, split frame by frame; the most that one of its stacks takes."""
+        sums = self._sums
+        state, count, stack = thread
+        todo = [stack]
+        while todo:
+            here = todo[-1]
+            if here is None or here in sums:
+                todo.pop()
+                continue
+            lower = list(here.members) if isinstance(here, Fork) else [here.below]
+            missing = [each for each in lower if each not in sums]
+            if not missing:
+                own = 0 if isinstance(here, Fork) else self._of_frame(here.state, here.count)
+                sums[here] = own + max(sums[each] for each in lower)
+            todo += missing
+        return sums[stack] + (self._of_frame(state, count) if state >= 0 else 0) + self._end
+
+    # -- what guides ask for ---------------------------------------------------------------------------
+
+    def distance(self, config: Any) -> int:
+        """So many tokens, the EOS token included, complete a text."""
+        found = self._known.get(config)
+        if found is None:
+            with self._work():
+                found = self._known[config] = self.of_threads(config.threads)
+        return found
+
+    def of_threads(self, threads: tuple[Thread, ...]) -> int:
+        """The distance of the nearest of some threads; `NEVER` less one for texts of more than a million bytes."""
+        return min(NEVER - 1, *map(self._split, self._settled(threads)))
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Hold the lock of the machine's rows, and keep what is remembered while it is passed on."""
+        lock = self._machine.rows.lock
+        with lock:
+            lock.begin()
+            if not self._working:
+                self._trim()
+            self._working += 1
+            try:
+                yield
+            finally:
+                self._working -= 1
+
+    def give_way(self) -> None:
+        """Let others have the lock for a moment, if this has taken long."""
+        self._machine.rows.lock.give_way()
+
+    def _trim(self) -> None:
+        """Forget, where much is remembered."""
+        if len(self._after) >= MEMO_ENTRIES:
+            self._after, self._tokens = {}, {None: self._end}
+        if len(self._sums) >= MEMO_ENTRIES:
+            self._sums = {None: 0}
+
+    def near(self, config: Any, left: int) -> int:
+        """Whatever tokens come, none leads too far while more than so many are left."""
+        with self._work():
+            least = max(map(self._sum, config.threads))
+        return left - max(0, (left - least) // (self._gain + 1))
+
+    def farthest(self, config: Any) -> int:
+        """The largest distance that a single token leads to."""
+        found = self._farthest.get(config)
+        if found is None:
+            with self._work():
+                found = self._farthest[config] = int(self._reached.find(config, self)[1].max(initial=0))
+        return found
+
+    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+        """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
+        with self._work():
+            tokens, far = self._reached.find(config, self)
+        return row_of(tokens[far <= most], self._words)
+
+
+def children_of(trie: Trie) -> Any:
+    """By node its children by byte."""
+    skip, byte = trie.skip, trie.byte
+
+    def of(node: int) -> dict[int, int]:
+        found, child, end = {}, node + 1, int(skip[node])
+        while child < end:
+            found[int(byte[child])] = child
+            child = int(skip[child])
+        return found
+
+    return of
+
+
+def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The transitions, ``int32[states, classes]``, and the class of each byte, of an arena."""
+    from ... import kernels
+
+    states, width = int(arena[kernels.A_STATES]), int(arena[kernels.A_CLASSES])
+    begin, classes = int(arena[kernels.A_TABLE]), int(arena[kernels.A_CLASS_OF])
+    return arena[begin : begin + states * width].reshape(states, width), arena[classes : classes + 256]
+
+
+def preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie) -> list[int]:
+    """A byte of each class that is a token: the one of which most are a token together (blanks, as a rule)."""
+    chosen: dict[int, int] = {}
+    for byte in sorted(np.flatnonzero(single).tolist(), key=lambda byte: -trie.runs[byte]):
+        chosen.setdefault(int(classes[byte]), byte)
+    return list(chosen.values())
+
+
+def _read(tables: Any) -> NDArray[np.bool_]:
+    """``bool[256]``: the bytes that some edge takes."""
+    read = np.zeros(257, np.int64)
+    np.add.at(read, tables.edge_low, 1)
+    np.add.at(read, tables.edge_high.astype(np.int64) + 1, -1)
+    found: NDArray[np.bool_] = np.cumsum(read)[:256] > 0
+    return found
+
+
+def _too_long(what: str) -> BudgetExceededError:
+    return BudgetExceededError(
+        f"the distances that max_tokens needs take too long: {what}",
+        remedy="Use smaller bounds in the definition, or leave max_tokens out.",
+    )

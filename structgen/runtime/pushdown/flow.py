@@ -1,0 +1,65 @@
+"""The moves of an automaton with a stack as a graph, in arrays: for what is asked of all states at once.
+
+Its nodes are the states, and behind them the groups of moves. A state leads to the targets of its edges, and to the
+state that it is like; a group to where its moves lead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tables import PushdownTables
+
+
+class Flow(NamedTuple):
+    """The graph's edges from states, and what the moves of groups have.
+
+    Parameters
+    ----------
+    tails, heads:
+        ``int64[edges]``: from states, each to a node.
+    groups, records:
+        ``int64[moves]``: the group's node, and the record or -1.
+    pushed, by, first:
+        ``int64[*]``, ``int64[*]``, ``bool[*]``: the states of all sequences, each with its move, and whether it is
+        the first of its sequence.
+    """
+
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    records: NDArray[np.int64]
+    pushed: NDArray[np.int64]
+    by: NDArray[np.int64]
+    first: NDArray[np.bool_]
+
+
+def flow_of(tables: PushdownTables) -> Flow:
+    """The graph of an automaton."""
+    targets, like = tables.edge_target.astype(np.int64) - 1, tables.like.astype(np.int64) - 1
+    sources = np.repeat(np.arange(tables.states), np.diff(tables.edge_start.astype(np.int64)))
+    alike = np.flatnonzero(like >= 0)
+    starts, groups = tables.move_start.astype(np.int64), tables.group_start.astype(np.int64)
+    by = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return Flow(
+        np.concatenate([sources[targets >= 0], alike]),
+        np.concatenate([targets[targets >= 0], like[alike]]),
+        tables.states + np.repeat(np.arange(len(groups) - 1), np.diff(groups)),
+        tables.move_record.astype(np.int64) - 1,
+        tables.sequence.astype(np.int64),
+        by,
+        np.arange(len(by)) == starts[by],
+    )
+
+
+def reach(tails: NDArray[np.int64], heads: NDArray[np.int64], goals: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The nodes from which a goal is reached, ``bool[nodes]``."""
+    from ... import kernels
+
+    found: NDArray[np.uint8] = kernels.co_accessible(
+        tails.astype(np.int32), heads.astype(np.int32), goals.astype(np.uint8)
+    )
+    return found.astype(np.bool_)

@@ -1,0 +1,470 @@
+"""`PushdownMachine`: an automaton with a stack and its rows, as a `Machine` that guides move over.
+
+Threads are a state with a count and a stack, of which there is one graph (see `structgen.runtime.pushdown.stacks`).
+
+As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless a row is missing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...budget import Meter
+from ...progress import Progress, silent
+from ...storage import columns
+from ...storage.columns import Field
+from ...system.memo import shorten
+from ...system.properties import cached_property
+from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.tables import FIELDS, MARK, SET
+from ..core.interned_machine import Configuration, StackMachine
+from ..rows.row_pool import RowPool
+from .partial_masks import NOTHING, ROOT, StackRows
+from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
+from .storage import from_sections, to_sections
+from .tables import PushdownTables
+
+#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
+MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+
+#: More threads than this whose states take long to walk are walked together, on at most so many frames.
+_MANY_WALKS, _MOST_CELLS = 8, 1 << 13
+
+#: A walk that is entered at more nodes than this takes long.
+_MANY_NODES = 1 << 10
+
+_UNKNOWN = object()
+
+#: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
+_SHORT = 8
+
+#: The fields of the meta section.
+_FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
+
+#: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
+_Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
+
+
+class PushdownMachine(StackMachine[Thread]):
+    """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
+
+    Safe to use from several threads.
+
+    Parameters
+    ----------
+    tables:
+        The automaton.
+    vocabulary:
+        The tokens.
+    rows:
+        What states settle, as far as it is known.
+    filled, complete:
+        Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
+    """
+
+    def __init__(
+        self,
+        tables: PushdownTables,
+        vocabulary: Vocabulary,
+        rows: StackRows | None = None,
+        *,
+        filled: bool = False,
+        complete: bool = False,
+    ) -> None:
+        self.tables = tables
+        self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows.mark()
+        self._complete = complete
+        self._returns = tables.returns.tobytes()
+        self._live: list[int] = tables.live.tolist()
+        self._counts = bool(len(tables.loops))
+        self._loops: list[list[int]] = tables.loops.tolist()
+        self._tests = tables.passes
+        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
+        self._dense: dict[Any, NDArray[np.int32]] = {}
+        self.stacks = Stacks(self._returns)
+        self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
+        super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
+        self._lock = self.rows.lock
+
+    def belong_to(self, machine: StackMachine[Any]) -> None:
+        """Be part of another machine, whose lock walks pass on."""
+        super().belong_to(machine)
+        self.rows.lock = self._lock
+
+    @property
+    def start_threads(self) -> tuple[Thread, ...]:
+        """The threads of the initial configuration."""
+        return self._start.threads
+
+    @property
+    def pool(self) -> RowPool:
+        """The rows, each once."""
+        return self.rows.pool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
+        return self.tables.nbytes + self.pool.nbytes + self.rows.resumes.nbytes + 8 * len(self.rows)
+
+    # -- following bytes -------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.stacks.forget()
+        self._below = {}
+
+    def _is_full(self) -> bool:
+        return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
+
+    def repeats(self, config: Any) -> bool:
+        """Whether nothing is counted on top of the stack."""
+        return not any(count for _, count, _ in config.threads)
+
+    def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        i, end = 0, len(data)
+        while i < end and threads:
+            if len(threads) == 1 and not self._counts:
+                threads, i = self._follow_one(threads[0], data, i)
+            else:
+                threads = self.step(threads, data[i])
+                i += 1
+        return threads
+
+    def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[tuple[Thread, ...], int]:
+        """`_follow` from byte ``begin`` on, for one thread that does not count, until it may become several.
+
+        Returns the threads, and the byte to go on from.
+        """
+        state, _, frame = thread
+        moves, returns = self._moves, self._returns
+        popped: Stack = None  # the frame that the state comes from, where that is negative
+        for i in range(begin, len(data)):
+            while True:
+                if state < 0:
+                    return (self.step(self.stacks.opened(popped), data[i]), i + 1) if state == FORK else ((), i)
+                move = moves.get(state << 8 | data[i], _UNKNOWN)
+                if move is _UNKNOWN:
+                    move = self._move(state, data[i])
+                if move is None:
+                    if not returns[state] or frame is None:
+                        return (), i
+                    popped = frame
+                    state, frame = popped.state, popped.below
+                    continue
+                break
+            if type(move) is int and not returns[state]:
+                state = move
+                continue
+            if (returns[state] and frame is not None) or (type(move) is not int and len(move) > 1):
+                return self.step(((state, 0, frame),), data[i]), i + 1
+            sequence = (move,) if type(move) is int else move[0][1]
+            if not sequence:
+                popped = frame
+                state, frame = (END, None) if popped is None else (popped.state, popped.below)
+            else:
+                for below in sequence[:-1]:
+                    frame = self.stacks.push(below, 0, frame)
+                state = sequence[-1]
+        return (self.stacks.opened(popped) if state == FORK else ((state, 0, frame),)), len(data)
+
+    def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
+        """All threads over one byte."""
+        moves, live = self._moves, self._live
+        found: dict[Thread, None] = {}
+        for state, count, frame in self._closed(threads):
+            if state < 0:
+                continue
+            move = moves.get(state << 8 | byte, _UNKNOWN)
+            if move is _UNKNOWN:
+                move = self._move(state, byte)
+            if type(move) is int:
+                found[move, count if live[move] >= 0 else 0, frame] = None
+            elif move is not None:
+                for record, sequence in move:
+                    self._make(record, sequence, count, frame, found)
+        return self.stacks.united(found) if len(found) > 1 else tuple(found)
+
+    def _closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+        """`Stacks.closed`; nearly always a state that ends, such as a number, above one that does not return."""
+        if len(threads) > 1:
+            return self.stacks.closed(threads)
+        state, count, frame = threads[0]
+        if state < 0 or frame is None or not self._returns[state]:
+            return threads
+        if frame.state < 0 or self._returns[frame.state] or (frame.state == state and frame.count == count):
+            return self.stacks.closed(threads)
+        return threads[0], (frame.state, frame.count, frame.below)
+
+    def _make(
+        self,
+        record: tuple[int, ...] | None,
+        sequence: tuple[int, ...],
+        count: int,
+        frame: Stack,
+        found: dict[Thread, None],
+    ) -> None:
+        """One move of one thread; see `structgen.compiler.programs.program`."""
+        if record is not None:
+            operation, loop, low, mid, high = record
+            if operation == SET:
+                first, count = low, 1
+            elif operation == MARK:
+                first = low
+                if mid >= 0:
+                    if count >> mid & 1:
+                        return
+                    count |= 1 << mid
+                mask, least, most = self._tests[loop]
+                if not least <= (count & mask).bit_count() <= most:
+                    return
+            else:
+                count += 1
+                least, most = self._loops[loop]
+                first = high if count >= most else mid if count >= least else low
+                if first < 0:
+                    return
+            sequence = (first, *sequence)
+        if not sequence:
+            found.update(dict.fromkeys(self.stacks.opened(frame)))
+            return
+        state = sequence[0]
+        count = count if self._live[state] >= 0 else 0
+        for above in sequence[1:]:
+            frame = self.stacks.push(state, count, frame)
+            state, count = above, 0
+        found[state, count, frame] = None
+
+    @cached_property
+    def _edges(self) -> tuple[list[int], ...]:
+        t = self.tables
+        return tuple(column.tolist() for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
+
+    def _move(self, state: int, byte: int) -> Any:
+        """A state's move for a byte: a state for a plain one, a list of (record, sequence), or None."""
+        starts, lows, highs, targets, like = self._edges
+        key, here = state << 8 | byte, state
+        move: Any = None
+        while here >= 0:
+            begin = starts[here]
+            edge = bisect_right(lows, byte, begin, starts[here + 1]) - 1
+            if edge >= begin and byte <= highs[edge]:
+                target = targets[edge] - 1
+                if target >= 0:
+                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                break
+            here = like[here] - 1
+        self._moves[key] = move
+        if len(self._moves) > MEMO_MOVES:
+            shorten(self._moves, MEMO_MOVES)
+        return move
+
+    def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
+        seen: set[int] = set()
+        for byte in self.candidates(threads):
+            if byte not in seen:
+                seen.add(byte)
+                yield (byte,)
+
+    def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
+        """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
+        starts, lows, highs, targets, like = self._edges
+        for state in {state for state, _, _ in self.stacks.closed(threads)}:
+            here = state
+            while here >= 0:
+                for edge in range(starts[here], starts[here + 1]):
+                    if targets[edge]:
+                        yield from range(lows[edge], highs[edge] + 1)
+                here = like[here] - 1
+
+    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
+        return self.may_end(threads)
+
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether the text is complete where some thread is."""
+        returns = self._returns
+        if len(threads) == 1:
+            state, _, frame = threads[0]
+            return state == END or bool(returns[state] and (frame is None or frame.ends))
+        return any(
+            state == END or bool(returns[state] and (frame is None or frame.ends)) for state, _, frame in threads
+        )
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        if self.rows.is_full() and not self._fills:
+            self.rows.forget()
+            self._dense.clear()
+            self._below = {}
+            self._forget_rows()
+        if config.row is None or config.row[0] != self.rows.generation:
+            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
+        row = self._dense.get(config.row)
+        if row is None:
+            row = self._union(config.row)
+            if len(self._dense) >= MEMO_ROWS:
+                self._dense.clear()
+                self._forget_rows()
+            self._dense[config.row] = row
+        config.dense = row
+        return row
+
+    def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
+        """The rows of threads. Others have their turn between walks, and in long ones."""
+        self._lock.begin()
+        self._fills += 1  # what others find out meanwhile does not make room for itself
+        try:
+            if self._takes_long(threads):
+                found = laid_out(threads, _MOST_CELLS)
+                if found is not None:
+                    return {self.rows.row_of_all(*found)}
+            return self.settle(threads, ROOT, self._lock.give_way)[0]
+        finally:
+            self._fills -= 1
+
+    def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether so many threads have to be walked that it is better to walk all of them together."""
+        forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
+        if len(threads) <= _MANY_WALKS and not forks:
+            return False
+        missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
+        known = self.rows.settled
+        for state, members in forks:
+            found = known.get((ROOT, state, 0))
+            if found is None and self.rows.takes_long(state, 0):
+                missing += len(members)
+            elif found is not None and len(self.rows.resumes[found.resume]) > _MANY_NODES:
+                missing += sum((found.resume, each.state, 0) not in known for each in members if each is not None)
+        return missing > _MANY_WALKS
+
+    def settle(
+        self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
+    ) -> tuple[set[int], set[int]]:
+        """The rows of threads entered at a resume list: their own, then what is left open, frame by frame.
+
+        With them come the resume lists of what is left to whatever follows the text. ``pause`` is called between
+        walks.
+        """
+        rows: set[int] = set()
+        left: set[int] = set()
+        settled, live = self.rows.settled, self._live
+        for state, count, frame in threads:
+            after, depth = resume, 0
+            if state == END:
+                left.add(after)
+            while state >= 0:
+                found = settled.get((after, state, 0)) if live[state] < 0 else None
+                row, after = found or self.rows.settle(after, state, count)
+                rows.add(row)
+                if pause is not None:
+                    pause()
+                if after == NOTHING:
+                    break
+                if frame is None:
+                    left.add(after)
+                    break
+                depth += 1
+                if frame.state == FORK or depth == _SHORT:
+                    more = self._settle_below(after, frame, pause)
+                    rows |= more[0]
+                    left |= more[1]
+                    break
+                state, count, frame = frame.state, frame.count, frame.below
+        return rows, left
+
+    def _settle_below(self, resume: int, stack: Frame, pause: Callable[[], None] | None) -> _Settling:
+        """`settle` for what lies below threads. Remembered for each frame."""
+        known = self._below
+        if len(known) >= MEMO_FRAMES:
+            known = self._below = {}
+        todo = [(resume, stack)]
+        while todo:
+            here, frame = todo[-1]
+            own: set[int] = set()
+            lower: list[tuple[int, Stack]] = []
+            if isinstance(frame, Fork):
+                lower = [(here, member) for member in frame.members]
+            else:
+                row, after = self.rows.settle(here, frame.state, frame.count)
+                own.add(row)
+                lower = [(after, frame.below)] if after != NOTHING else []
+            missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]
+            if missing:
+                if pause is not None:
+                    pause()
+                todo += missing
+                continue
+            todo.pop()
+            deeper = [known[after, below] for after, below in lower if below is not None]
+            left = frozenset([after for after, below in lower if below is None])
+            if len(deeper) == 1 and not left and own <= deeper[0][0]:
+                known[here, frame] = deeper[0]
+            else:
+                known[here, frame] = (
+                    frozenset(own).union(*(rows for rows, _ in deeper)), left.union(*(below for _, below in deeper))
+                )  # fmt: skip
+        return known[resume, stack]
+
+    def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
+        _, accepting, *numbers = key
+        row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
+        for number in numbers[1:]:
+            self.pool.add_to(row, number)
+        if accepting:
+            row |= self.vocabulary.eos_row
+        row.flags.writeable = False
+        return row
+
+    def is_complete(self) -> bool:
+        """Whether every row that a guide can need has been worked out."""
+        return self._complete
+
+    @property
+    def known_rows(self) -> int:
+        """How many places have been settled so far."""
+        return len(self.rows)
+
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out the missing rows, but for a few that would take too long.
+
+        (One thread; ``threads`` is for machines that walk more.)
+        """
+        from .fill import settle_everything
+
+        with self._filling():
+            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            with self._lock:
+                self._filled, self._complete = True, complete
+                self.rows.rest()
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_meta(self) -> dict[str, Any]:
+        """What goes into the file's meta section."""
+        return {"filled": self._filled, "complete": self._complete}
+
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
+        with self._lock:
+            self.rows.pauses = False
+            try:
+                return self.tables.to_sections() | to_sections(self.rows, self_contained)
+            finally:
+                self.rows.pauses = True
+
+    @classmethod
+    def from_sections(
+        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
+    ) -> PushdownMachine:
+        """Read `to_meta` and `to_sections`. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        flags = columns.read_meta(meta, _FIELDS, sizes, where)
+        tables = PushdownTables.from_sections(sections, sizes, where)
+        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

@@ -1,0 +1,415 @@
+"""Rows of an automaton with a stack: what a state settles whatever lies below it, and what it leaves open.
+
+A token may reach below the stack that its first byte found: ``"},`` ends a string, an object, and goes on with
+whatever encloses it. So a state ``q`` is walked with the stack below unknown. Most tokens are settled. Where the
+walk would pop below the bottom, the rest of the token is up to the state there, and the trie node is put on the
+*resume list* ``R``. Resuming composes: from ``R`` and the state below follow further settled tokens and a further
+resume list ::
+
+    mask(q r1 r2 ...) = row(R0, q) | row(R1, r1) | row(R2, r2) | ...      R0 = {root}
+    (row(R, s), next R) = settle(R, s)                                    until R is empty
+
+Both sides of `settle` are finite tables, worked out once; a mask is one row and a few more look-ups.
+
+Wide states are walked only where they differ. Inside a string nearly every token is allowed, and so it is at every
+letter of every key of an open object, since the key may become another one. A state whose widest edge leads to a
+configuration that stays in place is walked beside that configuration, and a subtree is left out as soon as
+both have come to the same threads. What such a place in a string, with nothing above the unknown bottom,
+settles is a property of the string automaton alone: it is *shared*, kept with the vocabulary under a hash of that
+automaton.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...storage.container import smallest
+from ...system.locks import Lock, Rank
+from ...system.memo import first
+from ...vocabulary.vocabulary import Vocabulary
+from ..rows.residuals import NOTHING, ROOT, Residuals
+from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
+from .counts import Counts, counts_of
+from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedPlaces
+from .subautomata import calling_states, subautomaton
+from .tables import PushdownTables
+from .walker import StackWalker, stretches
+
+__all__ = ["NOTHING", "ROOT", "PartialRow", "StackRows", "StoredPlaces"]
+
+#: A walk of a whole automaton is cheaper than one beside another that tells more nodes apart.
+_FAR_APART = 20_000
+
+#: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
+_WIDE = 20_000
+
+
+class StoredPlaces:
+    """Settled places as they lie in a file, sorted: looked up one by one, since most are never asked for.
+
+    Parameters
+    ----------
+    states:
+        Number of states.
+    resumes, of, counts, rows, following:
+        ``uint[places]``: the resume list, state and count of a place, its row, and the resume list it leaves.
+    """
+
+    def __init__(
+        self,
+        states: int,
+        resumes: NDArray[Any],
+        of: NDArray[Any],
+        counts: NDArray[Any],
+        rows: NDArray[Any],
+        following: NDArray[Any],
+    ) -> None:
+        self._states = states
+        self._columns = resumes, of, counts, rows, following
+        self._most = int(counts.max(initial=0)) + 1
+        self._keys = (resumes.astype(np.int64) * states + of) * self._most + counts
+
+    @classmethod
+    def of(cls, states: int, settled: dict[tuple[int, int, int], PartialRow]) -> StoredPlaces | None:
+        """Some places in this form, which takes a tenth of the memory; None where there are too many for it."""
+        keys, values = in_order(settled)
+        most = [int(column.max(initial=0)) + 1 for column in keys.T]
+        if most[0] * states * most[2] >= 1 << 62:
+            return None
+        return cls(states, *map(smallest, (*keys.T, *values.T)))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def is_sorted(self) -> bool:
+        """Whether no place is there twice or out of order."""
+        return bool((self._keys[1:] > self._keys[:-1]).all())
+
+    def get(self, resume: int, state: int, count: int) -> PartialRow | None:
+        """What is stored of a place."""
+        key = (resume * self._states + state) * self._most + count
+        at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
+        if at == len(self._keys) or self._keys[at] != key:
+            return None
+        return PartialRow(int(self._columns[3][at]), int(self._columns[4][at]))
+
+    def items(self) -> dict[tuple[int, int, int], PartialRow]:
+        """All of them, by resume list, state and count."""
+        resumes, states, counts, rows, following = (column.tolist() for column in self._columns)
+        keys = zip(resumes, states, counts, strict=True)
+        return dict(zip(keys, map(PartialRow, rows, following), strict=True))
+
+
+def in_order(settled: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places as ``int64[places, 3]``, sorted by resume list, state and count, and ``int64[places, 2]`` for each."""
+    keys = np.array(list(settled), np.int64).reshape(-1, 3)
+    values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
+    order = np.lexsort(keys.T[::-1])
+    return keys[order], values[order]
+
+
+class StackRows:
+    """Settles states of one pushdown automaton over one vocabulary, and remembers what it found.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        What to walk.
+    pool, resumes:
+        Rows and resume lists that are there already.
+    """
+
+    def __init__(
+        self,
+        tables: PushdownTables,
+        vocabulary: Vocabulary,
+        pool: RowPool | None = None,
+        resumes: Residuals | None = None,
+    ) -> None:
+        self.tables = tables
+        self.vocabulary = vocabulary
+        #: Held while rows are worked out; long walks pass it on.
+        self.lock = Lock(Rank.MACHINE)
+        self.pauses = True  # whether they do; not while all of it is written down
+        self.pool = pool if pool is not None else RowPool(vocabulary.size)
+        self.resumes = resumes if resumes is not None else Residuals()
+        self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
+        #: By resume list, state and count, or number of a set: what was settled or looked up here.
+        self.settled: dict[tuple[int, int, int], PartialRow] = {}
+        self.stored: StoredPlaces | None = None
+        self._fresh = 0  # how many were settled here
+        #: By counting state: counts, ascending, and what holds from each of them on.
+        self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
+        self._counts_told = 0  # how many counts they begin at
+        self._calling: NDArray[np.bool_] | None = None
+        self._counts: Counts | None = None
+        self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
+        #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
+        self.sets: dict[int, int] = {}
+        self._walker: StackWalker | None = None
+        #: How often what came since the last mark was forgotten: numbers of rows and resume lists belong to one.
+        self.generation = 0
+        self.mark()
+
+    def mark(self) -> None:
+        """Never forget what is there now."""
+        self._kept = self.pool.mark(), len(self.resumes)
+        self._entries = len(self.settled), len(self.segments), len(self.sets), len(self.shared.used)
+        self._before = self._fresh
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return self.pool.grown + self.resumes.grown + 400 * (self._fresh - self._before) > MOST_GROWN
+
+    def forget(self) -> None:
+        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        self.generation += 1
+        rows, resumes = self._kept
+        settled, segments, sets, used = self._entries
+        self.pool.cut(rows)
+        self.resumes.cut(resumes)
+        self.settled, self.sets = first(self.settled, settled), first(self.sets, sets)
+        self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
+        self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
+        self._fresh = self._before
+
+    def settle(self, resume: int, state: int, count: int) -> PartialRow:
+        """What ``state`` settles when entered at the nodes of a resume list; ``count`` is a count or a set."""
+        number = 0
+        if count and self.tables.registers[state]:
+            number = self.sets.setdefault(count, len(self.sets) + 1)
+        elif count and self.tables.live[state] >= 0:
+            found = self._counted(state, count) if resume == ROOT else None
+            if found is not None:
+                return found
+            number = count = self.representative(state, count)
+        else:
+            count = 0
+        key = (resume, state, number)
+        found = self.settled.get(key)
+        if found is None and self.stored is not None:
+            found = self.stored.get(*key)
+            if found is not None:
+                self.settled[key] = found
+        if found is None:
+            self._fresh += 1
+            found = self._wide(state) if resume == ROOT and count == 0 else None
+            if found is None:
+                ids, below = self._walk().narrow(self.resumes[resume], (state, count))
+                if resume == ROOT and not count and len(ids) > self.pool.longest_list // 2:
+                    found = self.shared.publish(state, ids, below)
+                found = found or PartialRow(self._row(ids), self.resumes.add(below))
+            self.settled[key] = found
+        return found
+
+    def __len__(self) -> int:
+        """Number of places that are settled."""
+        return (len(self.stored) if self.stored else 0) + self._fresh + self._counts_told
+
+    def all_settled(self) -> dict[tuple[int, int, int], PartialRow]:
+        """Every settled place without a count, or with one that others don't share."""
+        return (self.stored.items() if self.stored else {}) | self.settled
+
+    def representative(self, state: int, count: int) -> int:
+        """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        reach = self.vocabulary.trie.max_depth
+        if count + reach >= maximum:
+            return count
+        if count >= minimum:
+            return int(minimum) or 1
+        return count if count + reach >= minimum else 1
+
+    def _row(self, ids: NDArray[np.int32]) -> int:
+        """A row of these token ids, in any order."""
+        if len(ids) <= self.pool.longest_list:
+            return self.pool.add_ids(np.sort(ids))
+        return self.pool.add_dense(self._walk().bits(ids))
+
+    def takes_long(self, state: int, count: int) -> bool:
+        """Whether a state is wide, and what it settles from the root not known."""
+        if state < 0 or self.tables.registers[state]:
+            return False
+        if count and self.tables.live[state] >= 0:
+            if state in self.segments:
+                return False
+            count = self.representative(state, count)
+        else:
+            count = 0
+        key = ROOT, state, count
+        known = key in self.settled or (self.stored is not None and self.stored.get(*key) is not None)
+        return not known and self.is_wide(state)
+
+    def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
+        """The row of threads whose stacks are known, found in one walk; see
+        `structgen.runtime.pushdown.stacks.laid_out`."""
+        return self._row(self._walk().whole(threads, cells))
+
+    def is_wide(self, state: int) -> bool:
+        """Whether walking a state visits a good part of the vocabulary."""
+        return bool(self._walk().weight[state] >= _WIDE)
+
+    # -- wide states -----------------------------------------------------------------------------------
+
+    def _wide(self, state: int) -> PartialRow | None:
+        """The settled place of a wide state, found by walking less than all of it; None for any other state."""
+        if not self.is_wide(state):
+            return None
+        walk = self._walk()
+        base = walk.base(state)
+        if base is None:
+            return self._before_counting(state) or self.shared.plain(state)
+        shareable = self.shared.name(state, PLAIN) is not None
+        if shareable and self.shared.is_known(state):
+            return self.shared.plain(state)
+        held = self._configuration(base)
+        found = walk.difference((state, 0), base, _FAR_APART) if shareable else walk.difference((state, 0), base)
+        return self.shared.plain(state) if found is None else self._different(held, *found)
+
+    def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
+        """What settles as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
+        row = self.pool.add_difference(held.row, ids)
+        if not len(nodes):
+            return PartialRow(row, held.resume)
+        return PartialRow(row, self.resumes.add(np.setxor1d(self.resumes[held.resume], nodes).astype(np.int32)))
+
+    def _before_counting(self, state: int) -> PartialRow | None:
+        """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
+        inside = self._walk().counts_in(state)
+        held = None if inside is None else self._with_nothing_counted(inside)
+        if inside is None or held is None:
+            return None
+        found = self._walk().difference((state, 0), (inside, 0))
+        return None if found is None else self._different(held, *found)
+
+    def _with_nothing_counted(self, state: int) -> PartialRow | None:
+        """What a state that counts would settle with a count of 0."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        if minimum > 1:
+            return None
+        found = self.shared.with_nothing_counted(state)
+        if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
+            found = self._counted(state, 1)
+        return found
+
+    def _configuration(self, config: tuple[int, ...]) -> PartialRow:
+        """What a state with some known frames below it settles; ``config`` as in the kernels."""
+        states = config[::2]
+        row, resume = self.settle(ROOT, states[0], 0)
+        for state in states[1:]:
+            more, resume = self.settle(resume, state, 0)
+            row = self.pool.union(row, more)
+        return PartialRow(row, resume)
+
+    # -- states that count -----------------------------------------------------------------------------
+
+    def _counted(self, state: int, count: int) -> PartialRow | None:
+        """A state that counts without calling, such as the inside of a string."""
+        found = self.segments.get(state)
+        if found is None:
+            if self._is_far(state, count) and self.is_wide(state):
+                far = self.shared.far(state)
+                if far is not None:
+                    return far
+            found = self.tell_counts(state)
+        if found is None:
+            return None
+        begins, settled = found
+        return settled[bisect_right(begins, count) - 1]
+
+    def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
+        """The segments of a state that counts without calling; None for any other, or if there are too many."""
+        found = self.segments.get(state)
+        if found is not None:
+            return found
+        few = self.counts().possible[state] is not None
+        if few or state in self._uncounted or self._calls(state):
+            return None
+        found = self.shared.segments(state) if self.is_wide(state) else None
+        found = found or self._own_segments(state)
+        if found is None:
+            self._uncounted.add(state)
+            return None
+        self.keep_segments(state, *found)
+        return found
+
+    def keep_segments(self, state: int, begins: list[int], settled: list[PartialRow]) -> None:
+        """Record what a state settles by count."""
+        self.segments[state] = begins, settled
+        self._counts_told += len(begins)
+
+    def _is_far(self, state: int, count: int) -> bool:
+        """Whether no token comes near a bound."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        return bool(minimum <= count + 1 and count + self.vocabulary.trie.max_depth < maximum)
+
+    def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        walked = self._walk().counted(state, (minimum, maximum))
+        if walked is None:
+            return None
+        if len(walked.ids) + len(walked.tokens[0]) > self.pool.longest_list:
+            cut = SharedMasks.cut(walked, maximum, self.pool.words)
+            rows = map(self.pool.add_dense, cut.rows)
+            return cut.begins, [
+                PartialRow(*pair) for pair in zip(rows, map(self.resumes.add, cut.resumes), strict=True)
+            ]
+        begins, ids = stretches(walked.ids, walked.tokens, maximum)
+        places, nodes = stretches(walked.below, walked.nodes, maximum)
+        together = sorted({*begins, *places})
+        settled = []
+        for begin in together:
+            row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
+            settled.append(PartialRow(row, self.resumes.add(nodes[bisect_right(places, begin) - 1])))
+        return together, settled
+
+    def counts(self) -> Counts:
+        """Which counts each state can have."""
+        if self._counts is None:
+            self._counts = counts_of(self.tables)
+        return self._counts
+
+    def _calls(self, state: int) -> bool:
+        """Whether a state reaches a move that pushes, or several moves for one byte, before it pops."""
+        if self._calling is None:
+            self._calling = calling_states(self.tables)
+        return bool(self._calling[state])
+
+    # -- walking ---------------------------------------------------------------------------------------
+
+    def _walk(self) -> StackWalker:
+        if self._walker is None:
+            self._walker = StackWalker(self.tables, self.vocabulary, self._give_way)
+        return self._walker
+
+    def _give_way(self) -> None:
+        if self.pauses:
+            self.lock.give_way()
+
+    def rest(self) -> None:
+        """Let go of what only walking needs, and lay out what was settled as it is stored."""
+        self._walker = None
+        self.pool.compact()
+        stored = StoredPlaces.of(self.tables.states, self.all_settled())
+        if stored is not None:
+            self.stored, self.settled, self._fresh = stored, {}, 0
+        self.mark()
+
+    def exercise_kernels(self) -> None:
+        """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""
+        walk = self._walk()
+        for state in range(self.tables.states):
+            row = walk.bits(walk.narrow(self.resumes[ROOT], (state, 0))[0])
+            walk.narrow(self.resumes[ROOT], (state, 0), 0)
+            walk.difference((state, 0), (self.tables.start, 0))
+            if self.tables.live[state] >= 0:
+                walk.counted(state, (1, 2))
+            elif subautomaton(self.tables, state) is not None:
+                walk.closed(state)
+            self.pool.union(self.pool.add_dense(row), self.pool.add_ids(np.zeros(1, np.uint32)))
+            flip_gaps(row, np.zeros(100, np.uint16))

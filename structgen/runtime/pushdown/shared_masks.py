@@ -1,0 +1,321 @@
+"""Rows that belong to a vocabulary: settled places whose automaton does not depend on a definition."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ...storage import columns
+from ...storage.columns import MOST, Column
+from ...storage.container import Buffer, pack, smallest, unpack
+from ...vocabulary.vocabulary import Vocabulary
+from ..rows.residuals import Residuals, decoded
+from ..rows.row_pool import RowPool, encode_gaps
+from .subautomata import Subautomaton, subautomaton
+from .tables import PushdownTables
+from .walker import CountedWalk, StackWalker, events, stretches
+
+#: The sections of shared places (see docs/internals/format.md), at least one.
+SECTIONS = (
+    Column("begins", rows=("more places", 1), below=MOST),
+    Column("bits", "u4", rows=("more places", 1), members="size", mapped=True),
+    Column("resume_start", rows=("more places", 2), starts="resume gaps"),
+    Column("resume_gaps", "u2", rows="resume gaps"),
+)
+
+
+class SharedMasks(NamedTuple):
+    """Settled places whose automaton does not depend on the rest, kept with the vocabulary.
+
+    One place, or for a state that counts, one for each stretch of counts.
+
+    Parameters
+    ----------
+    begins:
+        The first count of each place's stretch; ``[0]`` without counts.
+    rows:
+        ``uint32[places, words]``.
+    resumes:
+        ``int32[*]`` each.
+    """
+
+    begins: list[int]
+    rows: NDArray[np.uint32]
+    resumes: list[NDArray[np.int32]]
+
+    @classmethod
+    def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
+        """Sweep over the counts up to ``high``: a place for each stretch in which nothing comes or goes."""
+        from ... import kernels
+
+        row = np.zeros(words, np.uint32)
+        kernels.flip_ids(row, walked.ids)
+        when, tokens = events(*walked.tokens)
+        places, nodes = stretches(walked.below, walked.nodes, high)
+        cuts = np.unique(np.concatenate([when[when <= high], places]))
+        changed = np.searchsorted(when, np.append(cuts, high + 1))
+        rows = np.empty((len(cuts), words), np.uint32)
+        for i in range(len(cuts)):
+            kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
+            rows[i] = row
+        begins = cuts.tolist()
+        return cls(begins, rows, [nodes[bisect_right(places, begin) - 1] for begin in begins])
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The sections of a file in the container format."""
+        gaps = [encode_gaps(nodes) for nodes in self.resumes]
+        return {
+            "begins": smallest(np.array(self.begins)),
+            "bits": self.rows,
+            "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
+            "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
+        }
+
+    @classmethod
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> SharedMasks:
+        """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
+        sizes = {"size": vocabulary.size}
+        begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
+        return cls(begins.tolist(), rows, decoded(gaps, start, vocabulary, where))
+
+    def to_bytes(self) -> bytes:
+        """A file of its own, kind ``"shared"``."""
+        return pack({"kind": "shared"}, self.to_sections())
+
+    @classmethod
+    def from_buffer(cls, buffer: Buffer, vocabulary: Vocabulary, where: str) -> SharedMasks | None:
+        """Read `to_bytes`; None for anything that is not a sound one for this vocabulary."""
+        try:
+            meta, sections = unpack(buffer, where)
+            return cls.from_sections(sections, vocabulary, where) if meta.get("kind") == "shared" else None
+        except FormatError:
+            return None
+
+
+class PartialRow(NamedTuple):
+    """What a state settles: the number of a row, and of the resume list for what lies below."""
+
+    row: int
+    resume: int
+
+
+#: Kinds of shared places: entered without a count; with one, as seen from the maximum, and from the minimum.
+PLAIN, MID, LOW = range(3)
+
+#: Bytes of the hash that names a shared place.
+NAME_BYTES = 16
+
+
+class _TooManyIntervals(Exception):
+    """Counts of a state can't be told apart all at once."""
+
+
+class SharedPlaces:
+    """The shared places that one index uses, by name: a hash of the automaton, and of the bounds that matter.
+
+    What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
+    (``fetch``), and is walked if nobody has it.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        The index's.
+    pool, resumes:
+        Where rows and resume lists get their numbers.
+    walker:
+        Gives the walker when something has to be walked.
+    """
+
+    def __init__(
+        self,
+        tables: PushdownTables,
+        vocabulary: Vocabulary,
+        pool: RowPool,
+        resumes: Residuals,
+        walker: Callable[[], StackWalker],
+    ) -> None:
+        self._tables = tables
+        self._vocabulary = vocabulary
+        self.pool = pool
+        self.resumes = resumes
+        self._walker = walker
+        self._automata: dict[int, Subautomaton | None] = {}
+        self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
+        #: By name and number of the place: a state that has it, and what that settles.
+        self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
+        self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
+        #: Called with a name; may find what another process has worked out.
+        self.fetch: Callable[[bytes], SharedMasks | None] | None = None
+        #: Called with what was worked out afresh.
+        self.keep: Callable[[bytes, SharedMasks], None] | None = None
+
+    # -- places ----------------------------------------------------------------------------------------
+
+    def plain(self, state: int) -> PartialRow | None:
+        """A state of an automaton that only moves and pops, or counts from nothing; None for any other."""
+        name = self.name(state, PLAIN)
+        return None if name is None else self._use(name, 0, state)
+
+    def is_known(self, state: int) -> bool:
+        """Whether the vocabulary has at hand what `plain` would give."""
+        return self.name(state, PLAIN) in self._vocabulary.shared_rows
+
+    def far(self, state: int) -> PartialRow | None:
+        """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
+        name = self._far_name(state)
+        return None if name is None else self._use(name, 0, state)
+
+    def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
+        """Make a place that has just been walked and turned out large a shared one, if it can be."""
+        name = self.name(state, PLAIN)
+        if name is None:
+            return None
+        if name not in self._vocabulary.shared_rows:
+            self._add(name, SharedMasks([0], self._walker().bits(ids)[None], [below.copy()]))
+        return self._use(name, 0, state)
+
+    def segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
+        """The segments of a state that counts: how far it is to the next bound is all that matters."""
+        minimum, maximum = self._tables.loops[self._tables.live[state]].tolist()
+        low, mid = self.name(state, LOW), self.name(state, MID)
+        crossed = minimum > 1 and maximum - minimum <= self._reach
+        if low is None or mid is None or crossed:
+            return None
+        begins: list[int] = []
+        settled: list[PartialRow] = []
+        try:
+            if minimum > 1:
+                self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
+            self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
+        except _TooManyIntervals:
+            return None
+        return begins, settled
+
+    def with_nothing_counted(self, state: int) -> PartialRow | None:
+        """What a state settles at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
+        name = self.name(state, MID)
+        if name is None:
+            return None
+        maximum = int(self._tables.loops[self._tables.live[state]][1])
+        try:
+            begins = self.find(name, state).begins
+        except _TooManyIntervals:
+            return None
+        place = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
+        return self._use(name, max(0, place), state)
+
+    def _append(
+        self, begins: list[int], settled: list[PartialRow], name: bytes, state: int, offset: int, first: int
+    ) -> None:
+        """Segments from ``first`` on, of the counts of a shared place plus ``offset``."""
+        found = [begin + offset for begin in self.find(name, state).begins]
+        skipped = max(0, bisect_right(found, first) - 1)
+        found[skipped] = first
+        for place, begin in enumerate(found[skipped:], skipped):
+            begins.append(begin)
+            settled.append(self._use(name, place, state))
+
+    # -- names -----------------------------------------------------------------------------------------
+
+    @property
+    def _reach(self) -> int:
+        """No token counts further than it has bytes."""
+        return self._vocabulary.trie.max_depth
+
+    def name(self, state: int, kind: int) -> bytes | None:
+        """What a shared place of a state is called; None where it can't be shared."""
+        if state not in self._automata:
+            self._automata[state] = subautomaton(self._tables, state)
+        automaton = self._automata[state]
+        if automaton is None or (kind == PLAIN) != (self._tables.live[state] < 0):
+            return None
+        bounds = [kind, self._reach]
+        if kind == PLAIN and automaton.loop >= 0:
+            bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
+        return _name(automaton, bounds)
+
+    def _far_name(self, state: int) -> bytes | None:
+        if state not in self._far:
+            automaton = subautomaton(self._tables, state, far=True)
+            self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
+        return self._far[state]
+
+    def _bounds(self, kind: int) -> tuple[int, int]:
+        """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum."""
+        return (1, self._reach + 1) if kind == MID else (self._reach + 1, 3 * self._reach + 3)
+
+    # -- finding them ----------------------------------------------------------------------------------
+
+    def find(self, name: bytes, state: int) -> SharedMasks:
+        """What a name stands for; ``state`` has it. Raises `FormatError` where it does not."""
+        known = self._vocabulary.shared_rows
+        shared = known.get(name)
+        if shared is None and name in self.stored:
+            return self.stored[name]  # a file speaks for itself only: this is not published
+        if shared is None and self.fetch is not None:
+            shared = known[name] = self.fetch(name)
+        if shared is None:
+            shared = self._walk(name, state)
+            self._add(name, shared)
+        return shared  # type: ignore[no-any-return]
+
+    def find_all(self) -> None:
+        """Have every shared place at hand that is used."""
+        for (name, _), (state, _) in self.used.items():
+            self.find(name, state)
+
+    def row_of(self, name: bytes, place: int, state: int) -> NDArray[np.uint32]:
+        """The row of a shared place that ``state`` has."""
+        return self._place(name, place, state)[0]
+
+    def resume_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
+        """The resume list of a shared place that ``state`` has."""
+        return self._place(name, place, state)[1]
+
+    def _place(self, name: bytes, place: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        shared = self.find(name, state)
+        if place >= len(shared.rows):
+            raise FormatError("a shared row has no such place", where=f"state {state}")
+        return shared.rows[place], shared.resumes[place]
+
+    def _use(self, name: bytes, place: int, state: int) -> PartialRow:
+        found = self.used.get((name, place))
+        if found is None:
+            row = self.pool.add_shared(partial(self.row_of, name, place, state))
+            resume = self.resumes.add_shared(partial(self.resume_of, name, place, state))
+            found = self.used[name, place] = state, PartialRow(row, resume)
+        return found[1]
+
+    def _add(self, name: bytes, shared: SharedMasks) -> None:
+        self._vocabulary.shared_rows[name] = shared
+        if self.keep is not None:
+            self.keep(name, shared)
+
+    def _walk(self, name: bytes, state: int) -> SharedMasks:
+        kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
+        if kind is None and self._far_name(state) == name:
+            row, below = self._walker().closed(state, far=True)
+            return SharedMasks([0], row[None], [below])
+        if kind is None:
+            raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
+        if kind == PLAIN:
+            automaton = self._automata[state]
+            plain = automaton is not None and automaton.loop < 0
+            row, below = self._walker().closed(state) if plain else self._walker().place(state)
+            return SharedMasks([0], row[None], [below])
+        low, high = self._bounds(kind)
+        walked = self._walker().counted(state, (low, high))
+        if walked is None:
+            raise _TooManyIntervals
+        return SharedMasks.cut(walked, high if kind == MID else low - 1, self.pool.words)
+
+
+def _name(automaton: Subautomaton, bounds: list[int]) -> bytes:
+    return hashlib.blake2b(automaton.digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

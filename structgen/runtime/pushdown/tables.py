@@ -1,0 +1,287 @@
+"""`PushdownTables`: a pushdown automaton over bytes in the compact form that is stored and followed at run time.
+
+The readable form, and what the moves mean, is `structgen.compiler.programs.program.Program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ...storage import columns
+from ...storage.columns import MOST, Column, Sizes
+from ...storage.container import smallest
+from ...system.properties import cached_property
+from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
+
+#: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
+MOST_MEMBERS = 62
+
+#: States that a move puts in place of one at most.
+MOST_SEQUENCE = 1 << 13
+
+#: The sections of the file format (see docs/internals/format.md).
+SECTIONS = (
+    Column("returns", "u1", flags="states"),
+    Column("edge_start", rows=("states", 1), starts="edges"),
+    Column("edge_low", "u1", rows="edges"),
+    Column("edge_high", "u1", rows="edges"),
+    Column("like", rows="states", below=("states", 1)),
+    replace(LOOPS, fields=((-1, MOST), (1, MOST))),  # of a register -1
+    LIVE,
+    Column("tests", "i4", rows="tests", columns=4, below=1 << 31, default=0),
+    Column(
+        "records", "i4", rows="records", default=0,
+        fields=(
+            (SET, MARK + 1), (0, ("loops", "tests")),
+            (DEAD, "states"), (DEAD, ("states", MOST_MEMBERS)), (DEAD, "states"),
+        ),
+    ),
+    Column("group_start", rows=("groups", 1), starts="moves", order="rises"),
+    Column("edge_target", rows="edges", below=("states", "groups", 1)),
+    Column("move_record", rows="moves", below=("records", 1)),
+    Column("move_start", rows=("moves", 1), starts="sequence", widest=MOST_SEQUENCE),
+    Column("sequence", rows="sequence", below="states"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PushdownTables:
+    """A real-time pushdown automaton over bytes.
+
+    The edges of state ``s`` are ``edge_*[edge_start[s]:edge_start[s + 1]]``, ascending and disjoint. An edge leads to
+    a state, or to a *group* of moves that are all made. A move replaces the state by a sequence of states:
+    that of its record, if it counts, then ``sequence[move_start[m]:move_start[m + 1]]``; all but the last are
+    pushed, the last is entered, and an empty one pops.
+
+    Parameters
+    ----------
+    edge_start:
+        ``uint[states + 1]``.
+    edge_low, edge_high:
+        ``uint8[edges]``, an inclusive range of bytes.
+    edge_target:
+        ``uint[edges]``: 0 for nothing, ``1 + s`` for a state, ``1 + states + g`` for group ``g``.
+    like:
+        ``uint[states]``: ``1 + s`` where the bytes without an edge are taken as state ``s`` takes them, which is
+        like no other; 0 where they are dead.
+    group_start:
+        ``uint[groups + 1]``: group ``g`` is the moves ``group_start[g]:group_start[g + 1]``.
+    move_record:
+        ``uint[moves]``: 0 for a move that does not count, else 1 plus its record.
+    move_start:
+        ``uint[moves + 1]``.
+    sequence:
+        ``uint[*]``: states.
+    returns:
+        ``uint8[states]``: 1 where the next byte may be left to the state below.
+    records, loops, live:
+        Counters, as in `structgen.runtime.automaton.tables.Tables`. A loop with the minimum -1 is a register, its
+        maximum the number of possible members. A record of it is `MARK`, a test, the state, the member to add or -1,
+        and -1.
+    tests:
+        ``int32[tests, 4]``: from how many to how many of the members in a mask must be there, and the mask's lower
+        and upper 31 bits.
+    start:
+        The initial state, alone on the stack.
+    """
+
+    edge_start: NDArray[Any]
+    edge_low: NDArray[np.uint8]
+    edge_high: NDArray[np.uint8]
+    edge_target: NDArray[Any]
+    like: NDArray[Any]
+    group_start: NDArray[Any]
+    move_record: NDArray[Any]
+    move_start: NDArray[Any]
+    sequence: NDArray[Any]
+    returns: NDArray[np.uint8]
+    records: NDArray[np.int32]
+    loops: NDArray[np.int32]
+    live: NDArray[np.int32]
+    tests: NDArray[np.int32]
+    start: int
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.returns)
+
+    @cached_property
+    def registers(self) -> NDArray[np.bool_]:
+        """``bool[states]``: which states are live in a register."""
+        is_register = np.append(self.loops[:, 0] < 0, False)  # the last for states that are not live
+        return is_register[self.live]
+
+    @cached_property
+    def passes(self) -> list[tuple[int, int, int]]:
+        """For each test its mask, and the bounds on the number of its members that are there."""
+        return [(upper << 31 | lower, low, high) for low, high, lower, upper in self.tests.tolist()]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored arrays."""
+        return sum(a.nbytes for a in self.to_sections().values())
+
+    def edges(self, state: int) -> dict[int, int]:
+        """What a state does with each byte that it takes: a state, or ``states + g`` for group ``g``."""
+        like = int(self.like[state])
+        edges = dict(self.edges(like - 1)) if like else {}
+        begin, end = int(self.edge_start[state]), int(self.edge_start[state + 1])
+        lows, highs = self.edge_low[begin:end].tolist(), self.edge_high[begin:end].tolist()
+        for low, high, target in zip(lows, highs, self.edge_target[begin:end].tolist(), strict=True):
+            if target:
+                edges.update(dict.fromkeys(range(low, high + 1), target - 1))
+            else:
+                for byte in range(low, high + 1):
+                    edges.pop(byte, None)
+        return edges
+
+    def targets(self, state: int) -> set[int]:
+        """Where edges of a state lead, and of the one it is like: a few too many, if its own hide some of those."""
+        begin, end = int(self.edge_start[state]), int(self.edge_start[state + 1])
+        found = {target - 1 for target in self.edge_target[begin:end].tolist() if target}
+        like = int(self.like[state])
+        return found | self.targets(like - 1) if like else found
+
+    @cached_property
+    def moves(self) -> list[list[tuple[tuple[int, ...] | None, tuple[int, ...]]]]:
+        """For each group its moves: the record, as its five columns, and the sequence."""
+        records = [None, *(tuple(r) for r in self.records.tolist())]
+        starts, states = self.move_start.tolist(), self.sequence.tolist()
+        moves = [
+            (records[record], tuple(states[starts[m] : starts[m + 1]]))
+            for m, record in enumerate(self.move_record.tolist())
+        ]
+        groups = self.group_start.tolist()
+        return [moves[i:j] for i, j in pairwise(groups)]
+
+    def is_deterministic(self, below: list[set[int]]) -> bool:
+        """Whether no text leads to two stacks, as far as that is seen without following any.
+
+        No byte has several moves, and none that a state takes which may return is taken by a state that it may be
+        left to. ``below`` says which can lie directly below each state.
+        """
+        if (np.diff(self.group_start.astype(np.int64)) > 1).any():
+            return False
+        returns, alike = self.returns.tolist(), self.like.astype(np.int64)
+        classes = byte_classes(self.edge_low, self.edge_high)
+        taken = dense_table(self.edge_start, self.edge_low, self.edge_high, self.edge_target, classes) > 0
+        if (alike > 0).any():
+            taken[alike > 0] |= taken[alike[alike > 0] - 1]
+        above: dict[frozenset[int], list[int]] = {}  # states that return, by what can lie below them
+        for state in np.flatnonzero(self.returns).tolist():
+            above.setdefault(frozenset(below[state]), []).append(state)
+        for lower, states in above.items():
+            handed = dict.fromkeys(lower)
+            todo = list(lower)
+            while todo:
+                state = todo.pop()
+                if returns[state]:
+                    more = below[state] - handed.keys()
+                    handed.update(dict.fromkeys(more))
+                    todo += more
+            if (taken[states].any(axis=0) & taken[list(handed)].any(axis=0)).any():
+                return False
+        return True
+
+    # -- the form for kernels --------------------------------------------------------------------------
+
+    def arena(self) -> NDArray[np.int32]:
+        """Everything in one ``int32`` array; the layout is that of `structgen.kernels`' section on stacks."""
+        from ... import kernels
+
+        classes = byte_classes(self.edge_low, self.edge_high)
+        table = dense_table(
+            self.edge_start, self.edge_low, self.edge_high, self.edge_target.astype(np.int64), classes
+        )
+        alike = np.flatnonzero(self.like)
+        others = table[self.like[alike].astype(np.int64) - 1]
+        table[alike] = np.where(table[alike] == DEAD, others, table[alike])
+        table[table > DEAD] -= 1  # nothing becomes dead, states count from 0
+        moves = np.zeros((len(self.move_start), 2), np.int32)
+        moves[:-1, 0] = self.move_record.astype(np.int32) - 1
+        moves[:, 1] = self.move_start
+        parts: dict[int, NDArray[Any]] = {
+            kernels.A_CLASS_OF: classes,
+            kernels.A_TABLE: table,
+            kernels.A_GROUPS: self.group_start,
+            kernels.A_MOVES: moves,
+            kernels.A_SEQUENCE: self.sequence,
+            kernels.A_RECORDS: self.records,
+            kernels.A_LOOPS: self.loops,
+            kernels.A_LIVE: self.live,
+            kernels.A_RETURNS: self.returns,
+            kernels.A_TESTS: self.tests,
+        }
+        header = np.zeros(kernels.ARENA_HEADER, np.int32)
+        header[kernels.A_STATES], header[kernels.A_CLASSES] = self.states, table.shape[1]
+        position = len(header)
+        for word, part in parts.items():
+            header[word] = position
+            position += part.size
+        return np.concatenate([header, *(part.reshape(-1).astype(np.int32) for part in parts.values())])
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The sections of the file format (see docs/internals/format.md); counters only where there are any."""
+        sections: dict[str, NDArray[Any]] = {
+            "edge_start": smallest(self.edge_start),
+            "edge_low": self.edge_low,
+            "edge_high": self.edge_high,
+            "edge_target": smallest(self.edge_target),
+            "like": smallest(self.like),
+            "group_start": smallest(self.group_start),
+            "move_record": smallest(self.move_record),
+            "move_start": smallest(self.move_start),
+            "sequence": smallest(self.sequence),
+            "returns": np.packbits(self.returns, bitorder="little"),
+        }
+        if len(self.loops):
+            sections |= {"records": self.records, "loops": self.loops, "live": self.live}
+        if len(self.tests):
+            sections["tests"] = self.tests
+        return sections
+
+    @classmethod
+    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> PushdownTables:
+        """Read `to_sections`. Raises `FormatError`."""
+        found = columns.read(sections, SECTIONS, sizes, where)
+        _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
+        like = found["like"]
+        if like[like[like != 0].astype(np.int64) - 1].any():
+            raise FormatError("section 'like' has a state like one that is like another", where=where)
+        if sizes["loops"] or sizes["records"]:
+            _check_counters(found["records"], found["loops"], sizes, where)
+        return cls(**found, start=sizes["start"])
+
+
+def _check_ranges(start: NDArray[Any], low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
+    """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
+    overlap = low[1:] <= high[:-1]
+    begins = start[1:-1]
+    overlap[begins[(begins > 0) & (begins < len(low))] - 1] = False
+    if (high < low).any() or overlap.any():
+        raise FormatError("sections 'edge_low' and 'edge_high' have ranges of a state that overlap", where=where)
+
+
+def _check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], sizes: Sizes, where: str) -> None:
+    """Raise `FormatError` where a record does not fit what it works on: a counter, or a register and a test."""
+    if (loops[loops[:, 0] < 0, 1] > MOST_MEMBERS).any():
+        raise FormatError(f"section 'loops' has a register of more than {MOST_MEMBERS} members", where=where)
+    of = records[:, 0] == MARK
+    marks, counts = records[of], records[~of]
+    bounds = np.array([sizes["tests"], sizes["states"], MOST_MEMBERS])
+    if (marks[:, 1:4] >= bounds).any() or (marks[:, 2] < 0).any():
+        raise FormatError("section 'records' has a mark without its test, state or member", where=where)
+    bounds = np.array([len(loops), sizes["states"], sizes["states"]])
+    if (counts[:, 1:4] >= bounds).any() or (loops[counts[:, 1], 0] < 0).any():
+        raise FormatError("section 'records' has a count without its counter or state", where=where)
+    check_counters(counts, loops, where)

@@ -1,0 +1,338 @@
+"""Walks of the vocabulary's trie through an automaton with a stack: the kernels, with what they need around them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.memo import Memo
+from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.tables import DEAD, INC, SET
+from .tables import PushdownTables
+
+#: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
+_WORTH_A_BASE = 0.5
+
+#: How far the widest edges are followed to a configuration that stays in place, and with how many frames.
+_LONGEST_APPROACH, _MOST_FRAMES = 40, 8
+
+#: Sizes of vocabularies that a thread keeps arrays for.
+_MOST_SIZES = 4
+
+#: Threads and stack cells that a walk has room for, and how many threads it follows, before it is done in slices.
+ROOM, _AT_ONCE = 1 << 10, 1 << 16
+
+#: How many nodes a slice looks at, and how much it does where counts are told apart: a millisecond or two, about.
+_NODES, _PIECES = 1 << 19, 1 << 16
+
+#: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
+_MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
+
+#: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
+_FAR_APART = 1 << 15
+
+
+class _Scratch(threading.local):
+    """Arrays that the kernels write to, one set for each thread and size of vocabulary."""
+
+    def __init__(self) -> None:
+        self._arrays: Memo[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = Memo(_MOST_SIZES)
+        self._intervals = np.empty((6, 1 << 12), np.int32)
+
+    def intervals(self, size: int) -> NDArray[np.int32]:
+        """Six rows of at least ``size``."""
+        if self._intervals.shape[1] < size:
+            self._intervals = np.empty((6, size), np.int32)
+        return self._intervals
+
+    def of(self, tokens: int, nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        found = self._arrays.get((tokens, nodes))
+        if found is None:
+            found = np.empty(tokens + 64, np.int32), np.empty(nodes + 64, np.int32)
+            self._arrays[tokens, nodes] = found
+        return found
+
+
+_scratch = _Scratch()
+
+
+class CountedWalk(NamedTuple):
+    """What `kernels.walk_stack_counted` found: ids and nodes for every count, and those with intervals."""
+
+    ids: NDArray[np.int32]
+    tokens: tuple[NDArray[np.int32], ...]
+    below: NDArray[np.int32]
+    nodes: tuple[NDArray[np.int32], ...]
+
+
+class _Sets:
+    """Room for `kernels.walk_sets`, so many times what it has at first, and how far it came."""
+
+    def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
+        from ... import kernels
+
+        self.progress = np.zeros(kernels.PROGRESS, np.int64)
+        self.progress[kernels.P_CELLS] = len(known)
+        sets, most = times * _MOST_SETS, times * _MOST_CELLS
+        cells = np.empty((most, kernels.CELL), np.int64)
+        cells[: len(known)] = known
+        self.arrays = (
+            np.zeros(deep, np.int32),
+            np.empty((times * _MOST_THREADS, 3), np.int64),
+            cells,
+            np.empty(2 * most, np.int32),
+            np.empty(sets + 1, np.int32),
+            np.empty((times * _MOST_MEMBERS, 3), np.int64),
+            np.empty(sets, np.bool_),
+            np.empty(2 * sets, np.int32),
+            np.empty(sets * width, np.int32),
+        )
+
+
+class StackWalker:
+    """The kernels' form of an automaton, and the walks over the vocabulary's trie.
+
+    Parameters
+    ----------
+    tables, vocabulary:
+        What to walk.
+    pause:
+        Called between the slices of long walks.
+    """
+
+    def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
+        from ... import kernels
+
+        self._kernels: Any = kernels
+        self._pause = pause
+        trie = vocabulary.trie
+        self._tables = tables
+        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._ends = trie.token, trie.twins
+        self._sizes = len(trie.token_ids), len(trie.byte)
+        self._words = vocabulary.words
+        self._arena = tables.arena()
+        self._n = tables.states
+        classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256]
+        begin, width = int(self._arena[kernels.A_TABLE]), int(self._arena[kernels.A_CLASSES])
+        self._table = self._arena[begin : begin + self._n * width].reshape(self._n, width)
+        self._weights = trie.nodes_below(classes)
+        self._moves = tables.moves
+        self._far: NDArray[np.int32] | None = None
+        #: Trie nodes below the bytes that each state takes.
+        self.weight = (self._table != DEAD) @ self._weights
+        self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
+
+    def narrow(
+        self, resume: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites.
+
+        What takes more than ``at_once`` threads is walked in slices.
+        """
+        ids, below = _scratch.of(*self._sizes)
+        here = np.array(config, np.int64)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, resume, here, ROOM, at_once, ids, below)
+        if node < self._sizes[1]:
+            n, m = self._in_slices(resume, *self._cells(config), (n, m, node), ids, below)
+        return ids[:n], below[:m]
+
+    def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
+
+        ``int64[*, 3]`` and ``int64[*, 5]``, as `structgen.kernels` has threads and cells.
+        """
+        ids, below = _scratch.of(*self._sizes)
+        n, _ = self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below)
+        return ids[:n]
+
+    def _cells(self, config: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The thread of a configuration, and the cells of its frames."""
+        frames = [*zip(config[-2:1:-2], config[:1:-2], strict=True)]
+        ends = np.logical_and.accumulate([self._tables.returns[state] for state, _ in frames])
+        cells = [(*frame, below - 1, end, 0) for below, (frame, end) in enumerate(zip(frames, ends, strict=True))]
+        return np.array([(*config[:2], len(cells) - 1)], np.int64), np.array(cells, np.int64).reshape(-1, 5)
+
+    def _in_slices(
+        self,
+        resume: NDArray[np.int32],
+        threads: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        found: tuple[int, int, int],
+        ids: NDArray[np.int32],
+        below: NDArray[np.int32],
+    ) -> tuple[int, int]:
+        """What threads on such cells allow, entered at resume nodes, from a node on; so much was found before it.
+
+        What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
+        """
+        kernels, trie = self._kernels, self._trie
+        n, m, start = found
+        times, width = 1, int(self._arena[kernels.A_CLASSES]) + 1
+        while len(cells) >= times * _MOST_CELLS:
+            times *= 4
+        while True:
+            sets, left = _Sets(width, trie[-1] + 3, cells, times), resume[trie[2][resume] > start]
+            sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
+            status = kernels.TOO_MUCH_WORK
+            while status == kernels.TOO_MUCH_WORK:
+                self._pause()
+                status = kernels.walk_sets(
+                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, below
+                )
+            n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
+            if status == kernels.OK:
+                return n, m
+            came_to = int(sets.progress[kernels.P_NODE])
+            times, start = times if came_to > start else 4 * times, max(start, came_to)
+
+    def difference(
+        self, config: tuple[int, ...], base: tuple[int, ...], limit: int = _FAR_APART
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much."""
+        ids, below = _scratch.of(*self._sizes)
+        n, m = self._kernels.walk_stack_difference(
+            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ROOM, limit, ids, below
+        )
+        return None if n < 0 else (ids[:n], below[:m])
+
+    def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The row and the resume list of a state whose automaton only moves and pops.
+
+        ``far`` lets it count as well, and takes all counts as far from their bounds.
+        """
+        row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
+        _, below = _scratch.of(*self._sizes)
+        byte, depth, skip, *_, max_depth = self._trie
+        arena = self._uncounted() if far else self._arena
+        m = self._kernels.walk_closed(byte, depth, skip, *self._ends, max_depth, arena, state, row, below)
+        return row[:-1], below[:m].copy()
+
+    def _uncounted(self) -> NDArray[np.int32]:
+        """The arena with plain moves in place of those that add to a count, as if no bound were near."""
+        if self._far is None:
+            follow = np.arange(self._n + len(self._moves) + 1)  # the last for the dead
+            for group, moves in enumerate(self._moves, self._n):
+                record, sequence = moves[0]
+                if len(moves) == 1 and record is not None and record[0] == INC and not sequence:
+                    follow[group] = record[3]
+            follow[-1] = DEAD
+            self._far = self._arena.copy()
+            begin = int(self._arena[self._kernels.A_TABLE])
+            self._far[begin : begin + self._table.size] = follow[self._table.reshape(-1)]
+        return self._far
+
+    def place(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The row and the resume list of a state, entered without a count."""
+        ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
+        return self.bits(ids), below.copy()
+
+    def bits(self, ids: NDArray[np.int32]) -> NDArray[np.uint32]:
+        """The row of some ids, ``uint32[words]``."""
+        row = np.zeros(self._words, np.uint32)
+        self._kernels.flip_ids(row, ids)
+        return row
+
+    def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
+        """All counts of a state at once, in a loop with these bounds; None where that is too much."""
+        arena, loop = self._arena.copy(), int(self._tables.live[state])
+        where = int(arena[self._kernels.A_LOOPS]) + 2 * loop
+        arena[where : where + 2] = bounds
+        size, told, node = 1 << 12, 0, 1
+        ids, below = _scratch.of(*self._sizes)
+        slices: list[list[NDArray[np.int32]]] = []
+        while node < self._sizes[1]:
+            rows = _scratch.intervals(size)
+            a, b, c, d, after = self._kernels.walk_stack_counted(
+                *self._trie, arena, state, 1, bounds[1], node, _PIECES, ids, *rows[:3], below, *rows[3:]
+            )
+            if a < 0 and size > 128 * self._sizes[0]:
+                return None
+            if a < 0:
+                size *= 8
+                continue
+            told, node = told + b + d, after
+            if told > 128 * self._sizes[0]:
+                return None
+            slices.append([ids[:a].copy(), *rows[:3, :b].copy(), below[:c].copy(), *rows[3:, :d].copy()])
+            self._pause()
+        always, *tokens, below, first, second, third = map(np.concatenate, zip(*slices, strict=True))
+        return CountedWalk(always, tuple(tokens), below, (first, second, third))
+
+    # -- choosing what to compare with -----------------------------------------------------------------
+
+    def base(self, state: int) -> tuple[int, ...] | None:
+        """The configuration that the widest edges lead to and that they stay in; None where that is the state."""
+        here = state
+        frames: tuple[int, ...] = ()
+        for _ in range(_LONGEST_APPROACH):
+            if self.weight[here] < self._narrowest_base:
+                return None
+            entry, share = self._widest(here)
+            if entry < self._n:
+                if entry == here:
+                    return None if here == state and not frames else _config(here, frames)
+                sequence: tuple[int, ...] = (entry,)
+            else:
+                moves = self._moves[entry - self._n]
+                if len(moves) != 1 or moves[0][0] is not None or not moves[0][1]:
+                    return None
+                sequence = moves[0][1]
+            depth = len(frames) + len(sequence) - 1
+            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or depth > _MOST_FRAMES:
+                return None
+            frames = (*reversed(sequence[:-1]), *frames)
+            here = sequence[-1]
+        return None
+
+    def counts_in(self, state: int) -> int | None:
+        """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
+        if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
+            return None
+        entry, share = self._widest(state)
+        moves = self._moves[entry - self._n] if entry >= self._n else []
+        if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
+            return None
+        operation, _, inside, *_ = moves[0][0]
+        return inside if operation == SET and self._tables.live[inside] >= 0 else None
+
+    def _widest(self, state: int) -> tuple[int, float]:
+        """The entry that takes the most trie nodes, and its share of what the state takes."""
+        sums = np.bincount(self._table[state] + 1, self._weights)  # entry -1, dead, comes first
+        best = int(sums[1:].argmax())
+        return best, float(sums[best + 1] / max(1.0, self.weight[state]))
+
+
+def _config(state: int, frames: tuple[int, ...]) -> tuple[int, ...]:
+    """State and frames, none with a count, as the kernels read them."""
+    return tuple(x for s in (state, *frames) for x in (s, 0))
+
+
+def stretches(
+    always: NDArray[np.int32], some: tuple[NDArray[np.int32], ...], high: int
+) -> tuple[list[int], list[NDArray[np.int32]]]:
+    """The counts at which something comes or goes, and what is there from each of them on, ascending."""
+    what, first, last = some
+    order = np.argsort(what, kind="stable")
+    what, first, last = what[order], first[order], last[order]
+    begins = np.unique(np.concatenate([[1], first, last + 1]))
+    begins = begins[begins <= high]
+    fixed = np.sort(always)
+    found = []
+    for begin in begins.tolist():
+        here = what[(first <= begin) & (begin <= last)]
+        found.append(np.sort(np.concatenate([fixed, here])) if len(fixed) else here)
+    return begins.tolist(), found
+
+
+def events(
+    what: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """When something comes or goes, in order, and what."""
+    when = np.concatenate([first, last + 1])
+    order = np.argsort(when, kind="stable")
+    return when[order], np.concatenate([what, what])[order]

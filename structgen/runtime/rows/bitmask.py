@@ -1,0 +1,164 @@
+"""Packed bitmasks with NumPy: one bit for each token id.
+
+Token ``t`` is bit ``t % 32`` of word ``t // 32``, least significant bit first, in int32 words. It is the
+layout of XGrammar, llguidance and outlines-core, so their kernels take these masks as they are. Words are
+signed: token 31 of a word is its sign bit, and an arithmetic right shift copies it downwards, so shift first
+and mask after.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import BitmaskError, VocabularyMismatchError
+from ...system.arguments import check_distinct, integer
+from ...system.arguments import describe as describe
+
+if TYPE_CHECKING:
+    from ...vocabulary.vocabulary import Vocabulary
+    from ..guide.guide import Guide
+
+#: Tokens in a word.
+BITS = 32
+
+_ALLOCATE = "Allocate it with structgen.runtime.allocate(batch, width)."
+
+
+def words_for(width: int) -> int:
+    """Number of int32 words that hold ``width`` bits: ``ceil(width / 32)``."""
+    return -(-width // BITS)
+
+
+def allocate(batch: int, width: int) -> NDArray[np.int32]:
+    """A zeroed, so all-forbidding, ``int32[batch, ceil(width / 32)]``.
+
+    Parameters
+    ----------
+    batch:
+        Number of rows, one for each sequence.
+    width:
+        Number of token ids: the size of the vocabulary, or of the logits where those are padded.
+    """
+    batch, width = (integer(n, name, BitmaskError) for n, name in ((batch, "batch"), (width, "width")))
+    if batch < 0 or width < 1:
+        raise BitmaskError(f"a bitmask has at least 0 rows and 1 token, got {batch} rows and {width} tokens")
+    return np.zeros((batch, words_for(width)), np.int32)
+
+
+def ids_of(bitmask: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The token ids whose bits are set, ascending, as ``int64[count]``.
+
+    Raises `BitmaskError` unless ``bitmask`` is ``int32[words]``.
+    """
+    _check(bitmask, dimensions=(1,))
+    return np.flatnonzero(_bits(bitmask)).astype(np.int64, copy=False)
+
+
+def pack(allowed: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Pack ``bool[width]`` or ``bool[batch, width]`` into ``int32[..., ceil(width / 32)]``; spare bits are
+    zero."""
+    if not isinstance(allowed, np.ndarray) or allowed.dtype != np.bool_ or allowed.ndim not in (1, 2):
+        raise BitmaskError(f"expected bool[width] or bool[batch, width], got {describe(allowed)}")
+    spare = -allowed.shape[-1] % BITS
+    padded = np.pad(allowed, [(0, 0)] * (allowed.ndim - 1) + [(0, spare)])
+    packed: NDArray[np.int32] = np.packbits(padded, axis=-1, bitorder="little").view("<i4").astype(np.int32)
+    return packed
+
+
+def unpack(bitmask: NDArray[np.int32], width: int) -> NDArray[np.bool_]:
+    """The first ``width`` bits of ``int32[words]`` or ``int32[batch, words]``, as ``bool[..., width]``.
+
+    Raises `BitmaskError` for another dtype or shape, and where the bitmask has fewer than ``width`` bits.
+    """
+    _check(bitmask, dimensions=(1, 2))
+    if not 0 <= integer(width, "width", BitmaskError) <= bitmask.shape[-1] * BITS:
+        raise BitmaskError(f"cannot read {width} bits from {bitmask.shape[-1]} words of {BITS}")
+    return _bits(bitmask)[..., :width]
+
+
+def fill_batch(guides: Sequence[Guide | None], bitmask: NDArray[np.int32]) -> None:
+    """Write the mask of each guide into its row, in place.
+
+    Parameters
+    ----------
+    guides:
+        One for each row, of any indexes over one vocabulary. ``None`` is a row without a definition: every
+        id of the guides' vocabulary is allowed (every bit of the row, where no row has a guide).
+    bitmask:
+        ``int32[batch, words]``, writable. It may be wider than the vocabulary; the tail is set to zero.
+
+    Raises
+    ------
+    BitmaskError
+        For another dtype or shape, a read-only array, or too few words.
+    VocabularyMismatchError
+        Where two guides belong to different vocabularies; names both rows.
+    """
+    _check(bitmask, dimensions=(2,))
+    if not bitmask.flags.writeable:
+        raise BitmaskError("the bitmask is read-only", remedy=_ALLOCATE)
+    check_distinct(bitmask, "bitmask")
+    if len(guides) != len(bitmask):
+        raise BitmaskError(f"{len(guides)} guides for a bitmask of {len(bitmask)} rows", remedy=_ALLOCATE)
+    vocabulary = common_vocabulary([None if guide is None else guide.index.vocabulary for guide in guides])
+    if vocabulary is not None and vocabulary.words > bitmask.shape[1]:
+        raise BitmaskError(
+            f"the vocabulary needs {vocabulary.words} words, the bitmask has {bitmask.shape[1]}",
+            remedy=_ALLOCATE,
+        )
+    for row, guide in zip(bitmask, guides, strict=True):
+        if guide is not None:
+            guide.fill_bitmask(row)
+        elif vocabulary is None:
+            row[:] = -1
+        else:
+            fill_first(row, vocabulary.size)
+
+
+def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary | None:
+    """The one vocabulary of all rows that have any; `VocabularyMismatchError` naming two rows that differ."""
+    first, vocabulary = 0, None
+    for i, other in enumerate(vocabularies):
+        if other is None or other is vocabulary:
+            continue
+        if vocabulary is None:
+            first, vocabulary = i, other
+        elif other.fingerprint != vocabulary.fingerprint:
+            raise VocabularyMismatchError(
+                f"the indexes belong to different vocabularies: {vocabulary!r} and {other!r}",
+                where=f"rows {first} and {i}",
+                remedy="Compile every definition of a batch with the model's own vocabulary.",
+            )
+    return vocabulary
+
+
+def _check(bitmask: Any, dimensions: tuple[int, ...]) -> None:
+    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32 or bitmask.ndim not in dimensions:
+        shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in dimensions)
+        raise BitmaskError(f"expected a NumPy {shapes}, got {describe(bitmask)}", remedy=_ALLOCATE)
+
+
+def _bits(bitmask: NDArray[np.int32]) -> NDArray[np.bool_]:
+    octets = little_endian_bytes(bitmask)
+    return np.unpackbits(octets, axis=-1, bitorder="little").view(np.bool_)
+
+
+def little_endian_bytes(bitmask: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """The words as ``uint8[..., 4 * words]``, token ``t`` in byte ``t // 8``: a view on little-endian
+    machines."""
+    words = np.ascontiguousarray(bitmask)
+    return (words if sys.byteorder == "little" else words.byteswap()).view(np.uint8)
+
+
+def fill_first(row: NDArray[np.int32], count: int) -> None:
+    """Set the first ``count`` bits and clear the rest."""
+    full, rest = divmod(count, BITS)
+    row[:full] = -1
+    row[full:] = 0
+    if rest:
+        row[full] = (1 << rest) - 1

@@ -1,0 +1,154 @@
+"""Resume lists: the places in the vocabulary's trie at which a token is left to the state below.
+
+See `structgen.runtime.pushdown.partial_masks` for what they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ...storage import columns
+from ...storage.columns import LONG_GAP, Column, Sizes
+from ...storage.container import smallest
+from ...vocabulary.vocabulary import Vocabulary
+from .row_pool import encode_gaps
+
+#: Lists that are always there: the whole trie, and nothing.
+ROOT, NOTHING = 0, 1
+
+#: The sections of the file format (see docs/internals/format.md).
+SECTIONS = (
+    Column("resume_start", rows=("stored lists", 1), starts="resume gaps"),
+    Column("resume_gaps", "u2", rows="resume gaps"),
+)
+
+
+class Residuals:
+    """Interned resume lists: ascending trie nodes, ``int32[*]``."""
+
+    def __init__(self) -> None:
+        self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
+        # How to get a list that is not there yet: one that was stored, or a shared one.
+        self._sources: dict[int, Callable[[], NDArray[np.int32]]] = {}
+        self._stored: Callable[[int], NDArray[np.int32]] | None = None  # any other, by number
+        self._shared: set[int] = set()
+        self._numbers: dict[bytes, int] | None = None  # by content, once something is added
+        #: Bytes of what was added, about, since it was last cut.
+        self.grown = 0
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+    def __getitem__(self, number: int) -> NDArray[np.int32]:
+        nodes = self._lists[number]
+        if nodes is None:
+            nodes = self._lists[number] = self._fetch(number)
+        return nodes
+
+    def _fetch(self, number: int) -> NDArray[np.int32]:
+        source = self._sources.get(number)
+        if source is not None or self._stored is None:
+            return self._sources[number]()
+        return self._stored(number)
+
+    def add(self, nodes: NDArray[np.int32]) -> int:
+        """The number of this list; the array may be reused by the caller."""
+        if not len(nodes):
+            return NOTHING
+        if self._numbers is None:
+            own = [i for i in range(len(self._lists)) if i not in self._shared]
+            self._numbers = {self[i].tobytes(): i for i in own}
+        key = nodes.tobytes()
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._lists)
+            self._lists.append(nodes.copy())
+            self.grown += 300 + 2 * nodes.nbytes  # which the key holds as well
+        return number
+
+    def cut(self, count: int) -> None:
+        """Keep the first lists only."""
+        del self._lists[count:]
+        self._numbers = None
+        self._sources = {number: source for number, source in self._sources.items() if number < count}
+        self._shared = {number for number in self._shared if number < count}
+        self.grown = 0
+
+    def add_shared(self, source: Callable[[], NDArray[np.int32]]) -> int:
+        """The number of a list that is kept elsewhere; ``source`` is asked for it when it is first needed."""
+        number = len(self._lists)
+        self.share(number, source)
+        self._lists.append(None)
+        return number
+
+    def share(self, number: int, source: Callable[[], NDArray[np.int32]]) -> None:
+        """Say where a list is kept whose place in the numbering is known."""
+        self._sources[number] = source
+        self._shared.add(number)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the lists that belong to the index, where they were decoded."""
+        return sum(2 * len(x) for i, x in enumerate(self._lists) if x is not None and i not in self._shared)
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """``resume_start`` and ``resume_gaps``; shared lists are empty there."""
+        none = np.zeros(0, np.int32)
+        gaps = [encode_gaps(none if i in self._shared else self[i]) for i in range(2, len(self._lists))]
+        return {
+            "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
+            "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
+        }
+
+    @classmethod
+    def from_sections(
+        cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, vocabulary: Vocabulary, where: str
+    ) -> Residuals:
+        """Read `to_sections`. Raises `FormatError`.
+
+        A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
+        """
+        start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
+        lists = cls()
+
+        def stored(number: int) -> NDArray[np.int32]:
+            begin, end = int(start[number - 2]), int(start[number - 1])
+            return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
+
+        lists._stored = stored
+        lists._lists += [None] * (len(start) - 1)
+        sizes["resumes"] = len(lists)
+        return lists
+
+
+def decoded(
+    gaps: NDArray[np.uint16], starts: NDArray[Any], vocabulary: Vocabulary, where: str
+) -> list[NDArray[np.int32]]:
+    """Stored resume lists: ascending nodes of the trie, none twice. Raises `FormatError`.
+
+    So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
+    """
+    if not len(gaps):
+        return [np.zeros(0, np.int32)] * (len(starts) - 1)
+    sums = np.zeros(len(gaps) + 1, np.int64)
+    np.cumsum(gaps, dtype=np.int64, out=sums[1:])
+    nodes = sums[1:] - np.repeat(sums[starts[:-1]], np.diff(starts.astype(np.int64)))
+    is_node = gaps != LONG_GAP
+    if not is_node.all():
+        nodes, starts = nodes[is_node], np.append(0, np.cumsum(is_node))[starts]
+    known = len(vocabulary.trie.byte)
+    if len(nodes) and (top := int(nodes.max())) >= known:
+        raise FormatError(f"a resume list has the node {top}, must be below {known}", where=where)
+    again = nodes[1:] <= nodes[:-1]
+    begins = starts[1:-1]
+    again[begins[(begins > 0) & (begins < len(nodes))] - 1] = False
+    if again.any():
+        raise FormatError("a resume list has a node twice", where=where)
+    nodes = nodes.astype(np.int32)
+    return [nodes[i:j] for i, j in pairwise(starts.tolist())]

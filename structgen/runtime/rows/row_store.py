@@ -1,0 +1,135 @@
+"""`RowStore`: the masks that sequences of a batch are at, each distinct one once, as one array.
+
+A device holds the same array and needs only numbers then (`structgen.runtime.logits.devices`).
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import BatchError
+from ...system.memo import Memo
+from ...vocabulary.vocabulary import Vocabulary
+from .bitmask import fill_first
+
+#: Rows that are always there: nothing is allowed; the EOS ids; every id of the vocabulary.
+NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2
+
+#: Rows with more words that are not zero are written whole.
+_NARROW = 64
+
+#: So many ids are given out before they are given out again.
+_MOST_IDS = 1 << 30
+
+#: Rows to begin with, and bytes at most.
+_FEW, MOST_BYTES = 64, 1 << 27
+
+
+class RowStore:
+    """Distinct rows by number.
+
+    When the store begins anew, rows get numbers that others had. To whoever keeps them they are known by ids, which
+    are not used twice: the numbers at first, and then others.
+
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    most_bytes:
+        Bytes of rows that are kept; past that the store begins anew.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, most_bytes: int = MOST_BYTES) -> None:
+        self.words = vocabulary.words
+        self._most = max(4 * _FEW, most_bytes // (4 * self.words))
+        #: How often the store began anew: rows of an earlier generation have other numbers.
+        self.generation = 0
+        self._ahead = 0  # of its number each row's id is, but for rows that are always there
+        #: ``int32[capacity, words]``
+        self.rows = np.zeros((_FEW, self.words), np.int32)
+        #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
+        self.counts = np.zeros(_FEW, np.int32)
+        self.places = np.zeros((_FEW, _NARROW), np.int32)
+        every = np.zeros(self.words, np.int32)
+        fill_first(every, vocabulary.size)
+        self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._by_identity: Memo[int, tuple[Any, int]] = Memo(self._most)
+        self._count = 0
+        for row in self._always:
+            self._append(row, *_key(row))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`; it still takes what one step brings."""
+        return self._count >= self._most
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.generation += 1
+        self._ahead = (self._ahead + self._count - len(self._always)) % _MOST_IDS
+        self._begin()
+
+    def ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The ids of rows, ``int32[n]``: a new array."""
+        ids: NDArray[np.int32] = numbers.copy()
+        if self._ahead:
+            ids[ids >= len(self._always)] += np.int32(self._ahead)
+        return ids
+
+    def numbers_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers of rows, by their ids. Raises `BatchError` for ids from before the store began anew."""
+        if not self.generation:
+            return ids
+        least = len(self._always)
+        numbers = np.where(ids < least, ids, np.maximum(ids - np.int32(self._ahead), -1))
+        wrong = (numbers >= self._count) | ((numbers < least) & (ids >= least))
+        if wrong.any():
+            raise BatchError(
+                f"row id {ids[wrong][0]} is of a mask that is not kept any more",
+                remedy="Ask for row_ids() in the step that uses them.",
+            )
+        return numbers
+
+    def add(self, row: NDArray[np.int32]) -> int:
+        """The number of a row, ``int32[words]``, which nobody writes to any more."""
+        known = self._by_identity.get(id(row))
+        if known is not None:
+            return known[1]
+        key, places = _key(row)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._append(row, key, places)
+        self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
+        return number
+
+    def _append(self, row: NDArray[np.int32], key: bytes, places: NDArray[np.int64]) -> int:
+        number = self._count
+        self._numbers.setdefault(key, number)
+        if number == len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
+            self.places = np.concatenate([self.places, np.zeros_like(self.places)])
+        self.rows[number] = row
+        self.counts[number] = len(places) if len(places) <= _NARROW else -1
+        if len(places) <= _NARROW:
+            self.places[number, : len(places)] = places
+        self._count += 1
+        return number
+
+
+def _key(row: NDArray[np.int32]) -> tuple[bytes, NDArray[np.int64]]:
+    """What tells a row from others, and the places of the words that are not zero."""
+    places = np.flatnonzero(row)
+    if len(places) <= _NARROW:  # the words themselves are sooner there than a hash of them all
+        return places.tobytes() + row[places].tobytes(), places
+    return blake2b(row.data, digest_size=16).digest(), places

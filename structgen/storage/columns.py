@@ -1,0 +1,349 @@
+"""What the sections and the meta fields of a file may hold, as declarations, and the one reader that checks them.
+
+Kernels and the runtime index with the numbers of a file and check no bounds. So each section is declared as a
+`Column`: dtype, shape, bounds, order. `read` copies it first and checks the copy: a file that is mapped can be
+changed by whoever may write it, at any time. Only what nothing is indexed with, whole mask rows, is used where it
+lies.
+
+Bounds and lengths are *totals*: a number, the name of a quantity ("states"), or a tuple of such, which is added up. A
+quantity that is not known yet is given by the first section that has it as its length or as the end of its starts.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+
+#: A number, the name of a quantity, or a sum of these.
+Total: TypeAlias = "int | str | tuple[int | str, ...]"
+
+#: What is known of a file: states, rows and so on, by name.
+Sizes: TypeAlias = dict[str, int]
+
+#: Lengths and other numbers that a file may give; int32 holds them, and the one after.
+MOST = (1 << 31) - 1
+
+#: Stands for a step of this many ids without a token at its end; see `structgen.runtime.rows.row_pool.encode_gaps`.
+LONG_GAP = 0xFFFF
+
+_DTYPES = {code: frozenset({np.dtype(code)}) for code in ("u1", "u2", "u4", "i4")}
+_DTYPES["u"] = _DTYPES["u1"] | _DTYPES["u2"] | _DTYPES["u4"]
+_LARGEST = {dtype: int(np.iinfo(dtype).max) for dtypes in _DTYPES.values() for dtype in dtypes}
+
+# Sections are short, and the methods of arrays take longer than the work.
+_largest, _some = np.maximum.reduce, np.logical_or.reduce
+
+_REBUILD = "Delete the file and compile it again."
+
+
+@dataclass(frozen=True)
+class Column:
+    """One section.
+
+    Parameters
+    ----------
+    name:
+        The section's.
+    dtype:
+        As stored: ``"u1"``, ``"u2"``, ``"u4"``, ``"i4"``, or ``"u"`` for any of the unsigned.
+    rows:
+        The length; None for any.
+    columns:
+        Of each row; 0 for a section of one dimension.
+    below, least:
+        Every number is below the one and at least the other; None for any.
+    fields:
+        The same for each of the columns in turn, in place of ``columns`` and ``below``: ``(least, below)``.
+    starts:
+        The section says where the parts of something begin that is so long: from 0 to that, never falling.
+    widest:
+        The length of any of these parts at most.
+    order:
+        ``"rises"`` or ``"never falls"``: what the numbers do, or those of the first column.
+    within:
+        The section whose parts ``order`` is about, none of which is empty; without one it is the whole.
+    first:
+        The first number of each of these parts is below it.
+    gaps:
+        The numbers are gaps between ids (see `structgen.runtime.rows.row_pool.encode_gaps`), a list for each part of
+        ``within``, all ids below this.
+    members:
+        Each row, or with ``rows`` None the section, is a set of numbers below this, in words of 32 bits.
+    flags:
+        So many bits, eight a byte; they are read as ``uint8``.
+    default:
+        Makes up a section that is missing.
+    cast:
+        The dtype it is read as.
+    mapped:
+        Nothing is indexed with it: it is used where it lies.
+    """
+
+    name: str
+    dtype: str = "u"
+    rows: Total | None = None
+    columns: Total = 0
+    below: Total | None = None
+    least: int = 0
+    fields: tuple[tuple[int, Total], ...] = ()
+    starts: Total | None = None
+    widest: int = 0
+    order: str = ""
+    within: str = ""
+    first: int = 0
+    gaps: Total | None = None
+    members: Total | None = None
+    flags: Total | None = None
+    default: int | None = None
+    cast: str = ""
+    mapped: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtypes", _DTYPES[self.dtype])
+        object.__setattr__(self, "width", len(self.fields) or self.columns)
+        object.__setattr__(self, "has_bounds", self.below is not None or bool(self.least or self.cast))
+        object.__setattr__(self, "is_words", self.members is not None or self.flags is not None)
+
+    if TYPE_CHECKING:
+        dtypes: ClassVar[Container[np.dtype[Any]]]
+        width: ClassVar[Total]
+        has_bounds: ClassVar[bool]
+        is_words: ClassVar[bool]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the meta section.
+
+    Parameters
+    ----------
+    name:
+        The field's.
+    kind:
+        ``bool``, ``int``, ``float`` (or an int), ``str``, ``list``, or ``dict``.
+    of:
+        What the values of a list or dict are: ``int``, ``str``, or ``list`` for pairs of ints.
+    least, below:
+        Bounds of numbers, of all numbers of a list or dict, or, as a list, of the two of each pair.
+    """
+
+    name: str
+    kind: type
+    of: type | None = None
+    least: int = 0
+    below: Total | list[Total] = MOST
+
+
+def total(quantity: Total, sizes: Sizes) -> int:
+    """What a total comes to."""
+    if isinstance(quantity, str):
+        return sizes[quantity]
+    if isinstance(quantity, int):
+        return quantity
+    amount = 0
+    for part in quantity:
+        amount += sizes[part] if isinstance(part, str) else part
+    return amount
+
+
+def read(
+    sections: Mapping[str, NDArray[Any]], columns: Sequence[Column], sizes: Sizes, where: str
+) -> dict[str, NDArray[Any]]:
+    """Sections by name, checked: copies, but for those that are mapped.
+
+    ``sizes`` has the quantities that are known, and gets the others. Raises `FormatError`, which names the section,
+    the value and its bound.
+    """
+    found: dict[str, NDArray[Any]] = {}
+    for column in columns:
+        stored = sections.get(column.name)
+        if stored is None:
+            if column.default is None:
+                raise FormatError(f"section {column.name!r} is missing", where=where, remedy=_REBUILD)
+            found[column.name] = _made_up(column, sizes)
+            continue
+        try:
+            found[column.name] = _checked(column, stored, sizes, found)
+        except _Wrong as wrong:
+            raise FormatError(f"section {column.name!r} {wrong}", where=where, remedy=_REBUILD) from None
+    return found
+
+
+class _Wrong(Exception):
+    """What is wrong with a section."""
+
+
+def _made_up(column: Column, sizes: Sizes) -> NDArray[Any]:
+    assert isinstance(column.rows, str)
+    rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
+    array: NDArray[Any] = np.zeros((rows, width) if width else rows, column.dtype if column.dtype != "u" else "u1")
+    if column.default:
+        array.fill(column.default)
+    return array
+
+
+def _checked(
+    column: Column, stored: NDArray[Any], sizes: Sizes, others: Mapping[str, NDArray[Any]]
+) -> NDArray[Any]:
+    if stored.dtype not in column.dtypes:
+        raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
+    array = stored if column.mapped else stored.astype(column.cast) if column.cast else stored.copy()
+    if column.is_words:
+        return _checked_words(column, array, sizes)
+    _fix(array, column.rows, column.width, sizes)
+    if column.starts is not None:
+        _check_starts(column, array, sizes)
+    if array.size:
+        if column.fields:
+            _check_fields(column, array, sizes)
+        elif column.has_bounds:
+            _check_bounds(column, array, _LARGEST[stored.dtype], sizes)
+        if column.order:
+            _check_order(column, array if array.ndim == 1 else array[:, 0], others)
+        if column.gaps is not None:
+            _check_gaps(array, others[column.within], total(column.gaps, sizes))
+    return array
+
+
+def _checked_words(column: Column, array: NDArray[Any], sizes: Sizes) -> NDArray[Any]:
+    """Sets and flags."""
+    if column.flags is not None:
+        count = total(column.flags, sizes)
+        _fix(array, -(-count // 8), 0, sizes)
+        return np.unpackbits(array, count=count, bitorder="little")
+    _check_members(column, array, sizes)
+    return array
+
+
+def _fix(array: NDArray[Any], rows: Total | None, columns: Total, sizes: Sizes) -> None:
+    """Check the shape where it is known; a quantity that is not known is so from now on."""
+    shape = array.shape
+    if len(shape) != (2 if columns else 1):
+        raise _Wrong(f"has {len(shape)} dimensions, must have {2 if columns else 1}")
+    if rows is not None and (type(rows) is not str or sizes.setdefault(rows, shape[0]) != shape[0]):
+        _equate(rows, shape[0], "rows", sizes)
+    if columns:
+        _equate(columns, shape[1], "columns", sizes)
+
+
+def _equate(quantity: Total, count: int, of: str, sizes: Sizes) -> None:
+    if isinstance(quantity, str):
+        expected = sizes.setdefault(quantity, count)
+    else:
+        if isinstance(quantity, tuple) and isinstance(quantity[0], str) and quantity[0] not in sizes:
+            sizes[quantity[0]] = max(0, count - total(quantity[1:], sizes))
+        expected = total(quantity, sizes)
+    if expected != count:
+        raise _Wrong(f"has {count} {of}, must have {expected}")
+
+
+def _check_bounds(column: Column, array: NDArray[Any], largest: int, sizes: Sizes) -> None:
+    below = MOST if column.below is None else total(column.below, sizes)
+    if below <= largest and (top := int(_largest(array, None))) >= below:
+        raise _Wrong(f"has the value {top}, must be below {below}")
+    may_be_less = column.least > 0 or (largest >= MOST and array.dtype.kind == "i")
+    if may_be_less and (low := int(array.min())) < column.least:
+        raise _Wrong(f"has the value {low}, must be at least {column.least}")
+
+
+def _check_fields(column: Column, array: NDArray[Any], sizes: Sizes) -> None:
+    by_field = np.ascontiguousarray(array.T)  # fifty times faster than along the first axis
+    lows, tops = np.minimum.reduce(by_field, 1).tolist(), _largest(by_field, 1).tolist()
+    for number, (least, quantity) in enumerate(column.fields):
+        if (top := tops[number]) >= (below := total(quantity, sizes)):
+            raise _Wrong(f"has the value {top} in column {number}, must be below {below}")
+        if (low := lows[number]) < least:
+            raise _Wrong(f"has the value {low} in column {number}, must be at least {least}")
+
+
+def _check_members(column: Column, sets: NDArray[Any], sizes: Sizes) -> None:
+    assert column.members is not None
+    words, extra = divmod(total(column.members, sizes), 32)
+    words += extra > 0
+    if column.rows is None:
+        _fix(sets, words, 0, sizes)
+    else:
+        _fix(sets, column.rows, words, sizes)
+    if extra and sets.size and int(_largest(sets[..., -1], None)) >> extra:
+        raise _Wrong(f"has a member of {total(column.members, sizes)} or more")
+
+
+def _check_starts(column: Column, starts: NDArray[Any], sizes: Sizes) -> None:
+    assert column.starts is not None
+    if not len(starts) or starts[0]:
+        raise _Wrong("does not begin at 0")
+    _equate(column.starts, int(starts[-1]), "as the last value", sizes)
+    if column.order != "rises" and _some(starts[1:] < starts[:-1]):
+        raise _Wrong("falls, must never fall")
+    if column.widest and len(starts) > 1 and (widest := int(_largest(starts[1:] - starts[:-1]))) > column.widest:
+        raise _Wrong(f"has a part of {widest}, must have at most {column.widest}")
+
+
+def _check_order(column: Column, keys: NDArray[Any], others: Mapping[str, NDArray[Any]]) -> None:
+    wrong = keys[1:] <= keys[:-1] if column.order == "rises" else keys[1:] < keys[:-1]
+    if column.within:
+        begins = others[column.within][:-1]
+        wrong[begins[1:] - 1] = False
+        if column.first and (first := int(_largest(keys[begins]))) >= column.first:
+            raise _Wrong(f"has the value {first} at the beginning of a part, must be below {column.first}")
+    if _some(wrong):
+        at = int(wrong.argmax())
+        raise _Wrong(f"has the value {keys[at + 1]} behind {keys[at]}: it {column.order}")
+
+
+def _check_gaps(gaps: NDArray[Any], starts: NDArray[Any], below: int) -> None:
+    """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
+    begins = starts[:-1][starts[:-1] < starts[1:]]  # of lists that are not empty
+    if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64)))) >= below:
+        raise _Wrong(f"has a list that comes to {top}, must be below {below}")
+
+
+def read_meta(meta: Mapping[str, Any], fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
+    """Fields of the meta section by name, checked; those that are single ints become quantities."""
+    found: dict[str, Any] = {}
+    for field in fields:
+        value: Any = meta.get(field.name)
+        if not _is_sound(field, value, sizes):
+            shown = reprlib.repr(value) if field.name in meta else "missing"
+            raise FormatError(f"the meta field {field.name!r} can't be: {shown}", where=where, remedy=_REBUILD)
+        if field.kind is int:
+            sizes[field.name] = value
+        found[field.name] = value
+    return found
+
+
+def _is_sound(field: Field, value: Any, sizes: Sizes) -> bool:
+    kind: Any = field.kind
+    if kind is float:
+        return type(value) in (int, float) and 0 <= value < MOST  # so no NaN
+    if type(value) is not kind:
+        return False
+    if kind is str or kind is bool:
+        return True
+    if field.of is None:
+        return _are_sound(field, int, [value], sizes)
+    values: list[Any] = list(value.values()) if kind is dict else value
+    return _are_sound(field, field.of, values, sizes)
+
+
+def _are_sound(field: Field, kind: type, values: list[Any], sizes: Sizes) -> bool:
+    if kind is list:
+        assert isinstance(field.below, list)
+        bounds = [total(each, sizes) for each in field.below]
+        return all(
+            type(pair) is list and len(pair) == len(bounds)
+            and all(type(n) is int and field.least <= n < below for n, below in zip(pair, bounds, strict=True))
+            for pair in values
+        )  # fmt: skip
+    if kind is not int:
+        return all(type(value) is kind for value in values)
+    assert not isinstance(field.below, list)
+    below = total(field.below, sizes)
+    return all(type(value) is int and field.least <= value < below for value in values)

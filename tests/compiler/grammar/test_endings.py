@@ -1,0 +1,325 @@
+"""What can follow a lexeme, up to the end of the text: endings against plain loops, masks against a search."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+from judges.endings_judge import agrees, can_complete, random_grammar
+from judges.grammars import BLOCKS, GRAMMARS, indentation
+from judges.lark_judge import BYTES, judge, parses
+from lark.indenter import PythonIndenter
+
+import structgen as sg
+from structgen import grammars
+from structgen.budget import Budget, Meter
+from structgen.compiler.grammar.compiler import compile_grammar
+from structgen.compiler.grammar.completion.pop_summaries import check_outcomes
+from structgen.runtime.core.digraph import bits
+from structgen.runtime.grammar.completability import pop_summaries as outcomes
+from structgen.runtime.grammar.completability.boundaries import Boundaries
+from structgen.runtime.grammar.completability.completions import Completions
+from structgen.runtime.grammar.embedded import Embedded
+from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.grammar.parser.parser_driver import ParserDriver
+from structgen.runtime.grammar.tables import GrammarTables
+
+LINES = indentation(5)
+
+#: Grammars whose endings are all loose: nothing of them is asked when masks are made.
+LOOSE = {
+    "json": sg.Grammar(grammars.path("json"), start="value"),
+    "markdown": sg.Grammar(grammars.path("markdown")),
+    "arithmetic": sg.Grammar(grammars.path("arithmetic"), start="sum"),
+    "c": sg.Grammar(grammars.path("c"), lexer="basic"),
+    "gnu_c": sg.Grammar(grammars.path("gnu_c"), lexer="basic"),
+    "c_names": sg.Grammar(grammars.path("c_names"), lexer="basic", ambiguity="all"),
+    "sql": sg.Grammar(grammars.path("sql"), lexer="basic"),
+}
+
+#: Others.
+TIGHT = {
+    "words": sg.Grammar('start: A C A A | B "d"\nA: /a+/\nB: /b+a/\nC: "c" | /cc+b/\n'),
+    "blocks": sg.Grammar(BLOCKS, postlex=LINES),
+    "python3": sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter()),
+    "given": sg.Grammar("start: A NUMBER\nA: /a+/\n", definitions={"NUMBER": {"type": "integer"}}),
+}
+
+
+def tables_of(definition: sg.Grammar) -> GrammarTables:
+    return compile_grammar(definition, Meter(Budget(seconds=200)))
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_loose_grammars(name: str) -> None:
+    endings = tables_of(LOOSE[name]).endings
+    assert endings.is_loose
+    assert not len(endings)
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_endings(name: str) -> None:
+    """The endings that lexemes can come to, where nothing else is watched."""
+    tables = tables_of(TIGHT[name])
+    found = tables.endings
+    names = list(zip(found.terminal, found.border, strict=True))
+    assert not found.is_loose
+    assert len(names) == len(set(names)) == len(found)
+    rows = tables.table.tolist()
+    into: list[set[int]] = [set() for _ in rows]
+    for state, row in enumerate(rows):
+        for target in {*row} - {-1}:
+            into[target].add(state)
+    expected: list[set[tuple[int, tuple[int, ...]]]] = [set() for _ in rows]
+    for state, terminal, watch in tables.ends.tolist():
+        ending = terminal, (watch,) if watch >= 0 else ()
+        todo = [state]
+        for before in todo:  # grows as it goes
+            if ending not in expected[before]:
+                expected[before].add(ending)
+                todo += into[before]
+    assert [{names[ending] for ending in bits(found.future[state])} for state in range(len(rows))] == expected
+
+
+def test_what_is_watched_is_the_same_where_it_does_the_same() -> None:
+    """Behind names, one state is watched for all of them."""
+    tables = tables_of(sg.Grammar('start: NAME+\nNAME: /[a-c]{1,9}/ | /[d-f]{1,9}/\n%ignore " "'))
+    assert len({*tables.ends[:, 2].tolist()}) < len(tables.ends)
+    index = sg.compile(sg.Grammar('start: NAME+\nNAME: /[a-c]{2}|[d-f]{2}/\n%ignore " "'), BYTES, eager=False)
+    assert index.match(b"abde fd").accepted
+    assert not index.match(b"abd").accepted
+
+
+# -- walls -----------------------------------------------------------------------------------------------
+
+#: A grammar, whether the lexer is contextual, texts that can be completed, texts that can't.
+WALLS: dict[str, tuple[str, str, list[bytes], list[bytes]]] = {
+    "two words in a row, six words later": (
+        'start: A B A B A A | "z" A\nA: /a+/\nB: /b+/', "contextual", [b"z", b"za"], [b"a", b"ab"],
+    ),
+    "brackets that can't be followed, at any depth": (
+        'start: "<" s ">" | "[" s "]"\ns: "(" s ")" | "w" | "q" ")>"', "basic",
+        [b"<", b"<w>", b"<q)>>", b"[(((", b"[((w))]"], [b"<(", b"<((((((", b"[((w)>"],
+    ),
+    "a terminal that others hide": (
+        'start: "x" B | "y" A\nA.2: /b/\nB: /b/\n%ignore " "', "basic", [b"y", b"y "], [b"x", b" x"],
+    ),
+    "what is watched outlives the next lexeme": (
+        'start: T B | "x" U\nT: "a"\nU: /a +b/\nB: "b"\n%ignore / +/', "basic",
+        [b"x", b"xa ", b"ab"], [b"a ", b"a  "],
+    ),
+    "what is watched outlives four lexemes": (
+        'start: "a" "b" "c" "d" "e" | "x" LONG\nLONG: "abcde"', "basic", [b"x", b"xabc"], [b"a", b"ab"],
+    ),
+    "a conflict that is shifted for ever": (
+        'start: "x" s | "y"\ns: "b" s "a" | r\nr: "a" "c" "a" | r r | "a" "b" "a"\n%ignore " "', "basic",
+        [b"y", b"xaca", b"xaba ac"], [b"xb", b"xba"],
+    ),
+    "a text may not end": ('start: A* "b" A\nA: /a(?=b)/', "contextual", [], []),
+}
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_walls(name: str) -> None:
+    text, lexer, right, wrong = WALLS[name]
+    if not right:
+        with pytest.raises(sg.errors.EmptyLanguageError):
+            sg.compile(sg.Grammar(text, lexer=lexer), BYTES, eager=False)
+        return
+    machine = sg.compile(sg.Grammar(text, lexer=lexer), BYTES).machine
+    assert isinstance(machine, GrammarMachine)
+    letters = "".join(sorted({*(b"".join(right + wrong)).decode()} | {*"abcde)>]w"}))
+    for sample in right:
+        assert machine.match(sample).consumed == len(sample), sample
+        assert can_complete(machine, sample, letters) is not False, sample
+    for sample in wrong:
+        assert machine.match(sample).consumed < len(sample), sample
+        assert not can_complete(machine, sample, letters), sample
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_grammars_can_be_completed(seed: int, lexer: str) -> None:
+    random = Random(seed)
+    refused = [agrees(random_grammar(random), lexer=lexer) for _ in range(6)]
+    assert max(refused) > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_grammars_with_conflicts_can_be_completed(seed: int) -> None:
+    """Terminals that the lexer always finds, and rules that a parser has to choose between."""
+    random = Random(seed)
+    for _ in range(8):
+        alternatives = (" | ".join(expansion(random) for _ in range(random.randint(2, 3))) for _ in range(2))
+        rules = [f"r{i}: {each}" for i, each in enumerate(alternatives)]
+        agrees("\n".join(["start: r0", *rules, '%ignore " "']), lexer="basic", longest=5)
+
+
+def expansion(random: Random) -> str:
+    return " ".join(random.choice(['"a"', '"b"', '"c"', "r0", "r1"]) for _ in range(random.randint(1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_proved"),
+    [
+        ('start: s\ns: "if" s | "if" s "else" s | "x"', True),
+        ('start: e\ne: e "+" e | e "*" e | "-" e | "x"', True),
+        ('start: "a" start "a" | "a"', False),
+        (WALLS["a conflict that is shifted for ever"][0], False),
+    ],
+)
+def test_what_is_proved_of_conflicts(text: str, is_proved: bool) -> None:
+    """Endings are loose only where the parser can complete what it has taken."""
+    assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_loose == is_proved
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_grammars_read_in_every_way_can_be_completed(seed: int) -> None:
+    random = Random(seed)
+    refused = [agrees(random_grammar(random), lexer="basic", ambiguity="all") for _ in range(6)]
+    assert max(refused) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_masks_and_moves_agree(seed: int) -> None:
+    """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
+    random = Random(seed)
+    tokens = ["".join(random.choices("abc ", k=random.randint(2, 4))).encode() for _ in range(40)]
+    tokens = [*dict.fromkeys(tokens), *(bytes([b]) for b in range(256))]
+    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    looked = 0
+    while looked < 4:
+        text = random_grammar(random)
+        try:
+            definition = sg.Grammar(text, lexer=random.choice(["basic", "contextual"]))
+            index = sg.compile(definition, vocabulary, eager=False)
+        except sg.errors.DefinitionError:
+            continue
+        if index.machine.tables.endings.is_loose:  # type: ignore[union-attr]
+            continue
+        looked += 1
+        guide, written = sg.Guide(index), b""
+        for _ in range(6):
+            ids = np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()
+            assert ids, (text, written)
+            for token in range(vocabulary.size):
+                data = vocabulary.token(token)
+                assert guide.fork().advance(token) == (token in ids)
+                if data:
+                    assert (index.match(written + data).consumed == len(written + data)) == (token in ids)
+            ids = [token for token in ids if vocabulary.token(token)]
+            if not ids:
+                break
+            token = random.choice(ids)
+            written += vocabulary.token(token) or b""
+            assert guide.advance(token)
+
+
+def test_definitions_and_tokens_that_can_not_follow() -> None:
+    inner = {"SEVENS": sg.Regex("7+"), "OTHERS": sg.Regex("8+")}
+    vocabulary = sg.Vocabulary.from_bytes(
+        [*(bytes([b]) for b in range(256)), None, None], eos_ids=[256], special_tokens={"<|end|>": 257}
+    )
+    text = 'start: "x" D SEVENS | "y" D OTHERS | "z" L <|end|> D D | "z" <|end|>\nD: /[0-7]+/\nL: /l(?=m)/'
+    guide = sg.Guide(sg.compile(sg.Grammar(text, definitions=inner), vocabulary, eager=False))
+    assert not guide.allows(ord("x"))  # the digits would take the sevens
+    assert guide.advance(ord("z"))
+    assert not guide.allows(ord("l"))  # no m follows
+    assert guide.advance(257)
+    guide.reset()
+    assert guide.advance(ord("y"))
+    assert guide.advance(ord("5"))
+    assert guide.advance(ord("8"))
+    assert guide.is_accepting()
+
+
+def test_a_match_that_is_certain_is_not_put_off() -> None:
+    """``b`` is taken as C before A is tried; so what A looks ahead for says nothing about it."""
+    text = "start: A B | C\nA: /b(?!a)/\nB: /a(?=b)/\nC.2: /ba?/\n"
+    index = sg.compile(sg.Grammar(text), BYTES, eager=False)
+    for sample in (b"b", b"ba", b"bab", b"bb"):
+        assert index.match(sample).accepted == parses(judge(text, "contextual"), sample.decode())
+
+
+def completions(tables: GrammarTables, pause: Callable[[int], object]) -> Completions:
+    endings = tables.endings
+    borders = Boundaries(tables, endings.future.__getitem__, endings.number)
+    return Completions(tables, ParserDriver(tables).parser, borders, Embedded(), pause)
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_outcomes_are_found_slice_by_slice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step comes to more than was looked at when compiling, and between slices others have their turn."""
+    tables = tables_of(sg.Grammar(WALLS[name][0], lexer="basic"))
+    found: list[list[tuple[bool, dict[tuple[int, int], int]]]] = []
+    pauses: list[int] = []
+    for steps in (1, 1 << 20):
+        monkeypatch.setattr(outcomes, "_STEPS", steps)
+        whole = completions(tables, int)
+        whole.find_all()
+        some = completions(tables, pauses.append)
+        found.append([])
+        for state in range(len(tables.context)):
+            for ending in range(len(tables.endings) + 1):
+                outcome = some._outcomes.find(state, ending)
+                found[-1].append((outcome.succeeds, {} if outcome.succeeds else dict(outcome.found)))
+        if steps == 1:
+            assert len(pauses) + len(found[0]) >= len(some._outcomes._known)  # no slice begins with more than one
+            assert pauses == sorted(pauses)  # they keep what was found before
+            pauses.clear()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("budget", [sg.Budget(memory=400), sg.Budget(seconds=1)], ids=["memory", "time"])
+def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> None:
+    tables = tables_of(sg.Grammar(WALLS["brackets that can't be followed, at any depth"][0], lexer="basic"))
+    seconds = itertools.count()
+    with pytest.raises(sg.errors.BudgetExceededError, match="looking for what completes texts"):
+        check_outcomes(tables, Embedded(), Meter(budget, clock=lambda: next(seconds) * 0.5))
+
+
+def test_only_budgets_of_strangers_bound_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(
+        "structgen.compiler.grammar.completion.pop_summaries.check_outcomes", lambda *_: looked.append(1)
+    )
+    for budget in (sg.Budget(), sg.Budget.request):
+        sg.compile(sg.Grammar("start: \"a\""), BYTES, eager=False, budget=budget)
+    assert len(looked) == 1
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_outcomes_are_forgotten_where_they_are_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = tables_of(sg.Grammar(WALLS[name][0], lexer="basic"))
+    keys = [(state, ending) for state in range(len(tables.context)) for ending in range(len(tables.endings) + 1)]
+    all_kept, forgetful = completions(tables, int)._outcomes, completions(tables, int)._outcomes
+    kept = [all_kept.find(*key) for key in keys]
+    monkeypatch.setattr(outcomes, "_MOST_BYTES", 0)
+    for key, here in zip(keys, kept, strict=True):
+        there = forgetful.find(*key)
+        assert here.succeeds == there.succeeds
+        assert here.succeeds or here.found == there.found
+    assert len(forgetful._known) < len(all_kept._known)
+
+
+def test_whether_a_grammar_has_texts_is_metered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is looked at on the way; afterwards nothing of it is left."""
+    monkeypatch.setattr(outcomes, "_STEPS", 1)
+    tables = tables_of(sg.Grammar(WALLS["a text may not end"][0]))
+    machine = GrammarMachine(tables, BYTES)
+    seconds = itertools.count()
+    with pytest.raises(sg.errors.BudgetExceededError, match="looking for a text of the grammar"):
+        machine.is_empty(Meter(Budget(seconds=1), clock=lambda: next(seconds) * 10))
+    assert machine.is_empty(Meter(Budget()))
+
+
+@pytest.mark.parametrize("name", sorted(GRAMMARS))
+def test_an_index_keeps_its_endings(name: str) -> None:
+    text, _ = GRAMMARS[name]
+    tables = tables_of(sg.Grammar(text))
+    again = GrammarTables.from_sections(tables.to_sections(), "here")
+    for attribute in ("ends", "watched", "words"):
+        assert (getattr(again.endings, attribute) == getattr(tables.endings, attribute)).all()

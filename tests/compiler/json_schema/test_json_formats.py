@@ -1,0 +1,224 @@
+"""The automata of formats, against their RFCs' examples and against what `jsonschema` checks."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+import re
+import subprocess
+import warnings
+from functools import cache
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from structgen.budget import Budget, Meter
+from structgen.compiler.automata.dfa import Dfa
+from structgen.compiler.json_schema.strings.formats import FORMATS, format_dfa
+from structgen.compiler.json_schema.strings.strings import StringSet
+from structgen.compiler.patterns import ecma
+from structgen.errors import BudgetExceededError
+
+jsonschema = pytest.importorskip("jsonschema")
+for _checker in ("rfc3339_validator", "fqdn", "idna", "rfc3987", "uri_template", "isoduration", "jsonpointer"):
+    pytest.importorskip(_checker)
+JUDGE = jsonschema.Draft202012Validator.FORMAT_CHECKER
+
+#: By format: what is accepted, what is not. Cases of the JSON Schema Test Suite, of the RFCs, and of their borders.
+CASES: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parents[2] / "cases" / "json_formats.json").read_text("utf-8")
+)
+
+
+@cache
+def members(name: str) -> StringSet:
+    found = StringSet.format(name, Meter(Budget()))
+    assert found is not None
+    return found
+
+
+@cache
+def automaton(name: str) -> Dfa:
+    dfa = format_dfa(name, Meter(Budget()))
+    assert dfa is not None
+    return dfa
+
+
+def accepts(name: str, text: str) -> bool:
+    return text in members(name)
+
+
+class Sampler:
+    """Random accepted texts: a walk that heads for the nearest end once it is long."""
+
+    def __init__(self, dfa: Dfa, seed: int) -> None:
+        self.dfa = dfa
+        self.random = random.Random(seed)
+        self.edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
+        for state, low, high, target in zip(*(column.tolist() for column in dfa.edges()), strict=True):
+            self.edges[state].append((low, high, target))
+        self.distance = [0 if accepting else dfa.states for accepting in dfa.accepting.tolist()]
+        changed = True
+        while changed:
+            nearest = [1 + min((self.distance[t] for *_, t in edges), default=dfa.states) for edges in self.edges]
+            shorter = [min(a, b) for a, b in zip(self.distance, nearest, strict=True)]
+            changed, self.distance = shorter != self.distance, shorter
+
+    def text(self) -> str:
+        stop, longest = self.random.choice([0.02, 0.1, 0.3]), self.random.choice([10, 40, 120])
+        state, out = self.dfa.start, bytearray()
+        while True:
+            edges = self.edges[state]
+            late = len(out) > longest
+            if self.dfa.accepting[state] and (not edges or late or self.random.random() < stop):
+                return out.decode()
+            if late:
+                edges = [edge for edge in edges if self.distance[edge[2]] < self.distance[state]]
+            low, high, state = self.random.choice(edges)
+            out.append(self.random.randint(low, high))
+
+
+def test_the_cases_cover_every_format() -> None:
+    assert CASES.keys() == FORMATS
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_cases(name: str) -> None:
+    valid, invalid = CASES[name]["valid"], CASES[name]["invalid"]
+    assert [text for text in valid if not accepts(name, text)] == []
+    assert [text for text in invalid if accepts(name, text)] == []
+    assert [text for text in valid if not conforms(name, text)] == []
+
+
+def conforms(name: str, text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # re, of classes like [[a]
+        return bool(JUDGE.conforms(text, name))
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_what_is_accepted_is_valid(name: str) -> None:
+    sampler = Sampler(automaton(name), seed=1)
+    texts = [text for text in (sampler.text() for _ in range(1500)) if accepts(name, text)]
+    assert len(texts) > (1000 if name == "hostname" else 1499)
+    assert [text for text in texts if not conforms(name, text)] == []
+
+
+#: Formats that are exactly what the judge accepts, of texts over an alphabet where its own slips don't show.
+EXACT = {
+    "date": "0123459-",
+    "time": "01235:.+-ZzTt",
+    "date-time": "012359:.+-ZzTt ",
+    "hostname": "aZ0-._",
+    "ipv4": "01259.",
+    "ipv6": "0aF:.12%",
+    "uri": "aZ0:/?#[]@!%2f.-\\ v",
+    "uri-reference": "aZ0:/?#[]@!%2f.-\\ v",
+    "iri": "aZ0:/?#[]@!%2f.-\\ é\ue000",
+    "iri-reference": "aZ0:/?#[]@!%2f.-\\ é\ue000",
+    "uuid": "0aFg-",
+    "json-pointer": "a/~01é",
+    "relative-json-pointer": "0123/#~a",
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXACT))
+def test_what_is_valid_is_accepted(name: str) -> None:
+    sampler = Sampler(automaton(name), seed=2)
+    alphabet = EXACT[name]
+    wrong = set()
+    for _ in range(4000):
+        text = sampler.text()
+        for _ in range(sampler.random.choice([1, 1, 2, 3])):
+            at = sampler.random.randint(0, len(text))
+            text = text[:at] + sampler.random.choice(["", *alphabet]) + text[at + sampler.random.randint(0, 1) :]
+        if accepts(name, text) != (conforms(name, text) and not is_slip(name, text)):
+            wrong.add(text)
+    assert wrong == set()
+
+
+def is_slip(name: str, text: str) -> bool:
+    """Where the judge accepts what the RFC does not."""
+    return (name == "hostname" and text.endswith(".")) or (name == "uuid" and text.count("-") != 4)
+
+
+@pytest.mark.parametrize("year", [1, 4, 99, 100, 400, 1600, 1900, 1999, 2000, 2023, 2024, 2100, 9996, 9999])
+def test_dates_are_those_of_the_calendar(year: int) -> None:
+    for month in range(14):
+        for day in range(33):
+            try:
+                exists = datetime.date(year, month, day) is not None
+            except ValueError:
+                exists = False
+            assert accepts("date", f"{year:04}-{month:02}-{day:02}") == exists
+
+
+def test_labels_beyond_ascii_fit_into_dns() -> None:
+    """The longest A-forms: letters from all over, which need the largest steps in Punycode."""
+    import idna
+
+    codes = (*range(0xDF, 0x180), 0x3CE, 0x45F, 0x3041, 0x3400, 0x9FD5, *range(0xAC00, 0xD7A4, 97))
+    letters = [letter for letter in map(chr, codes) if accepts("idn-hostname", letter)]
+    pick = random.Random(3)
+    longest = 0
+    for _ in range(3000):
+        label = "".join(pick.choices(letters, k=11))
+        assert accepts("idn-hostname", label)
+        longest = max(longest, len(idna.alabel(label)))
+    assert longest <= 60
+
+
+def test_letters_are_pvalid() -> None:
+    import idna
+
+    for code in range(0x80, 0x12000):
+        if accepts("idn-hostname", chr(code)):
+            assert idna.alabel(chr(code))
+
+
+def test_patterns_are_read_by_every_reader() -> None:
+    sampler = Sampler(automaton("regex"), seed=4)
+    patterns = [sampler.text() for _ in range(2000)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        for pattern in patterns:
+            re.compile(pattern)
+            ecma.parse(pattern)
+
+
+@pytest.mark.skipif(not which("node"), reason="needs node")
+def test_patterns_are_ecma_262() -> None:
+    sampler = Sampler(automaton("regex"), seed=5)
+    patterns = [sampler.text() for _ in range(2000)]
+    script = "for (const p of JSON.parse(require('fs').readFileSync(0))) new RegExp(p)"
+    subprocess.run(["node", "-e", script], input=json.dumps(patterns), text=True, check=True)
+
+
+@pytest.mark.parametrize(("length", "accepted"), [(252, True), (253, True), (254, False), (300, False)])
+def test_host_names_have_at_most_253_characters(length: int, accepted: bool) -> None:
+    text = ".".join(["a" * 62] * 5)[: length - 1] + "a"
+    assert len(text) == length
+    assert accepts("hostname", text) == conforms("hostname", text) == accepted
+
+
+def test_other_names_are_annotations() -> None:
+    assert [format_dfa(name, Meter(Budget())) for name in ("", "int32", "Date", "color", "host-name")] == [None] * 5
+
+
+def test_the_budget_counts_the_states() -> None:
+    with pytest.raises(BudgetExceededError, match="format 'ipv6'"):
+        format_dfa("ipv6", Meter(Budget(states=100)))
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [("date", 32), ("date-time", 51), ("uuid", 37), ("email", 151), ("ipv6", 151), ("uri", 179), ("hostname", 125),
+     ("idn-hostname", 1511), ("regex", 716)],
+)  # fmt: skip
+def test_automata_are_small(name: str, states: int) -> None:
+    dfa = automaton(name)
+    assert dfa.states <= states
+    assert not len(dfa.records)  # no counters: it could not be intersected
+    assert members(name).body("minimal", Meter(Budget())).states <= 1.15 * states

@@ -1,0 +1,1 @@
+"""Stand-ins for engines and models that are not installed."""

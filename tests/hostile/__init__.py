@@ -1,0 +1,1 @@
+"""What strangers may send: definitions, files, processes; and the tests that run them."""

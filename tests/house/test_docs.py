@@ -1,0 +1,231 @@
+"""README and docs: their Python runs, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import fake_vllm
+from fakes.fakes import byte_vocabulary
+from fakes.tiny_models import byte_tokenizer, tiny_llama
+from test_integration_llama_cpp import FakeLlama
+from test_integration_onnxruntime_genai import FakeGenerator
+
+import structgen
+import structgen.runtime
+from structgen.compiler.patterns import lower
+from structgen.runtime.automaton import partial_masks as token_maps
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    ROOT / "examples/README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+#: Fenced Python. A page is a script: its blocks run one after the other, with the names that `SETUPS` has for what
+#: its prose speaks of, and those of `SMALLER` for what its first block makes. Those whose fence says
+#: ``python no-run`` are only parsed: they need a network, or an engine that has no fake. Fenced ``pycon`` is a
+#: session, and runs as a doctest.
+FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+def blocks(page: Path) -> list[tuple[str, bool, str]]:
+    """The fenced Python blocks of a page: ``page:line``, whether it runs, and its text."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, fence.start()) + 1}", not fence[1], fence[2])
+        for fence in FENCE.finditer(text)
+    ]
+
+
+def on_batches(_: pytest.MonkeyPatch) -> dict[str, Any]:
+    torch = pytest.importorskip("torch")
+    vocabulary = bytewise_vocabulary()
+    date, person = (
+        structgen.compile(each, vocabulary)
+        for each in (structgen.Regex(r"\d{4}-\d{2}-\d{2}"), structgen.JsonSchema({"properties": {"name": {}}}))
+    )
+    masks, letters = np.zeros((4, vocabulary.words), np.int32), np.arange(4) + ord("a")
+
+    def sample(_: Any, masks: Any) -> list[int]:
+        return [int(structgen.runtime.ids_of(mask)[0]) for mask in masks]
+
+    return {
+        "vocabulary": vocabulary, "date": date, "person": person, "masks": masks, "max_new_tokens": 3,
+        "model": lambda _: None, "sample": sample, "guide": structgen.Guide(date),
+        "logits": torch.zeros(2, vocabulary.size), "tokens": letters, "above": [-1, 0, 1, -1], "rows": [0, 0, 0, 1],
+        "version": structgen.compile(structgen.Regex(r"\d+\.\d+"), vocabulary),
+    }  # fmt: skip
+
+
+def on_streaming(_: pytest.MonkeyPatch) -> dict[str, Any]:
+    step = {"properties": {"do": {"enum": ["wait", "go"]}}, "additionalProperties": False}
+    schema = {
+        "type": "object", "required": ["steps"], "additionalProperties": False,
+        "properties": {"steps": {"type": "array", "items": step, "minItems": 1, "maxItems": 2}},
+    }  # fmt: skip
+    index = structgen.compile(structgen.JsonSchema(schema, whitespace="compact"), bytewise_vocabulary())
+    return {
+        "sg": structgen, "index": index, "start": print,
+        "sample": lambda mask: int(structgen.runtime.ids_of(mask)[-1]),
+    }  # fmt: skip
+
+
+def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What is read from the hub is a small model."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors", reason="< 5.10")
+    tokenizer = byte_tokenizer()
+    vocabulary = structgen.Vocabulary.from_transformers(tokenizer)
+    width, eos, pad = vocabulary.size, tokenizer.eos_token_id, tokenizer.pad_token_id
+    patch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer)
+    patch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: tiny_llama(width, eos, pad))
+    index = structgen.compile(structgen.Regex(r"\d{4}-\d{2}-\d{2}"), vocabulary)
+    config = transformers.GenerationConfig(eos_token_id=eos, pad_token_id=pad, max_new_tokens=4)
+    return {
+        **dict.fromkeys(("date_index", "number_index", "person_index"), index),
+        "config": config, "batch": 2, "model_step": lambda: torch.zeros(2, width),
+    }  # fmt: skip
+
+
+def bytewise_vocabulary() -> Any:
+    """That of a tokenizer, so that it knows how texts are split."""
+    pytest.importorskip("transformers")
+    return structgen.Vocabulary.from_transformers(byte_tokenizer())
+
+
+def on_design(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Its measurements are of a real tokenizer, and take minutes."""
+    pytest.importorskip("interegular")
+    patch.setattr(sys, "argv", ["design.md", "llama3"])
+    patch.setattr(structgen.Vocabulary, "from_pretrained", lambda _: bytewise_vocabulary())
+    patch.setattr("structgen.api.compile_kernels", lambda: None)
+    for module, name in ((lower, "_COUNT_FROM"), (token_maps, "_WORTH_DIFFERENCE")):  # which it sets
+        patch.setattr(module, name, getattr(module, name))
+    return {}
+
+
+def on_engines(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Engines that are fakes; mlx-lm and Outlines have none, and `make test-engines` runs the like."""
+    engines: dict[str, dict[str, Any]] = {
+        "llama_cpp": {"Llama": LlamaOfPath, "LogitsProcessorList": list},
+        "onnxruntime_genai": {"Generator": lambda model, parameters: FakeGenerator([[]])},
+        "vllm": {"LLM": ValidatingLLM, "SamplingParams": SimpleNamespace},
+    }
+    for name, content in (*fake_vllm.MODULES.items(), *engines.items()):
+        module = ModuleType(name)
+        vars(module).update(__path__=[], **content)
+        patch.setitem(sys.modules, name, module)
+    for name in ("vllm", "vllm_backend"):
+        patch.setitem(sys.modules, f"structgen.integrations.{name}", ModuleType(name))  # forgotten again at the end
+        patch.delitem(sys.modules, f"structgen.integrations.{name}")
+    encoding = SimpleNamespace(encode=lambda text: [])
+    patch.setattr(FakeGenerator, "append_tokens", lambda self, tokens: None, raising=False)
+    return {
+        "schema": {"enum": ["ab", 12]}, "model": None, "parameters": None, "tokenizer": encoding,
+        "index": structgen.compile(structgen.Regex("[0-9]{3}"), byte_vocabulary()),
+    }  # fmt: skip
+
+
+class LlamaOfPath(FakeLlama):
+    """A model that draws at random."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(0)
+
+    def __call__(self, prompt: str, *, logits_processor: list[Any], max_tokens: int) -> list[int]:
+        return self.generate(list(prompt.encode()), logits_processor[0], max_tokens)
+
+
+class ValidatingLLM:
+    """Does with requests what vLLM does before it begins; its texts are empty."""
+
+    def __init__(self, model: str, *, additional_config: dict[str, Any]) -> None:
+        from structgen.integrations.vllm import settings_of
+
+        settings_of(SimpleNamespace(additional_config=additional_config))
+
+    def generate(self, prompts: list[str], params: Any) -> list[Any]:
+        from structgen.integrations.vllm import StructgenLogitsProcessor
+
+        StructgenLogitsProcessor.validate_params(params)
+        return [SimpleNamespace(outputs=[SimpleNamespace(text="")]) for _ in prompts]
+
+
+def once(function: Callable[[], Any], rounds: int = 1) -> float:
+    """Seconds, as if a call had taken one."""
+    function()
+    return 1.0
+
+
+#: By page: what its prose speaks of, and its blocks do not make.
+SETUPS: dict[str, Callable[[pytest.MonkeyPatch], dict[str, Any]]] = {
+    "batches.md": on_batches, "streaming.md": on_streaming, "transformers.md": on_transformers,
+    "design.md": on_design, "engines.md": on_engines,
+}  # fmt: skip
+
+#: By page: what takes the place of names that its first block makes, for a run that takes seconds.
+SMALLER: dict[str, dict[str, Any]] = {"design.md": {"best": once, "LETTERS": (1, 2), "MODULI": ((5, 6),)}}
+
+
+@pytest.mark.filterwarnings("ignore::structgen.errors.GrammarWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", [page.name])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    found = [
+        (runs, compile(source, place, "exec", dont_inherit=True))  # a reader has no annotations of the future
+        for place, runs, source in blocks(page)
+    ]
+    if not any(runs for runs, _ in found):
+        return
+    names: dict[str, Any] = {"__name__": "example", **SETUPS.get(page.name, lambda _: {})(monkeypatch)}  # type: ignore[no-untyped-call]
+    for runs, code in found:
+        if runs:
+            exec(code, names)
+            names |= {name: smaller for name, smaller in SMALLER.get(page.name, {}).items() if name in names}
+
+
+def test_the_readme_has_blocks_that_run() -> None:
+    assert sum(runs for _, runs, _ in blocks(ROOT / "README.md")) >= 2
+    assert len(SESSION.findall((ROOT / "README.md").read_text(encoding="utf-8"))) >= 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_sessions_show_what_python_prints(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    names: dict[str, Any] = {}
+    for session in SESSION.finditer(text):
+        line = text.count("\n", 0, session.start())
+        test = doctest.DocTestParser().get_doctest(session[1], {}, page.name, str(page), line)
+        test.globs = names  # as a page's blocks do, its sessions go on from one another
+        runner.run(test, clear_globs=False)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_package_docstring() -> None:
+    result = doctest.testmod(structgen)
+    assert result.attempted >= 4
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    links = [target.split("#")[0] for target in LINK.findall(page.read_text(encoding="utf-8"))]
+    local = [target for target in links if target and "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []

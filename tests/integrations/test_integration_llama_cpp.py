@@ -1,0 +1,215 @@
+"""The llama-cpp-python processor, called as ``Llama.generate`` of 0.3.36 calls it; needs no llama.cpp.
+
+The fake below is that loop with random scores for a model: a sampler for each generation, all drafted ids behind the
+ids of each call, and exceptions of a processor swallowed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
+
+import structgen as sg
+from structgen.errors import (
+    BitmaskError,
+    StructgenError,
+    TokenIdError,
+    VocabularyError,
+    VocabularyMismatchError,
+)
+from structgen.integrations import llama_cpp
+from structgen.integrations.llama_cpp import LogitsProcessor
+
+WIDTH = 300
+VOCABULARY = byte_vocabulary()
+PATTERN = r"(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?;(ab|cd)*"
+INDEX = fake_index(PATTERN, VOCABULARY)
+
+
+class Sampler:
+    """Stands for ``llama_cpp._internals.LlamaSampler``."""
+
+
+class FakeLlama:
+    """``Llama.generate`` and ``Llama.sample``, whose model draws at random."""
+
+    def __init__(self, seed: int, draft: int = 0) -> None:
+        self._random = random.Random(seed)
+        self._draft = draft
+        self._sampler: Sampler | None = None
+        self._width = WIDTH
+        llama_cpp._vocabularies[self] = VOCABULARY
+
+    def sample(self, ids: list[int], processor: Any) -> int:
+        """Ids with their draft; the callback's exceptions are dropped, as ctypes drops them."""
+        temporary = self._sampler is None
+        self._sampler = self._sampler or Sampler()
+        scores = np.array([self._random.gauss(0, 1) for _ in range(self._width)], np.single)
+        with contextlib.suppress(Exception):
+            scores[:] = processor(np.array(ids, np.intc), scores)
+        if temporary:
+            self._sampler = None
+        return int(scores.argmax())
+
+    def generate(self, prompt: list[int], processor: Any, tokens: int = 40) -> list[int]:
+        self._sampler = Sampler()
+        known = list(prompt)
+        found: list[int] = []
+        drafted: list[int] = []
+        while True:
+            place = len(known)
+            known += drafted
+            while place <= len(known):  # one sample for the last id, and one for each drafted one
+                token = self.sample(known, processor)
+                place += 1
+                if token in VOCABULARY.eos_ids or len(found) == tokens:
+                    return found
+                found.append(token)
+                if place <= len(known) and known[place - 1] != token:
+                    break
+            known = [*known[: place - 1], token]
+            drafted = [self._random.choice([48, 49, 50, 46, 59, 97, 98]) for _ in range(self._draft)]
+
+
+    def __reduce__(self) -> Any:  # as a Llama, which goes to other processes as the path of its model
+        return type(self), (0, self._draft)
+
+
+def check(tokens: list[int], limit: int = 40) -> None:
+    text = b"".join(VOCABULARY.token(t) or b"?" for t in tokens).decode()
+    assert re.fullmatch(PATTERN, text) or len(tokens) == limit, text
+
+
+@pytest.mark.parametrize("draft", [0, 1, 2, 7])
+@pytest.mark.parametrize("seed", range(5))
+def test_generations_with_and_without_drafts(draft: int, seed: int) -> None:
+    llama = FakeLlama(seed, draft)
+    processor = LogitsProcessor(INDEX, llama)
+    for prompt in ([1, 2], [1, 2], [1, 2, 120], [9], list(range(60, 90)), [1, 2]):
+        for tokens in (3, 40):
+            check(llama.generate(prompt, processor, tokens), tokens)
+            processor.check()
+
+
+def test_a_draft_that_is_taken() -> None:
+    """The same ids, call after call: each asks for the token behind the one before."""
+    llama = FakeLlama(0)
+    processor = LogitsProcessor(INDEX, llama)
+    llama._sampler = Sampler()
+    prompt, draft = [1, 2], [50, 46, 51, 59]
+    expected: list[list[int]] = []
+    guide = sg.Guide(INDEX)
+    for token in [None, *draft]:
+        if token is not None:
+            guide.advance(token)
+        expected.append(sg.runtime.ids_of(guide.bitmask()).tolist())
+    found = [allowed(processor, prompt)]
+    found += [allowed(processor, prompt + draft) for _ in draft]
+    assert found == expected
+
+
+def allowed(processor: LogitsProcessor, ids: list[int]) -> list[int]:
+    scores = processor(np.array(ids, np.intc), np.zeros(WIDTH, np.single))
+    return [int(i) for i in np.flatnonzero(np.isfinite(scores))]
+
+
+def test_a_loop_of_ones_own() -> None:
+    """Each call with a sampler of its own, gone when the next is made."""
+    llama = FakeLlama(3)
+    processor = LogitsProcessor(INDEX, llama)
+    for prompt in ([4, 5], [4, 6]):
+        ids = list(prompt)
+        while (token := llama.sample(ids, processor)) != EOS:
+            ids.append(token)
+        processor.check()
+        check(ids[2:])
+
+
+def test_an_error_ends_the_text_and_is_kept() -> None:
+    llama = FakeLlama(1)
+    processor = LogitsProcessor(INDEX, llama)
+    calls = 0
+
+    def forcing(ids: Any, scores: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        scores = processor(ids, scores)
+        if calls == 2:
+            scores[PAD] = 1e9
+        return scores
+
+    tokens = llama.generate([1, 2], forcing)
+    assert len(tokens) == 2  # and then the EOS, the only score left
+    assert tokens[1] == PAD
+    with pytest.raises(TokenIdError, match=rf"token {PAD} is not allowed .*\(1 tokens after a prompt of 2\)"):
+        processor.check()
+    with pytest.raises(StructgenError, match="was not called"):
+        processor.check()
+    check(llama.generate([1, 2], processor))
+    llama._width = 40
+    assert llama.generate([1, 2], processor, 1) != []
+    with pytest.raises(BitmaskError, match="logits of width 40 need 2"):
+        processor.check()
+
+
+def test_what_the_ids_cannot_tell_apart() -> None:
+    llama = FakeLlama(2)
+    processor = LogitsProcessor(INDEX, llama)
+    start = allowed(processor, [1, 2])
+    assert allowed(processor, [1, 2, 49]) != start
+    processor.reset()
+    assert allowed(processor, [1, 2, 49]) == start
+    assert allowed(LogitsProcessor(INDEX, llama, prompt_length=2), [1, 2, 49]) != start
+
+
+def test_an_index_for_other_tokens() -> None:
+    llama = FakeLlama(0)
+    tokens = [VOCABULARY.token(i) for i in range(VOCABULARY.size)]
+    other = sg.Vocabulary.from_bytes([*tokens[:97], b"~~", *tokens[98:]], [EOS])
+    longer = sg.Vocabulary.from_bytes([*tokens, b"more"], [EOS])
+    endless = sg.Vocabulary.from_bytes(tokens, [PAD])
+    for vocabulary, error, message in (
+        (other, VocabularyMismatchError, r"token b'~~', the model's is b'a' \(token 97\)"),
+        (longer, VocabularyMismatchError, "compiled for 271 token ids, the model has 270"),
+        (endless, VocabularyError, rf"ends a text at the ids \[{PAD}\], the model at \[{EOS}\]"),
+    ):
+        with pytest.raises(error, match=message):
+            LogitsProcessor(fake_index("1", vocabulary), llama)
+    fewer = sg.Vocabulary.from_bytes(tokens[:200], [EOS])
+    assert LogitsProcessor(fake_index("1", fewer), llama).error is None
+
+
+@pytest.mark.parametrize("draft", [0, 2])
+def test_copies_go_on_where_it_is(draft: int) -> None:
+    """Calls in the middle of a generation, for one model; a pickled one begins anew, with another."""
+    llama = FakeLlama(3, draft)
+    processor = LogitsProcessor(INDEX, llama)
+    calls = 0
+
+    def compared(ids: Any, scores: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        wanted, found = scores.copy(), scores.copy()
+        twin = copy.deepcopy(processor)
+        processor(ids, wanted)
+        twin(ids, found)
+        assert np.array_equal(wanted, found)
+        return wanted
+
+    check(llama.generate([1, 2], compared))
+    assert calls > 2
+    processor.check()
+    twin = pickle.loads(pickle.dumps(processor))
+    assert twin._llama is not llama
+    check(twin._llama.generate([1, 2], twin))
+    twin.check()
+    check(llama.generate([1, 2], processor))
+    processor.check()

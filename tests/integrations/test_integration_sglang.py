@@ -1,0 +1,207 @@
+"""SGLang's grammar objects: batches, trees of drafts, jump-forward."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from fakes.fake_modules import fake_modules
+from fakes.fake_sglang import MODULES, traverse_tree
+
+import structgen as sg
+from structgen import errors
+from structgen.integrations.requests import Indexes
+
+EOS, WIDTH = 256, 320
+VOCABULARY = sg.Vocabulary.from_bytes(
+    [*(bytes([i]) for i in range(256)), None, b"true", b'{"', b'":'], eos_ids=[EOS], size=WIDTH
+)
+SCHEMA = """{"type": "object", "properties": {"first": {"type": "boolean"}, "2é": {"const": null}},
+    "required": ["first", "2é"], "additionalProperties": false}"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sglang() -> Iterator[None]:
+    with fake_modules(MODULES, "structgen.integrations.sglang"):
+        yield
+
+
+@pytest.fixture
+def backend() -> Any:
+    from structgen.integrations.sglang import StructgenBackend
+
+    return StructgenBackend(Indexes(VOCABULARY))
+
+
+def allowed(mask: torch.Tensor) -> list[list[int]]:
+    logits = torch.zeros(len(mask), WIDTH)
+    from structgen.integrations.sglang import StructgenGrammar
+
+    StructgenGrammar.apply_vocab_mask(logits, mask)
+    return [torch.nonzero(row > float("-inf")).flatten().tolist() for row in logits]
+
+
+def test_it_is_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sglang.srt.constrained.base_grammar_backend import GRAMMAR_BACKEND_REGISTRY
+    from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES
+
+    from structgen.integrations import sglang
+
+    sglang.register()
+    sglang.register()
+    assert GRAMMAR_BACKEND_CHOICES.count("structgen") == 1
+    made: list[Any] = []
+
+    def vocabulary(tokenizer: Any, *, eos_ids: set[int], size: int) -> sg.Vocabulary:
+        made.append((tokenizer, eos_ids, size))
+        return VOCABULARY
+
+    monkeypatch.setattr(sg.Vocabulary, "from_transformers", vocabulary)
+    monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"cache": false}')
+    create = GRAMMAR_BACKEND_REGISTRY["structgen"]
+    assert isinstance(create(None, "tokenizer", WIDTH, [EOS, 3]), sglang.StructgenBackend)
+    assert made == [("tokenizer", {EOS, 3}, WIDTH)]
+    for settings in ("{", "[]", '{"cash": 1}'):
+        monkeypatch.setenv(sglang.SETTINGS_VARIABLE, settings)
+        with pytest.raises(errors.DefinitionError):
+            create(None, "tokenizer", WIDTH, EOS)
+
+
+def test_a_batch_of_requests(backend: Any) -> None:
+    """Masks as `SamplingBatchInfo` makes them: requests that finished, or ask for nothing, stay unconstrained."""
+    from sglang.srt.constrained.base_grammar_backend import GrammarRow
+
+    rng = random.Random(3)
+    grammars = [
+        backend.dispatch_json(SCHEMA), backend.dispatch_regex("(true|x)+"), None,
+        backend.dispatch_ebnf('root ::= "a" [0-9]'), backend.dispatch_ebnf('start: "a" /[0-9]/'),
+        backend.dispatch_json("$$ANY$$"),
+    ]  # fmt: skip
+    guides = [None if each is None else sg.Guide(each._matcher.index) for each in grammars]
+    first = grammars[0]
+    for _ in range(60):
+        mask = first.allocate_vocab_mask(WIDTH, len(grammars), "cpu")
+        live = [(row, g) for row, g in enumerate(grammars) if g and not g.finished and not g.is_terminated()]
+        first.fill_vocab_mask_batched([GrammarRow(*each) for each in live], mask)
+        found = allowed(first.move_vocab_mask(mask, "cpu"))
+        for row, ids in enumerate(found):
+            guide = guides[row]
+            if guide is None or row not in dict(live):
+                assert ids == list(range(WIDTH))
+                continue
+            assert ids == [t for t in range(WIDTH) if guide.allows(t)]
+            token = rng.choice(ids)
+            grammars[row].accept_token(token)
+            assert grammars[row].current_token == token
+            assert guide.advance(token)
+            grammars[row].finished = grammars[row].is_terminated()
+    assert sum(each.is_terminated() for each in grammars if each) >= 4
+    first.reset_vocab_mask(mask)
+    assert bool((mask == -1).all())
+
+
+def test_a_tree_of_drafts(backend: Any) -> None:
+    grammar = backend.dispatch_regex("a(b|cc)(d|e)?")
+    grammar.accept_token(ord("a"))
+    #  0: a (accepted)   1: b   2: d (under b)   3: c (beside b)   4: c (under 3)   5: z (beside c)   6: EOS (under 2)
+    drafts = [ord("a"), ord("b"), ord("d"), ord("c"), ord("c"), ord("z"), EOS]
+    children, siblings = [1, 2, 6, 4, -1, -1, -1], [-1, 3, -1, 5, -1, -1, -1]
+    mask = grammar.allocate_vocab_mask(WIDTH, len(drafts), "cpu")
+    for _ in range(2):
+        mask.fill_(-1)
+        traverse_tree(children, siblings, drafts, grammar, mask)
+        found = allowed(mask)
+        everything = list(range(WIDTH))
+        ends = [ord("d"), ord("e"), EOS]
+        assert found == [[ord("b"), ord("c")], ends, [EOS], [ord("c")], ends, everything, everything]
+    grammar.accept_token(ord("b"))
+
+
+def test_a_token_that_does_not_fit_is_a_value_error(backend: Any) -> None:
+    grammar = backend.dispatch_regex("ab")
+    for token in (ord("b"), WIDTH - 1, WIDTH, 10**9, -1):
+        with pytest.raises(ValueError, match=f"token {token}"):
+            grammar.accept_token(token)
+    for token in (ord("a"), ord("b"), EOS):
+        grammar.accept_token(token)
+    grammar.accept_token(ord("z"))  # behind the end
+    grammar.rollback(1)
+    assert not grammar.is_terminated()
+
+
+def test_copies_begin_anew(backend: Any) -> None:
+    grammar = backend.dispatch_regex("ab")
+    grammar.accept_token(ord("a"))
+    copy = grammar.copy()
+    copy.accept_token(ord("a"))
+    grammar.accept_token(ord("b"))
+    copy.accept_token(ord("b"))
+    assert copy.grammar_stats.is_cache_hit
+    assert not grammar.grammar_stats.is_cache_hit
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [("regex", r"(a)\1"), ("regex", "("), ("json", "{"), ("json", '{"type": 5}'), ("ebnf", "root ::= missing"),
+     ("ebnf", "nothing"), ("structural_tag", "{}")],
+)  # fmt: skip
+def test_what_cannot_be_honoured_is_an_invalid_grammar(backend: Any, kind: str, spec: str) -> None:
+    from sglang.srt.constrained.base_grammar_backend import InvalidGrammarObject
+
+    grammar = getattr(backend, f"dispatch_{kind}")(spec)
+    assert isinstance(grammar, InvalidGrammarObject)
+    assert grammar.error_message
+
+
+def encode(text: str) -> list[int]:
+    """Longest tokens first: what comes later may change the tokens of what was there before."""
+    data, ids = text.encode(), []
+    while data:
+        token = next((t for t in (257, 258, 259) if data.startswith(VOCABULARY.token(t) or b"-")), data[0])
+        ids.append(token)
+        data = data[len(VOCABULARY.token(token) or b"") :]
+    return ids
+
+
+def decode(ids: list[int]) -> str:
+    return b"".join(VOCABULARY.token(i) or b"" for i in ids).decode()
+
+
+def test_jumping_forward_writes_what_is_forced() -> None:
+    """The loop of an engine that jumps: the forced text is appended, and the whole encoded again."""
+    from structgen.integrations.sglang import StructgenBackend
+
+    backend = StructgenBackend(Indexes(VOCABULARY))
+    rng = random.Random(7)
+    for spec in ('(yes|no): (true|trüb)! ("a{1,2}":)x', "é{3}|ée"):
+        for _ in range(10):
+            grammar, ids, jumped = backend.dispatch_regex(spec), list[int](), 0
+            while not grammar.is_terminated():
+                helper = grammar.try_jump_forward(None)
+                if helper is not None:
+                    text, state = grammar.jump_forward_str_state(helper)
+                    assert text
+                    new = encode(decode(ids) + text)
+                    grammar.jump_and_retokenize(ids, new, state)
+                    ids, jumped = new, jumped + 1
+                    continue
+                mask = grammar.allocate_vocab_mask(WIDTH, 1, "cpu")
+                grammar.fill_vocab_mask(mask, 0)
+                token = rng.choice(allowed(mask)[0])
+                grammar.accept_token(token)
+                ids.append(token)
+            text = decode([i for i in ids if i != EOS])
+            assert sg.compile(sg.Regex(spec), VOCABULARY).match(text.encode()).accepted
+            assert jumped
+            assert grammar.try_jump_forward(None) is None
+
+
+def test_other_tokens_that_do_not_fit_change_nothing(backend: Any) -> None:
+    grammar = backend.dispatch_regex("abc")
+    grammar.accept_token(ord("a"))
+    with pytest.raises(ValueError, match="token 2 of the new ones"):
+        grammar.jump_and_retokenize([ord("a")], [ord("a"), ord("b"), ord("x")], -1)
+    assert grammar.try_jump_forward(None) == ([], "bc")

@@ -1,0 +1,153 @@
+"""TensorRT-LLM's grammar matchers, driven as its guided decoder drives them."""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import tokenizer_folder
+from fakes.fake_modules import fake_modules
+from fakes.fake_tensorrt_llm import MODULES, GuidedDecoder
+
+import structgen as sg
+from structgen import errors
+from structgen.runtime.rows.bitmask import ids_of
+
+EOS, WIDTH = 256, 320
+VOCABULARY = sg.Vocabulary.from_bytes(
+    [*(bytes([i]) for i in range(256)), None, b"12", b"ab"], eos_ids=[EOS], size=WIDTH
+)
+GuideType = enum.Enum("GuideType", "JSON JSON_SCHEMA REGEX EBNF_GRAMMAR STRUCTURAL_TAG")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tensorrt_llm() -> Iterator[None]:
+    with fake_modules(MODULES, "structgen.integrations.tensorrt_llm"):
+        yield
+
+
+def guide(kind: str, text: str | None = None) -> Any:
+    return SimpleNamespace(guide_type=GuideType[kind], guide=text)
+
+
+@pytest.fixture
+def factory(monkeypatch: pytest.MonkeyPatch) -> Any:
+    from structgen.integrations import tensorrt_llm
+
+    monkeypatch.setattr(tensorrt_llm, "_vocabulary_of", lambda config, size, tokenizer: VOCABULARY)
+    monkeypatch.setenv(tensorrt_llm.SETTINGS_VARIABLE, '{"cache": false}')
+    return tensorrt_llm.StructgenMatcherFactory(None, WIDTH, max_num_draft_tokens=4)
+
+
+GUIDES = [
+    ("REGEX", "(ab|12){3,30}!?"),
+    ("JSON_SCHEMA", '{"enum": ["ab", 12, ["a"]]}'),
+    ("EBNF_GRAMMAR", 'root ::= "(" root ")" | "12"'),
+    ("EBNF_GRAMMAR", 'start: "(" start ")" | "ab"'),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), GUIDES)
+def test_drafts_are_followed_and_rolled_back(factory: Any, kind: str, text: str) -> None:
+    from structgen.integrations.tensorrt_llm import definition_of
+
+    rng = random.Random(11)
+    index = sg.compile(definition_of(GuideType[kind], text), VOCABULARY, eager=False)
+    for _ in range(12):
+        decoder, output, drafts = GuidedDecoder(factory, WIDTH, 4), list[int](), list[int]()
+        guided = decoder.begin(guide(kind, text))
+        while True:
+            after = sg.Guide(index)
+            assert all(map(after.advance, output))
+            for i in range(guided):
+                assert ids_of(decoder.bitmask[i].numpy()).tolist() == [t for t in range(WIDTH) if after.allows(t)]
+                assert i == guided - 1 or after.advance(drafts[i])
+            kept = rng.randint(0, max(0, guided - 1))
+            decoder.rollback_rejected(kept)
+            output += drafts[:kept]
+            after = sg.Guide(index)
+            assert all(map(after.advance, output))
+            token = rng.choice([t for t in range(WIDTH) if after.allows(t)])
+            output.append(token)
+            assert after.advance(token)
+            drafts = []
+            for _ in range(rng.randint(0, 4)):
+                likely = [t for t in range(WIDTH) if after.allows(t)]
+                drafts.append(rng.choice([*likely, rng.randrange(-1, WIDTH + 5)]))
+                after.advance(drafts[-1]) if drafts[-1] in likely else None
+            guided = decoder.step(token, drafts)
+            if token == EOS:
+                assert decoder.matcher.is_terminated()
+                break
+
+
+def test_any_json(factory: Any) -> None:
+    matcher = factory.create(guide("JSON"))
+    assert all(map(matcher.accept_token, [*b'{ "a": [true,\n12]}', EOS]))
+    assert matcher.is_terminated()
+    assert not matcher.accept_token(EOS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("STRUCTURAL_TAG", "{}"), ("REGEX", r"(a)\1"), ("JSON_SCHEMA", "{"), ("EBNF_GRAMMAR", "root ::= x"),
+        ("REGEX", None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_honoured_is_refused(factory: Any, kind: str, text: str | None) -> None:
+    with pytest.raises(errors.DefinitionError):
+        factory.create(guide(kind, text))
+
+
+def test_no_more_than_the_drafts_can_be_taken_back(factory: Any) -> None:
+    matcher = factory.create(guide("REGEX", "a*"))
+    assert all(map(matcher.accept_token, [97] * 300))
+    with pytest.raises(errors.RollbackError):
+        matcher.rollback(200)
+    matcher.rollback(5)
+
+
+def test_registering_replaces_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorrt_llm._torch.pyexecutor import guided_decoder
+
+    from structgen.integrations import tensorrt_llm
+
+    monkeypatch.setattr(guided_decoder, "XGrammarMatcherFactory", guided_decoder.XGrammarMatcherFactory)
+    tensorrt_llm.register()
+    tensorrt_llm.register()
+    assert guided_decoder.XGrammarMatcherFactory is tensorrt_llm.StructgenMatcherFactory
+
+
+def test_the_vocabulary_is_the_tokenizers(monkeypatch: pytest.MonkeyPatch, llama3: sg.Vocabulary) -> None:
+    from structgen.integrations import tensorrt_llm
+
+    monkeypatch.setenv(tensorrt_llm.SETTINGS_VARIABLE, '{"cache": false}')
+    text = (tokenizer_folder("llama3") / "tokenizer.json").read_text(encoding="utf-8")
+    config = SimpleNamespace(tokenizer_str=text, stop_token_ids=[128_001], encoded_vocab=[])
+    factory = tensorrt_llm.StructgenMatcherFactory(config, 128_512)
+    matcher = factory.create(guide("REGEX", "Zürich"))
+    ids = [t for t in range(llama3.size) if (llama3.token(t) or b"-") in ("Zürich".encode(), b"Z")]
+    assert any(map(matcher.accept_token, ids))
+    config.tokenizer_str = None
+    tokenizer = SimpleNamespace(tokenizer="a tokenizer")
+    made: list[Any] = []
+
+    def vocabulary(tokenizer: Any, *, eos_ids: list[int], size: int) -> sg.Vocabulary:
+        made.append((tokenizer, eos_ids, size))
+        return VOCABULARY
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sg.Vocabulary, "from_transformers", vocabulary)
+        tensorrt_llm.StructgenMatcherFactory(config, WIDTH, max_num_draft_tokens=2, tokenizer=tokenizer)
+    assert made == [("a tokenizer", [128_001], WIDTH)]
+    with pytest.raises(errors.VocabularyError, match=r"tokenizer\.json"):
+        tensorrt_llm.StructgenMatcherFactory(config, 128_512)
+    monkeypatch.setenv(tensorrt_llm.SETTINGS_VARIABLE, "{")
+    config.tokenizer_str = text
+    with pytest.raises(errors.DefinitionError, match="JSON"):
+        tensorrt_llm.StructgenMatcherFactory(config, 128_512)

@@ -1,0 +1,184 @@
+"""What a `Program` says, read straight from its definition; slow, and the judge of everything faster."""
+
+from __future__ import annotations
+
+import random
+from typing import TypeAlias
+
+from structgen.compiler.programs.program import REFUSED, SET, Edge, MarkedEdge, Program
+
+#: A state and its count, or the bits of its set (0 where it has none).
+Frame: TypeAlias = tuple[int, int]
+
+#: The current frame last; persistent: (rest, frame), or None when empty.
+Stack: TypeAlias = "tuple[Stack, Frame] | None"
+
+
+def step(program: Program, stacks: set[Stack], byte: int) -> set[Stack]:
+    """All configurations after a byte."""
+    after: set[Stack] = set()
+    for stack in stacks:
+        while stack is not None:
+            below, (state, count) = stack
+            for edge in edges_at(program, state, byte):
+                after |= _follow(program, edge, below, count)
+            if not program.returns[state]:
+                break
+            stack = below
+    return after
+
+
+def edges_at(program: Program, state: int, byte: int) -> list[Edge]:
+    """The edges that a state takes a byte by: its own, or else those of the state that it is like."""
+    own = [edge for edge in program.edges[state] if edge.low <= byte <= edge.high]
+    if not own and program.like[state] >= 0:
+        own = [edge for edge in program.edges[program.like[state]] if edge.low <= byte <= edge.high]
+    return [edge for edge in own if edge.sequence != REFUSED]
+
+
+def all_edges(program: Program, state: int) -> list[Edge]:
+    """All edges of a state, with those of the state that it is like cut where its own have precedence."""
+    edges = [edge for edge in program.edges[state] if edge.sequence != REFUSED]
+    if program.like[state] < 0:
+        return edges
+    own = {byte for edge in program.edges[state] for byte in range(edge.low, edge.high + 1)}
+    for edge in program.edges[program.like[state]]:
+        begin = edge.low
+        for byte in range(edge.low, edge.high + 2):
+            if byte > edge.high or byte in own:
+                if begin < byte:
+                    edges.append(edge._replace(low=begin, high=byte - 1))
+                begin = byte + 1
+    return [edge for edge in edges if edge.sequence != REFUSED]
+
+
+def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack]:
+    sequence = list(edge.sequence)
+    counted = edge.counted
+    if isinstance(counted, MarkedEdge):
+        members = {k for k in range(64) if count >> k & 1}
+        if counted.member in members:
+            return set()
+        members |= {counted.member} - {-1}
+        there = sum(1 for k in members if counted.condition.mask >> k & 1)
+        if not counted.condition.low <= there <= counted.condition.high:
+            return set()
+        count = sum(1 << k for k in members)
+        sequence.insert(0, counted.state)
+    elif counted is not None:
+        least, most = program.loops[counted.loop]
+        count = 1 if counted.operation == SET else count + 1
+        if counted.operation == SET or count < least:
+            first = counted.low
+        else:
+            first = counted.mid if count < most else counted.high
+        if first < 0:
+            return set()
+        sequence.insert(0, first)
+    for i, state in enumerate(sequence):
+        keeps = i == 0 and program.live[state] >= 0
+        below = (below, (state, count if keeps else 0))
+    return {below}
+
+
+def start(program: Program) -> set[Stack]:
+    """The configurations before the first byte."""
+    return {(None, (program.start, 0))}
+
+
+def run(program: Program, text: bytes) -> set[Stack]:
+    """The configurations after a text."""
+    stacks = start(program)
+    for byte in text:
+        stacks = step(program, stacks, byte)
+        if not stacks:
+            break
+    return stacks
+
+
+def is_complete(program: Program, stacks: set[Stack]) -> bool:
+    """Whether a text may end here."""
+    for stack in stacks:
+        while stack is not None and program.returns[stack[1][0]]:
+            stack = stack[0]
+        if stack is None:
+            return True
+    return False
+
+
+def accepts(program: Program, text: bytes) -> bool:
+    """Whether a whole text is accepted."""
+    return is_complete(program, run(program, text))
+
+
+def prefix_ok(program: Program, text: bytes) -> bool:
+    """Whether an accepted text begins so."""
+    return bool(run(program, text))
+
+
+def dead_states(program: Program) -> list[int]:
+    """The states that cannot finish: from which no bytes lead to a pop, or a return, of all that was pushed."""
+    waiting: dict[int, list[tuple[int, int]]] = {}  # what each state's finishing contributes to: (edge owner, edge)
+    missing: list[list[int]] = []
+    todo = [s for s, returns in enumerate(program.returns) if returns]
+    for owner in range(len(program.edges)):
+        for edge in all_edges(program, owner):
+            options: list[tuple[int, ...]] = [()]
+            if isinstance(edge.counted, MarkedEdge):
+                options = [(edge.counted.state,)]
+            elif edge.counted is not None:
+                options = [(s,) for s in (edge.counted.low, edge.counted.mid, edge.counted.high) if s >= 0]
+            for option in options:
+                needs = {*option, *edge.sequence}
+                if not needs:
+                    todo.append(owner)
+                number = len(missing)
+                missing.append([len(needs)])
+                for need in needs:
+                    waiting.setdefault(need, []).append((owner, number))
+    finishing = set(todo)
+    todo = list(finishing)
+    while todo:
+        for owner, number in waiting.get(todo.pop(), ()):
+            missing[number][0] -= 1
+            if missing[number][0] == 0 and owner not in finishing:
+                finishing.add(owner)
+                todo.append(owner)
+    return [s for s in range(len(program.edges)) if s not in finishing]
+
+
+def sample(program: Program, random: random.Random, soft_limit: int = 200) -> bytes | None:
+    """A random accepted text; None where the walk grew too long.
+
+    From ``soft_limit`` bytes on it prefers to pop.
+    """
+    stacks = start(program)
+    text = bytearray()
+    while len(text) < 4 * soft_limit:
+        if is_complete(program, stacks) and random.random() < 0.3:
+            return bytes(text)
+        own = random.random() < 0.7  # along declared names
+        moves = sorted({(e.low, e.high, len(e.sequence)) for s in stacks for e in _reachable_edges(program, s, own)})
+        if not moves:
+            return bytes(text) if is_complete(program, stacks) else None
+        if len(text) > soft_limit:
+            moves = [m for m in moves if m[2] == min(n for _, _, n in moves)]
+        low, high, _ = random.choice(moves)
+        byte = random.randint(low, high)
+        after = step(program, stacks, byte)
+        if after:  # a counted edge may be dead
+            stacks = after
+            text.append(byte)
+    return None
+
+
+def _reachable_edges(program: Program, stack: Stack, own: bool) -> list[Edge]:
+    edges: list[Edge] = []
+    while stack is not None:
+        below, (state, _) = stack
+        kept = [edge for edge in program.edges[state] if edge.sequence != REFUSED]
+        edges += kept if own and kept else all_edges(program, state)
+        if not program.returns[state]:
+            break
+        stack = below
+    return edges

@@ -1,0 +1,237 @@
+"""Grammars in which indentation matters, judged by Lark with its `Indenter`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import pytest
+from judges.lark_judge import allowed
+from lark import Lark
+from lark.exceptions import LarkError
+from lark.indenter import Indenter, PythonIndenter
+
+import structgen as sg
+
+TREE = r"""
+start: _NL? tree
+tree: NAME _NL [_INDENT tree+ _DEDENT]
+NAME: /[a-z]+/
+_NL: /(\r?\n[\t ]*)+/
+%declare _INDENT _DEDENT
+%import common.WS_INLINE
+%ignore WS_INLINE
+"""
+
+BLOCKS = r"""
+start: (_NEWLINE | statement)*
+statement: simple _NEWLINE | "if" value ":" suite ["else" ":" suite]
+simple: value ["=" value]
+suite: simple _NEWLINE | _NEWLINE _INDENT statement+ _DEDENT
+?value: NAME | LSQB [value ("," value)* ","?] RSQB | value LSQB value RSQB
+LSQB: "["
+RSQB: "]"
+NAME: /[a-z]+/
+COMMENT: /#[^\n]*/
+_NEWLINE: (/\r?\n[\t ]*/ | COMMENT)+
+%declare _INDENT _DEDENT
+%ignore /[\t \f]+/
+%ignore /\\[\t \f]*\r?\n/
+%ignore COMMENT
+"""
+
+
+class TreeIndenter(Indenter):
+    NL_type = "_NL"
+    OPEN_PAREN_types: ClassVar[list[str]] = []
+    CLOSE_PAREN_types: ClassVar[list[str]] = []
+    INDENT_type = "_INDENT"
+    DEDENT_type = "_DEDENT"
+    tab_len = 8
+
+
+GRAMMARS: dict[str, tuple[str, type[Indenter], str]] = {
+    "tree": (TREE, TreeIndenter, "ab \t\n\r"),
+    "blocks": (BLOCKS, PythonIndenter, "ifelsa:=[], \t\n#\\"),
+}
+
+#: Pieces that texts are made of, more often than of single letters.
+PIECES = [
+    "\n",
+    "\n ",
+    "\n  ",
+    "\n    ",
+    "\n\t",
+    " ",
+    "a\n",
+    ":\n  ",
+    "if a:",
+    "if a:\n ",
+    "else:",
+    "[",
+    "]\n",
+    "],",
+    "a",
+    "b=",
+    "#c\n",
+]
+
+each_grammar = pytest.mark.parametrize("name", GRAMMARS)
+each_lexer = pytest.mark.parametrize("lexer", ["contextual", "basic"])
+
+
+@cache
+def lark(name: str, lexer: str) -> Lark:
+    text, indenter, _ = GRAMMARS[name]
+    return Lark(text, parser="lalr", lexer=lexer, postlex=indenter())
+
+
+def parses(name: str, lexer: str, text: str) -> bool:
+    try:
+        lark(name, lexer).parse(text)
+    except (LarkError, AssertionError, IndexError):  # a bracket too many; a line end that has no line end in it
+        return False
+    return True
+
+
+@cache
+def vocabulary(name: str) -> sg.Vocabulary:
+    letters = sorted({*GRAMMARS[name][2].encode(), *b"a"})
+    tokens: list[bytes | None] = [bytes([b]) for b in letters]
+    tokens += [piece.encode() for piece in PIECES if set(piece.encode()) <= set(letters) and len(piece) > 1]
+    random = Random(1)
+    tokens += ["".join(random.choices(GRAMMARS[name][2], k=random.randint(2, 5))).encode() for _ in range(40)]
+    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+
+
+@cache
+def compiled(name: str, lexer: str) -> sg.Index:
+    text, indenter, _ = GRAMMARS[name]
+    return sg.compile(sg.Grammar(text, lexer=lexer, postlex=indenter()), vocabulary(name), eager=False)
+
+
+@each_grammar
+@each_lexer
+@pytest.mark.parametrize("seed", range(3))
+def test_masks_and_ends_of_random_walks(name: str, lexer: str, seed: int) -> None:
+    random, index, ended = Random(seed), compiled(name, lexer), 0
+    for _ in range(12):
+        guide, text = sg.Guide(index), b""
+        for _ in range(25):
+            ids = allowed(guide)
+            assert ids == [t for t in range(index.vocabulary.size) if guide.allows(t)], text
+            assert guide.is_accepting() == parses(name, lexer, text.decode()), text
+            ended += guide.is_accepting()
+            ids = [t for t in ids if t not in index.vocabulary.eos_ids]
+            assert ids, f"stuck after {text!r}"
+            token = random.choice(ids)
+            text += index.vocabulary.token(token) or b""
+            assert guide.advance(token)
+    assert ended > 20
+
+
+@each_grammar
+@each_lexer
+def test_texts_are_judged_as_lark_does(name: str, lexer: str) -> None:
+    random, index = Random(name + lexer), compiled(name, lexer)
+    judged = {False: 0, True: 0}
+    for _ in range(80):
+        guide, whole = sg.Guide(index), b""
+        for _ in range(random.randint(1, 30)):
+            token = random.choice([t for t in allowed(guide) if t not in index.vocabulary.eos_ids])
+            guide.advance(token)
+            whole += index.vocabulary.token(token) or b""
+        for _ in range(10):
+            text = list(whole.decode()[: random.randint(0, len(whole))])
+            for _ in range(random.randint(0, 2)):
+                at = random.randint(0, len(text))
+                text[at : at + random.randint(0, 1)] = random.choice(["", " ", "\n", "\n\n", "\t", "a", "]"])
+            changed = "".join(text)
+            verdict = parses(name, lexer, changed)
+            found = index.match(changed.encode())
+            assert found.accepted == verdict, changed
+            judged[verdict] += 1
+            if verdict:
+                assert found.consumed == len(changed.encode()), changed
+    assert min(judged.values()) > 20, judged
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("if a:\n  b\n  if c:\n\td\n  e\nf\n", True),
+        ("if a:\n    b\n  c\n", False),  # a column that no line around it has
+        ("if a:\nb\n", False),
+        ("a = [b,\nc,\n      d]\n", True),  # line ends within brackets
+        ("a]\n", False),
+        ("if a:\n  b\n\n\n  # c\n  d\n", True),  # blank lines and comments
+        ("if a: b\nelse:\n\tc\n", True),
+        ("if a:\n  b", False),
+        ("a = \\\n  b\n", True),
+        ("a # c", False),  # Lark needs a line end in it
+    ],
+)
+def test_texts(text: str, accepted: bool) -> None:
+    assert parses("blocks", "contextual", text) == accepted
+    assert compiled("blocks", "contextual").match(text.encode()).accepted == accepted
+
+
+def test_a_line_can_begin_as_far_right_as_was_asked_for() -> None:
+    narrow = sg.compile(
+        sg.Grammar(BLOCKS, postlex=sg.Indentation(columns=5)), vocabulary("blocks"), eager=False
+    )  # fmt: skip
+    assert narrow.match(b"if a:\n     b\n").accepted
+    assert narrow.match(b"if a:\n      b\n").consumed == len(b"if a:\n      ")
+    assert narrow.match(b"[\n                b]\n").accepted, "within brackets it does not matter"
+
+
+def test_eager_stored_and_cached_are_the_same(tmp_path: Path) -> None:
+    lazy = compiled("blocks", "contextual")
+    definition = sg.Grammar(BLOCKS, postlex=PythonIndenter())
+    with sg.Cache(tmp_path / "cache") as cache:
+        eager = sg.compile(definition, vocabulary("blocks"), cache=cache)
+        cached = sg.compile(definition, vocabulary("blocks"), cache=cache)
+    assert cached.origin == "cache"
+    eager.save(tmp_path / "index")
+    stored = sg.Index.load(tmp_path / "index", vocabulary("blocks"))
+    assert stored.to_bytes() == eager.to_bytes()
+    random, guides = Random(0), [sg.Guide(index) for index in (lazy, eager, cached, stored)]
+    for _ in range(40):
+        ids = allowed(guides[0])
+        assert all(allowed(guide) == ids for guide in guides)
+        token = random.choice([t for t in ids if t not in lazy.vocabulary.eos_ids])
+        assert all(guide.advance(token) for guide in guides)
+
+
+class Own(PythonIndenter):
+    def handle_NL(self, token: Any) -> Any:
+        return super().handle_NL(token)
+
+
+class Choosy(PythonIndenter):
+    @property
+    def always_accept(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("postlex", "error", "match"),
+    [
+        (Own(), sg.errors.UnsupportedError, "handle_NL of its own"),
+        (Choosy(), sg.errors.UnsupportedError, "always_accept of its own"),
+        (object(), sg.errors.DefinitionError, "postlex is a object"),
+        ("python", sg.errors.DefinitionError, "postlex is a str"),
+    ],
+)
+def test_what_is_no_indentation(postlex: Any, error: type[sg.errors.StructgenError], match: str) -> None:
+    with pytest.raises(error, match=match):
+        sg.Grammar(BLOCKS, postlex=postlex)
+
+
+def test_an_indentation_of_other_terminals_is_refused() -> None:
+    with pytest.raises(sg.errors.DefinitionError, match="no rule has _INDENT"):
+        sg.compile(sg.Grammar('start: "a" _NEWLINE\n_NEWLINE: "\\n"', postlex=PythonIndenter()), vocabulary("blocks"))
+    with pytest.raises(sg.errors.DefinitionError, match="columns is 0"):
+        sg.Indentation(columns=0)

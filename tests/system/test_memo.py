@@ -1,0 +1,298 @@
+"""What grows at run time is bounded, and what is forgotten is worked out again: the masks stay the same."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+from hostile.concurrent_work import DEFINITIONS, LIMITABLE, check, compiled, expected, together, vocabulary
+
+import structgen as sg
+from structgen.runtime.automaton import distances as automaton_distances
+from structgen.runtime.automaton import machine as automaton
+from structgen.runtime.core import interned_machine as stack_machine
+from structgen.runtime.core import lazy_table as on_demand
+from structgen.runtime.core.lazy_table import OnDemand
+from structgen.runtime.grammar import (
+    lexer_threads as grammar_threads,
+)
+from structgen.runtime.grammar import (
+    mask_builder as stack_masks,
+)
+from structgen.runtime.grammar import (
+    partial_masks as lexer_places,
+)
+from structgen.runtime.grammar.completability import boundaries as borders_module
+from structgen.runtime.grammar.completability import (
+    completions,
+    obligations,
+)
+from structgen.runtime.grammar.completability import (
+    indented_moves as laid_out,
+)
+from structgen.runtime.grammar.completability import (
+    lexical_follow as reading,
+)
+from structgen.runtime.grammar.distances import token_distances as grammar_distances
+from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.grammar.parser import parser_driver as parses
+from structgen.runtime.grammar.parser import subsumption as parser_cover
+from structgen.runtime.index.index import Index
+from structgen.runtime.pushdown import (
+    distances as stack_distances,
+)
+from structgen.runtime.pushdown import (
+    machine as pushdown,
+)
+from structgen.runtime.pushdown import (
+    partial_masks as stack_rows,
+)
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.rows import row_pool as rows
+from structgen.runtime.rows import row_store  # fmt: skip
+from structgen.system.memo import Memo, first
+from structgen.vocabulary import vocabulary as vocabulary_module
+
+every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
+
+#: Everything that has a bound, with a small one.
+SMALL: list[tuple[Any, str, int]] = [
+    (automaton, "MEMO_ENTRIES", 3),
+    (automaton_distances, "MEMO_ENTRIES", 3),
+    (borders_module, "MOST_ANSWERS", 2),
+    (completions, "_MOST_KNOWN", 2),
+    (grammar_distances, "MEMO_ENTRIES", 3),
+    (grammar_threads, "_MOST_ANSWERS", 2),
+    (laid_out, "MOST_ANSWERS", 2),
+    (lexer_places, "MOST_GROWN", 4000),
+    (obligations, "_MOST_KNOWN", 2),
+    (obligations, "_MOST_SETS", 2),
+    (on_demand, "MOST_ENTRIES", 2),
+    (parser_cover, "_MOST_KNOWN", 2),
+    (parses, "_MOST_STACKS", 5),
+    (pushdown, "MEMO_FRAMES", 5),
+    (pushdown, "MEMO_MOVES", 5),
+    (pushdown, "MEMO_ROWS", 3),
+    (reading, "MOST_ANSWERS", 2),
+    (rows, "DECODED_BYTES", 1),
+    (stack_distances, "MEMO_ENTRIES", 3),
+    (stack_machine, "MEMO_CONFIGS", 4),
+    (stack_machine, "MEMO_TARGETS", 4),
+    (stack_masks, "_MOST_BYTES", 2000),
+    (stack_masks, "_MOST_LEVELS", 2),
+    (stack_rows, "MOST_GROWN", 4000),
+    (vocabulary_module, "_MOST_SHARED", 1000),
+]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that every text comes to."""
+    for kind in DEFINITIONS:  # by themselves first
+        expected(kind)
+        if kind in LIMITABLE:
+            expected(kind, is_limited=True)
+    for module, name, bound in SMALL:
+        monkeypatch.setattr(module, name, bound)
+
+
+@every_kind
+def test_masks_do_not_depend_on_bounds(kind: str, small: None) -> None:
+    index = compiled(kind)
+    for shift in range(2):
+        check(index, kind, shift)
+        check(Index.from_buffer(index.to_bytes(), vocabulary()), kind)
+    if kind in LIMITABLE:
+        check(index, kind, is_limited=True)
+    index.machine.fill()
+    check(index, kind)
+    check(Index.from_buffer(index.to_bytes(), vocabulary()), kind)
+
+
+@every_kind
+def test_nor_beside_other_threads(kind: str, small: None) -> None:
+    """While everything is forgotten over and over, and filled in."""
+    index = compiled(kind)
+    work: list[Any] = [partial(check, index, kind, shift) for shift in range(5)]
+    together([*work, index.machine.fill, lambda: check(Index.from_buffer(index.to_bytes(), vocabulary()), kind)])
+    check(index, kind)
+
+
+NAMES = [f"{letter}{i}" for letter in "abcde" for i in range(6)]
+
+
+def masks_of_members(index: sg.Index, seed: int) -> list[bytes]:
+    """The masks before the members of an object, which come in some order."""
+    guide, found = sg.Guide(index), []
+    assert guide.advance(ord("{"))
+    for name in Random(seed).sample(NAMES, len(NAMES)):
+        found.append(guide.bitmask().tobytes())
+        assert all(map(guide.advance, f'"{name}":0,'.encode())) or len(found) == len(NAMES)
+    return found
+
+
+class TestGenerations:
+    """Numbers of rows and resume lists that configurations keep are of a generation."""
+
+    def test_sets_of_members(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """There are more of them than there is memory for."""
+        members = {name: {"const": 0} for name in NAMES}
+        definition = sg.JsonSchema({"properties": members, "additionalProperties": False}, property_order="any")
+        index, bounded = (sg.compile(definition, vocabulary(), eager=False) for _ in range(2))
+        machine = bounded.machine
+        assert isinstance(machine, PushdownMachine)
+        for seed in range(12):
+            with monkeypatch.context() as patched:
+                wanted = masks_of_members(index, seed)
+                patched.setattr(stack_rows, "MOST_GROWN", 40_000)
+                assert masks_of_members(bounded, seed) == wanted
+            assert machine.rows.pool.grown + machine.rows.resumes.grown < 80_000
+        sets = index.machine.rows.sets  # type: ignore[union-attr]
+        assert len(sets) > 12 * 20
+        assert len(machine.rows.sets) < len(sets) // 3
+        assert machine.rows.generation > 2
+
+    def test_what_a_guide_stands_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A configuration that is kept past a generation has its row worked out anew, from new numbers."""
+        index = compiled("json in any order")
+        machine = index.machine
+        assert isinstance(machine, PushdownMachine)
+        text = expected("json in any order")[1][0]
+        guides = [sg.Guide(index)]
+        for token in text.tokens:
+            guides[-1].bitmask()
+            guides.append(guides[-1].fork())
+            assert guides[-1].advance(token)
+        monkeypatch.setattr(stack_rows, "MOST_GROWN", 0)
+        for guide, mask in reversed(list(zip(guides, text.masks, strict=False))):
+            if guide.config is not None:
+                guide.config.dense = None  # type: ignore[attr-defined]
+            assert guide.bitmask().tobytes() == mask
+        assert machine.rows.generation > 5
+
+    def test_what_was_filled_in_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And what came from a file."""
+        for kind in ("json in any order", "lark", "lark with definitions", "indentation"):
+            index = compiled(kind)
+            index.machine.fill()
+            for each in (index, Index.from_buffer(index.to_bytes(), vocabulary())):
+                machine = each.machine
+                known = machine.known_rows
+                with monkeypatch.context() as patched:
+                    patched.setattr(stack_rows, "MOST_GROWN", -1)  # forget whenever a row is asked for
+                    patched.setattr(lexer_places, "MOST_GROWN", -1)
+                    check(each, kind)
+                assert machine.known_rows >= known
+                check(Index.from_buffer(each.to_bytes(), vocabulary()), kind)
+
+    def test_levels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        index = compiled("indentation")
+        check(index, "indentation")
+        machine = index.machine
+        assert isinstance(machine, GrammarMachine)
+        monkeypatch.setattr(stack_masks, "_MOST_LEVELS", 1)
+        before = machine.masks.generation
+        check(compiled("indentation"), "indentation")
+        for config in list(machine._configs.values()):
+            config.dense = None
+        check(index, "indentation")
+        assert machine.masks.generation > before
+
+
+class TestBounds:
+    """What each memory holds after many texts."""
+
+    def test_targets_and_frames(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stack_machine, "MEMO_TARGETS", 100)
+        monkeypatch.setattr(pushdown, "MEMO_FRAMES", 30)
+        index = compiled("gbnf")
+        machine = index.machine
+        assert isinstance(machine, PushdownMachine)
+        standing = sg.Guide(index)
+        assert all(map(standing.advance, b"[[["))
+        for text in range(40):
+            index.match(b"[" * text + b"]")
+            standing.allows(text)
+        index.match(b"[" * 2000)
+        assert len(machine.stacks) <= 30 + 256
+        for token in range(256):
+            standing.allows(token)
+        assert sum(len(config.targets) for config in machine._configs.values()) <= 101
+
+    def test_distances(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stack_distances, "MEMO_ENTRIES", 10)
+        index = compiled("gbnf")
+        check(index, "gbnf", is_limited=True)
+        distances: Any = index.distances
+        assert len(distances._farthest) <= 10
+        for depth in range(40):
+            guide = sg.Guide(index)
+            assert all(map(guide.advance, b"[" * depth))
+            distances.near(guide.config, 100)
+        assert len(distances._sums) < 60
+
+    def test_shared_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vocabulary_module, "_MOST_SHARED", 20_000)
+        own = sg.Vocabulary.from_bytes([vocabulary().token(i) for i in range(vocabulary().size)], [])
+        for length in range(600, 620):
+            index = sg.compile(sg.JsonSchema({"type": "string", "pattern": f"^[a-z{chr(length)}]*$"}), own)
+            guide = sg.Guide(index)
+            assert guide.advance(ord('"'))
+            assert guide.allows(ord("x"))
+            assert not guide.allows(ord("X"))
+        held = sum(vocabulary_module._bytes_of(shared) for shared in own.shared_rows.values())
+        assert held <= 20_000
+
+    def test_rows_of_batches(self) -> None:
+        """A row that comes as another array every time is held once."""
+        store = row_store.RowStore(vocabulary(), most_bytes=0)
+        row = vocabulary().eos_row
+        assert {store.add(row.copy()) for _ in range(3000)} == {row_store.EOS_IDS}
+        assert len(store._by_identity) <= store._most
+
+
+class TestMemo:
+    def test_the_older_half_goes(self) -> None:
+        memo: Memo[int, int] = Memo(4)
+        for i in range(4):
+            memo[i] = i
+        assert list(memo) == [0, 1, 2, 3]
+        memo[4] = 4
+        assert list(memo) == [3, 4]
+        for _ in range(20):
+            memo[3] = 3  # what is replaced takes no more room
+        assert list(memo) == [3, 4]
+
+    def test_weights(self) -> None:
+        memo: Memo[str, bytes] = Memo(10, len)
+        memo["a"], memo["b"], memo["c"] = b"1234", b"1234", b"12"
+        assert len(memo) == 3
+        memo["d"] = b"1"
+        assert list(memo) == ["c", "d"]
+        memo["e"] = b"1" * 11
+        assert "e" not in memo  # too large for it
+        memo.clear()
+        memo["f"] = b"1" * 10
+        assert list(memo) == ["f"]
+
+    def test_on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(on_demand, "MOST_ENTRIES", 3)
+        squares = OnDemand(lambda number: number**2)
+        assert [squares[i % 7] for i in range(50)] == [(i % 7) ** 2 for i in range(50)]
+        assert len(squares) <= 3
+
+    def test_threads(self) -> None:
+        memo: Memo[int, int] = Memo(10)
+
+        def use(seed: int) -> None:
+            for i in range(3000):
+                memo[(i * seed) % 97] = 1
+                assert memo.get((i * seed) % 89) in (None, 1)
+
+        together([partial(use, seed) for seed in range(1, 6)])
+        assert len(memo) <= 10 + 5
+
+    def test_first(self) -> None:
+        assert first({"a": 1, "b": 2, "c": 3}, 2) == {"a": 1, "b": 2}
