@@ -177,8 +177,8 @@ def array_of(bitmask: Any, wanted: str) -> NDArray[Any]:
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise BitmaskError(
             f"masks are written to CPU memory, got a tensor on {device}",
-            remedy="Use structgen.runtime.logits.devices.DeviceRows, which keeps masks on the device, or fill a CPU bitmask "
-            "and copy it.",
+            remedy="Use structgen.runtime.logits.devices.DeviceRows, which keeps masks on the device, or fill a CPU "
+            "bitmask and copy it.",
         )
     try:
         if not hasattr(bitmask, "__array__"):

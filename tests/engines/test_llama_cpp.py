@@ -23,13 +23,13 @@ from llama_cpp import Llama, LogitsProcessorList  # noqa: E402
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # noqa: E402
 
 import structgen as sg  # noqa: E402
-from structgen.errors import (
+from structgen.errors import (  # noqa: E402
     BitmaskError,
     StructgenError,
     TokenIdError,
     VocabularyError,
     VocabularyMismatchError,
-)  # noqa: E402
+)
 from structgen.integrations.llama_cpp import LogitsProcessor, vocabulary  # noqa: E402
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/engines"

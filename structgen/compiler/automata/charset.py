@@ -17,10 +17,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
-from ..patterns.syntax import Ranges
+#: Sorted, disjoint, non-adjacent inclusive ranges of code points, surrogates excluded.
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 _MAX = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)

@@ -6,8 +6,7 @@ from ...budget import Meter
 from ...definitions import Fsm
 from ...errors import EmptyLanguageError
 from ...runtime.automaton.tables import Tables
-from ..patterns.syntax import Ranges
-from .charset import complement, normalise, union
+from .charset import Ranges, complement, normalise, union
 from .dfa import determinize, minimize, to_tables
 from .nfa import NfaBuilder
 from .utf8 import utf8_edges

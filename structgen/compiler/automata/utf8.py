@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..patterns.syntax import Ranges
+from .charset import Ranges
 
 #: One byte range for each byte of a character.
 ByteSequence: TypeAlias = tuple[tuple[int, int], ...]

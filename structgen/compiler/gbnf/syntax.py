@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..patterns.syntax import Ranges
+from ..automata.charset import Ranges
 
 #: A node's number.
 NodeId: TypeAlias = int

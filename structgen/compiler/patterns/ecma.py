@@ -27,7 +27,8 @@ from functools import cache, lru_cache
 from ...budget import Budget, Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..automata import charset
-from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
+from ..automata.charset import Ranges
+from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 _I, _M, _S = 1, 2, 4  # the flags i, m and s
 _FLAG_BITS = {"i": _I, "m": _M, "s": _S}

@@ -30,6 +30,7 @@ from ...budget import Meter
 from ...errors import UnsupportedError
 from ..automata.dfa import Dfa, add_to, complement, determinize, intersect, minimize, total
 from ..automata.nfa import BYTES, NfaBuilder
+from .measures import measure
 from .syntax import Alternate, Concat, Look, Node, Repeat
 
 #: Look-around inside look-around inside ...: each level is a recursive call.
@@ -103,8 +104,6 @@ def _ahead(after: Dfa, marker: int, markers: int, negate: bool, meter: Meter) ->
 
 def check_nesting(look: Look, at_edge: bool, meter: Meter | None = None) -> None:
     """Refuse look-around inside ``look`` that sees beyond what ``look`` itself reads."""
-    from .lower import measure
-
     facts = measure(look, meter)
     todo: list[tuple[Node, int, int, int]] = [(look.item, 0, 0, 1)]
     while todo:

@@ -32,7 +32,8 @@ from interegular.utils.simple_parser import NoMatch, SimpleParser, nomatch
 from ...budget import Budget, Meter
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..automata import charset
-from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
+from ..automata.charset import Ranges
+from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 #: The flags of `re` as plain ints, whose algebra is faster than the enum's.
 _A, _I, _M, _S, _U, _X = map(int, (re.A, re.I, re.M, re.S, re.U, re.X))

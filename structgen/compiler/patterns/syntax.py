@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-#: Sorted, disjoint, non-adjacent inclusive ranges of code points, surrogates excluded.
-Ranges: TypeAlias = tuple[tuple[int, int], ...]
+from ..automata.charset import Ranges
 
 #: What a range of code points takes in memory: a pair of integers, and its place.
 BYTES_OF_RANGE = 120

@@ -278,7 +278,8 @@ def in_a_process(texts: dict[str, str], seconds: float) -> tuple[dict[str, tuple
     """By name: the error's kind, its text and remedy, and the processor time; and by how many KiB the memory grew."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.replace("SECONDS", str(seconds))],
-        input=json.dumps(texts), cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False, timeout=300,
+        input=json.dumps(texts), cwd=Path(__file__).parents[2], timeout=300,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert not done.returncode, done.stderr[-2_000:]
     return tuple(json.loads(done.stdout))  # type: ignore[return-value]

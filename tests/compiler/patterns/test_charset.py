@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.compiler.automata import charset
-from structgen.compiler.automata.charset import category, complement, ignore_case, intersect, normalise, union
-from structgen.compiler.patterns.syntax import Ranges
+from structgen.compiler.automata.charset import Ranges, category, complement, ignore_case, intersect, normalise, union
 
 SURROGATES = range(0xD800, 0xE000)
 

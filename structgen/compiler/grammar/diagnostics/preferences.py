@@ -23,7 +23,8 @@ from ....budget import Budget, Meter
 from ....errors import BudgetExceededError
 from ....runtime.core.digraph import bits
 from ...automata.dfa import Dfa
-from ...patterns.lower import language, post_order
+from ...patterns.lower import language
+from ...patterns.measures import post_order
 from ...patterns.parser import parse
 from ...patterns.syntax import Look, Node, Repeat
 from ..lexer.leftmost_dfa import LeftmostDfa

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ....budget import Meter
 from ...automata.dfa import Dfa
-from ...patterns.lower import children, language, post_order
+from ...patterns.lower import language
+from ...patterns.measures import children, post_order
 from ...patterns.syntax import Chars, Look, Node, Repeat
 from .characters import settled_early
 

@@ -15,7 +15,7 @@ from ....errors import UnsupportedError
 from ...automata.dfa import Dfa
 from ...automata.utf8 import utf8_edges
 from ...patterns.look_arounds import check_nesting
-from ...patterns.lower import children, post_order
+from ...patterns.measures import children, post_order
 from ...patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from .look_arounds import LookArounds
 

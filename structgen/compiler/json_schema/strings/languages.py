@@ -18,7 +18,8 @@ from ....errors import StructgenError
 from ...automata import dfa as automata
 from ...automata.dfa import LOOP, OPERATION, TARGET_LOW, Dfa, add_to, determinize, minimize
 from ...automata.nfa import NfaBuilder
-from ...patterns.lower import language, measure, post_order
+from ...patterns.lower import language
+from ...patterns.measures import measure, post_order
 from ...patterns.syntax import Chars, Look, Node
 from .lengths import text_widths
 from .words import everything

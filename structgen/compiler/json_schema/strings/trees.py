@@ -11,8 +11,9 @@ import itertools
 from typing import NamedTuple
 
 from ...automata import charset
-from ...patterns.lower import children, post_order
-from ...patterns.syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Ranges, Repeat
+from ...automata.charset import Ranges
+from ...patterns.measures import children, post_order
+from ...patterns.syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 #: The set of all characters, and every text.
 ANYTHING: Ranges = charset.complement(())
