@@ -15,7 +15,7 @@ _HOMES = {
     "LogitsProcessor": ".integrations.transformers",
     "allocate": "rows.bitmask",
     "apply_bitmask": "logits.logits",
-    "fill_batch": "rows.bitmask",
+    "fill_batch": "guide.batches",
     "heal": "index.healing",
     "ids_of": "rows.bitmask",
 }
@@ -23,11 +23,12 @@ _HOMES = {
 __all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "heal", "ids_of"]
 
 if TYPE_CHECKING:
+    from .guide.batches import fill_batch
     from .guide.guide import Guide
     from .index.healing import heal
     from .index.index import Index
     from .logits.logits import apply_bitmask
-    from .rows.bitmask import allocate, fill_batch, ids_of
+    from .rows.bitmask import allocate, ids_of
 
     LogitsProcessor: Any  # it lives in structgen.integrations.transformers
 

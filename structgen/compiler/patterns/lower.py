@@ -26,7 +26,7 @@ from ..automata.dfa import CounterConflictError, Dfa, add_to, determinize, minim
 from ..automata.nfa import BYTES, Loop, NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .look_arounds import AnchoredLook, resolve_looks
-from .measures import TreeFacts, WordLists, below, measure, post_order, word_lists
+from .measures import TreeFacts, WordLists, measure, parts_below, post_order, word_lists
 from .syntax import EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
 
 #: A repeat is worth counting when spelling it out would take more turns than this.
@@ -88,7 +88,7 @@ def countable(tree: Node, facts: dict[int, TreeFacts], words: WordLists, meter: 
         if isinstance(node, Repeat) and _worth_counting(node, facts):
             counted.add(id(node))
         else:
-            todo.extend(below(node, words))
+            todo.extend(parts_below(node, words))
     return counted
 
 
@@ -103,7 +103,7 @@ def _check_size(
     """Refuse an NFA over the budget before it is built."""
     sizes: dict[int, int] = {}
     for node in meter.each(post_order(tree, words), "spelling out its repeats"):
-        below = sum(sizes[id(child)] for child in below(node, words))
+        below = sum(sizes[id(child)] for child in parts_below(node, words))
         if id(node) in words:
             below += 2 * words[id(node)].words.states
         if isinstance(node, Repeat):
@@ -188,7 +188,7 @@ class _Construction:
             here = there
 
     def _alternate(self, node: Alternate, source: int, target: int, owner: int, first: bool, last: bool) -> None:
-        self._todo.extend((option, source, target, owner, first, last) for option in below(node, self.words))
+        self._todo.extend((option, source, target, owner, first, last) for option in parts_below(node, self.words))
         if id(node) in self.words:
             begin, ends = add_to(self.builder, self.words[id(node)].words, owner)
             self.builder.epsilon(source, begin)

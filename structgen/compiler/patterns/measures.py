@@ -1,4 +1,4 @@
-"""What a pattern's tree says of the texts that it matches: how wide they are, how many states it takes, which are words."""
+"""What a tree says of the texts that it matches: how wide they are, how many states it takes, which are words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def measure(tree: Node, meter: Meter | None = None, words: WordLists | None = No
     facts: dict[int, TreeFacts] = {}
     nodes = post_order(tree, words)
     for node in nodes if meter is None else meter.each(nodes, "measuring the pattern"):
-        below = [facts[id(child)] for child in below(node, words)]
+        below = [facts[id(child)] for child in parts_below(node, words)]
         if words and id(node) in words:
             listed = words[id(node)]
             below.append(TreeFacts(listed.shortest, listed.longest, 2 * listed.words.states, False))
@@ -113,10 +113,10 @@ def post_order(tree: Node, words: WordLists | None = None) -> Iterator[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             todo.append((node, True))
-            todo.extend((child, False) for child in below(node, words))
+            todo.extend((child, False) for child in parts_below(node, words))
 
 
-def below(node: Node, words: WordLists | None) -> tuple[Node, ...]:
+def parts_below(node: Node, words: WordLists | None) -> tuple[Node, ...]:
     """The nodes directly below that are no words in a list."""
     return words[id(node)].others if words and id(node) in words else children(node)
 

@@ -21,7 +21,6 @@ from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
 from ...system.arguments import (
     Integers,
     check_range,
-    checked_masks,
     checked_rollback,
     checked_tokens,
     integers,
@@ -244,15 +243,7 @@ class GuideBatch:
             For another dtype, shape or device, or fewer words than the vocabulary needs.
         """
         self._find_rows()
-        self.copy_rows(self._row_ids, bitmask)
-
-    def copy_rows(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
-        """Write rows of `rows`, by number (``int32[n]``) as of now, into ``int32[n, words]``; see `fill_bitmask`."""
-        masks, rows = checked_masks(bitmask, len(numbers), self.vocabulary.words), self.rows
-        whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
-        kernels.copy_rows(numbers, rows.rows, rows.counts, rows.places, whole)
-        if whole is not masks:
-            masks[...] = whole
+        self.rows.copy(self._row_ids, bitmask)
 
     def _find_rows(self) -> None:
         """Have the number of every row's mask."""
@@ -385,11 +376,8 @@ class GuideBatch:
             raise BatchError("a token of a draft follows an earlier one of its row", where=f"place {wrong.argmax()}")
         self._make_room()
         self._look(np.unique(which), len(tokens))
-        return Drafts(self, tokens.astype(np.int32), before.astype(np.int32), which)
-
-    def configurations(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The configurations of rows, numbers in `automaton`; ``int32[n]``."""
-        return self._histories.here()[rows]
+        begins = self._histories.here()[which]
+        return Drafts(self.automaton, self.rows, tokens.astype(np.int32), before.astype(np.int32), begins)
 
     def _refused(self, row: int, token: int) -> None:
         if row in self.errors:

@@ -6,7 +6,7 @@ A draft moves no sequence. Its masks come in one call; what the model then accep
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import BatchError, StructgenError
 from ...kernels import DEAD, UNKNOWN
-from ..rows.row_store import EOS_IDS
-
-if TYPE_CHECKING:
-    from .batch import GuideBatch
+from ..rows.row_store import EOS_IDS, RowStore
+from .lazy_automaton import LazyAutomaton
 
 
 class Drafts:
@@ -25,26 +23,33 @@ class Drafts:
 
     Parameters
     ----------
-    batch:
-        The batch; masks can be asked for until it moves on so far that it forgets configurations.
-    tokens, above, rows:
-        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the row that
-        each belongs to.
+    automaton:
+        What the batch moves over; masks can be asked for until it begins anew.
+    rows:
+        The batch's masks.
+    tokens, above, begins:
+        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the
+        configuration of the row that each belongs to.
     """
 
     def __init__(
-        self, batch: GuideBatch, tokens: NDArray[np.int32], above: NDArray[np.int32], rows: NDArray[np.int32]
+        self,
+        automaton: LazyAutomaton,
+        rows: RowStore,
+        tokens: NDArray[np.int32],
+        above: NDArray[np.int32],
+        begins: NDArray[np.int32],
     ) -> None:
-        self._batch = batch
-        self._generation = batch.automaton.generation
+        self._automaton, self._rows = automaton, rows
+        self._generation = automaton.generation
         #: What was wrong, by place: more than that a token is not allowed.
         self.errors: dict[int, StructgenError] = {}
-        self._reached = self._follow(tokens, above, batch.configurations(rows))
+        self._reached = self._follow(tokens, above, begins)
 
     def _follow(
         self, tokens: NDArray[np.int32], above: NDArray[np.int32], begins: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        automaton = self._batch.automaton
+        automaton = self._automaton
         reached = np.full(len(tokens), UNKNOWN, np.int32)
         while True:
             place = kernels.follow_tree(
@@ -71,11 +76,11 @@ class Drafts:
         Behind a token that is not allowed, which nothing can come of, it is that of the EOS ids. Raises `BatchError`
         once the batch has forgotten where the draft led.
         """
-        return self._batch.rows.ids_of(self._find_rows())
+        return self._rows.ids_of(self._find_rows())
 
     def _find_rows(self) -> NDArray[np.int32]:
         """The numbers of the masks, as they are now."""
-        if self._generation != self._batch.automaton.generation:
+        if self._generation != self._automaton.generation:
             raise BatchError(
                 "the batch has moved on, and forgotten where a draft led",
                 remedy="Ask for a draft's masks before rows are moved.",
@@ -83,11 +88,11 @@ class Drafts:
         found = np.full(len(self._reached), EOS_IDS, np.int32)
         for place in np.flatnonzero(self._reached >= 0).tolist():
             try:
-                found[place] = self._batch.automaton.row(int(self._reached[place]))
+                found[place] = self._automaton.row(int(self._reached[place]))
             except StructgenError as error:
                 self.errors[place] = error
         return found
 
     def fill_bitmask(self, bitmask: Any) -> None:
         """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
-        self._batch.copy_rows(self._find_rows(), bitmask)
+        self._rows.copy(self._find_rows(), bitmask)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any, Literal, TypeAlias
 
 from ...errors import JsonTextError
+
+#: What stands between values and names.
+_BETWEEN = re.compile(r"[ \t\r\n,:]*")
 
 #: A piece of text: those before it, its bytes, its offset in the text, its number.
 Chunk: TypeAlias = tuple[Any, bytes, int, int]
@@ -110,7 +114,7 @@ class JsonEvent:
         try:
             return json.loads(text)
         except RecursionError:
-            return _without_recursion(text.encode())
+            return _without_recursion(text)
         except ValueError as error:  # it is JSON, that was seen
             raise JsonTextError(
                 f"a number has more than {sys.get_int_max_str_digits()} digits",
@@ -154,24 +158,30 @@ def _decoded(key: Any) -> str | int:
     return json.loads(key.decode()) if isinstance(key, bytes) else key  # type: ignore[no-any-return]
 
 
-def _without_recursion(text: bytes) -> Any:
-    """The value of a text that is nested too deeply for `json.loads`."""
-    from .events import JsonEvents
-
-    open_containers: list[Any] = []
-    value: Any = None
-    for event in JsonEvents(starts=True, max_rollback=0).feed(text):
-        if event.type in ("object", "array"):
-            if event.kind == "start":
-                open_containers.append({} if event.type == "object" else [])
-                continue
-            value = open_containers.pop()
-        elif event.kind == "start":
+def _without_recursion(text: str) -> Any:
+    """The value of a JSON text that is nested too deeply for `json.loads`."""
+    decode = json.JSONDecoder().raw_decode
+    containers: list[Any] = []
+    keys: list[Any] = []  # by container: the name that waits for its value, None for none
+    at = 0
+    while True:
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+        if text[at] in "]}":
+            value, at = containers.pop(), at + 1
+            keys.pop()
+        elif text[at] in "[{":
+            containers.append([] if text[at] == "[" else {})
+            keys.append(None)
+            at += 1
             continue
         else:
-            value = event.value
-        if open_containers and isinstance(open_containers[-1], dict):
-            open_containers[-1][event.key] = value
-        elif open_containers:
-            open_containers[-1].append(value)
-    return value
+            value, at = decode(text, at)
+        if not containers:
+            return value
+        if isinstance(containers[-1], list):
+            containers[-1].append(value)
+        elif keys[-1] is None:
+            keys[-1] = value
+        else:
+            containers[-1][keys[-1]] = value
+            keys[-1] = None

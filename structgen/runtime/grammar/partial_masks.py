@@ -110,7 +110,7 @@ class LexemeMasks:
         #: What the members of such sets are below.
         self.members = tables.members if is_loose else max(1, len(tables.endings))
         self.pause: Callable[[int], object] = _go_on
-        self._sets = WatchedSets(tables)
+        self._sets = WatchedSets(tables.obligations, tables.rows, *tables.table.shape)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
         self.mark()
 

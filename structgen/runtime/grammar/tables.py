@@ -116,7 +116,7 @@ class GrammarTables:
     @cached_property
     def obligations(self) -> Obligations:
         """What watched states forbid."""
-        return Obligations(self)
+        return Obligations(self.rows, self.beats, self.lapses)
 
     @cached_property
     def rows(self) -> OnDemand[list[int]]:

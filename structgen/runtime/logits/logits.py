@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError
 from ...system.arguments import integers, overlaps, sharing
-from ..rows.bitmask import BITS, describe, fill_batch, words_for
+from ..guide.batches import fill_batch
+from ..rows.bitmask import BITS, describe, words_for
 from .array_logits import mask_bits, mask_row
 
 __all__ = ["apply_bitmask", "fill_batch"]

@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BitmaskError, VocabularyMismatchError
-from ...system.arguments import check_distinct, integer
 from ...system.arguments import describe as describe
+from ...system.arguments import integer
 
 if TYPE_CHECKING:
     from ...vocabulary.vocabulary import Vocabulary
-    from ..guide.guide import Guide
 
 #: Tokens in a word.
 BITS = 32
 
-_ALLOCATE = "Allocate it with structgen.runtime.allocate(batch, width)."
+ALLOCATE = "Allocate it with structgen.runtime.allocate(batch, width)."
 
 
 def words_for(width: int) -> int:
@@ -55,7 +54,7 @@ def ids_of(bitmask: NDArray[np.int32]) -> NDArray[np.int64]:
 
     Raises `BitmaskError` unless ``bitmask`` is ``int32[words]``.
     """
-    _check(bitmask, dimensions=(1,))
+    check_bitmask(bitmask, dimensions=(1,))
     return np.flatnonzero(_bits(bitmask)).astype(np.int64, copy=False)
 
 
@@ -75,49 +74,10 @@ def unpack(bitmask: NDArray[np.int32], width: int) -> NDArray[np.bool_]:
 
     Raises `BitmaskError` for another dtype or shape, and where the bitmask has fewer than ``width`` bits.
     """
-    _check(bitmask, dimensions=(1, 2))
+    check_bitmask(bitmask, dimensions=(1, 2))
     if not 0 <= integer(width, "width", BitmaskError) <= bitmask.shape[-1] * BITS:
         raise BitmaskError(f"cannot read {width} bits from {bitmask.shape[-1]} words of {BITS}")
     return _bits(bitmask)[..., :width]
-
-
-def fill_batch(guides: Sequence[Guide | None], bitmask: NDArray[np.int32]) -> None:
-    """Write the mask of each guide into its row, in place.
-
-    Parameters
-    ----------
-    guides:
-        One for each row, of any indexes over one vocabulary. ``None`` is a row without a definition: every
-        id of the guides' vocabulary is allowed (every bit of the row, where no row has a guide).
-    bitmask:
-        ``int32[batch, words]``, writable. It may be wider than the vocabulary; the tail is set to zero.
-
-    Raises
-    ------
-    BitmaskError
-        For another dtype or shape, a read-only array, or too few words.
-    VocabularyMismatchError
-        Where two guides belong to different vocabularies; names both rows.
-    """
-    _check(bitmask, dimensions=(2,))
-    if not bitmask.flags.writeable:
-        raise BitmaskError("the bitmask is read-only", remedy=_ALLOCATE)
-    check_distinct(bitmask, "bitmask")
-    if len(guides) != len(bitmask):
-        raise BitmaskError(f"{len(guides)} guides for a bitmask of {len(bitmask)} rows", remedy=_ALLOCATE)
-    vocabulary = common_vocabulary([None if guide is None else guide.index.vocabulary for guide in guides])
-    if vocabulary is not None and vocabulary.words > bitmask.shape[1]:
-        raise BitmaskError(
-            f"the vocabulary needs {vocabulary.words} words, the bitmask has {bitmask.shape[1]}",
-            remedy=_ALLOCATE,
-        )
-    for row, guide in zip(bitmask, guides, strict=True):
-        if guide is not None:
-            guide.fill_bitmask(row)
-        elif vocabulary is None:
-            row[:] = -1
-        else:
-            fill_first(row, vocabulary.size)
 
 
 def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary | None:
@@ -137,10 +97,11 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary |
     return vocabulary
 
 
-def _check(bitmask: Any, dimensions: tuple[int, ...]) -> None:
+def check_bitmask(bitmask: Any, dimensions: tuple[int, ...]) -> None:
+    """Raise `BitmaskError` for what is no array of masks with as many dimensions."""
     if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32 or bitmask.ndim not in dimensions:
         shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in dimensions)
-        raise BitmaskError(f"expected a NumPy {shapes}, got {describe(bitmask)}", remedy=_ALLOCATE)
+        raise BitmaskError(f"expected a NumPy {shapes}, got {describe(bitmask)}", remedy=ALLOCATE)
 
 
 def _bits(bitmask: NDArray[np.int32]) -> NDArray[np.bool_]:

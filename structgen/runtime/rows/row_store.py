@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...errors import BatchError
+from ...system.arguments import checked_masks
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
@@ -78,6 +80,14 @@ class RowStore:
         self.generation += 1
         self._ahead = (self._ahead + self._count - len(self._always)) % _MOST_IDS
         self._begin()
+
+    def copy(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
+        """Write rows by number, ``int32[n]``, into ``int32[n, words]`` or wider; see `GuideBatch.fill_bitmask`."""
+        masks = checked_masks(bitmask, len(numbers), self.words)
+        whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
+        kernels.copy_rows(numbers, self.rows, self.counts, self.places, whole)
+        if whole is not masks:
+            masks[...] = whole
 
     def ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
         """The ids of rows, ``int32[n]``: a new array."""

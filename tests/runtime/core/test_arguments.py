@@ -21,9 +21,10 @@ from structgen.errors import (
 from structgen.errors import VocabularyError as WrongVocabulary
 from structgen.integrations.matcher import Matcher
 from structgen.runtime.events.events import JsonEvents
+from structgen.runtime.guide.batches import fill_batch
 from structgen.runtime.index.healing import heal
 from structgen.runtime.logits.array_logits import apply_bitmask
-from structgen.runtime.rows.bitmask import allocate, fill_batch, unpack
+from structgen.runtime.rows.bitmask import allocate, unpack
 from structgen.system.arguments import overlaps
 
 VOCABULARY = small_vocabulary()

@@ -9,15 +9,13 @@ deterministic automata, a search through pairs of states. Only what nothing else
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....system.memo import Memo
-
-if TYPE_CHECKING:
-    from ..tables import GrammarTables
+from ...core.lazy_table import OnDemand
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
@@ -36,12 +34,20 @@ _AHEAD = 64
 
 
 class Obligations:
-    """Sets of watched states of one lexer, and how bytes change them. Safe to use from several threads."""
+    """Sets of watched states of one lexer, and how bytes change them. Safe to use from several threads.
 
-    def __init__(self, tables: GrammarTables) -> None:
-        self._rows = tables.rows
-        self._beats: list[int] = tables.beats.tolist()
-        self._lapses: list[int] = tables.lapses.tolist()
+    Parameters
+    ----------
+    rows:
+        By state and class of bytes: the lexer's next state, -1 for none.
+    beats, lapses:
+        By state, other than 0: whether a longer lexeme is complete there; whether one is owed if the text ends there.
+    """
+
+    def __init__(self, rows: OnDemand[list[int]], beats: NDArray[Any], lapses: NDArray[Any]) -> None:
+        self._rows = rows
+        self._beats: list[int] = beats.tolist()
+        self._lapses: list[int] = lapses.tolist()
         self._subsumed: Memo[tuple[int, int], bool] = Memo(_MOST_KNOWN)
         self._simple: Memo[Watched, Watched] = Memo(_MOST_KNOWN)
         self._after: Memo[tuple[Watched, int], Watched | None] = Memo(_MOST_KNOWN)
@@ -118,11 +124,11 @@ class WatchedSets:
         ``int32[*]``: room for the numbers of sets that a walk misses.
     """
 
-    def __init__(self, tables: GrammarTables) -> None:
-        self._obligations = tables.obligations
-        self._rows = tables.rows
-        self._states: int = len(tables.table)
-        self._classes: int = tables.table.shape[1]
+    def __init__(self, obligations: Obligations, rows: OnDemand[list[int]], states: int, classes: int) -> None:
+        self._obligations = obligations
+        self._rows = rows
+        self._states = states
+        self._classes = classes
         self.missing = np.zeros(256, np.int32)
         self._forget()
 
