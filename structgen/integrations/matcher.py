@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from ..runtime.guide.forced import forced_bytes, whole_characters
+from ..runtime.guide.forced import whole_characters
 from ..runtime.guide.guide import Guide
 from ..system.arguments import integer
 
@@ -171,7 +171,7 @@ class Matcher:
 
     def forced_text(self) -> str:
         """The characters that must follow, whole ones; empty where there are none, or one has only begun."""
-        return "" if self.is_terminated() else whole_characters(forced_bytes(self._guide)) or ""
+        return "" if self.is_terminated() else whole_characters(self._guide.forced_bytes()) or ""
 
     def __repr__(self) -> str:
         return f"<Matcher {'terminated' if self.is_terminated() else 'open'} {self._guide!r}>"

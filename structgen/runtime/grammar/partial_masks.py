@@ -19,7 +19,7 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,27 +32,10 @@ from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
 from .completability.boundaries import Boundaries, WatchedFutures
 from .completability.obligations import Watched, WatchedSets
+from .mask_table import LexemeEnd, PartialMask, PartialMaskTable
 from .tables import GrammarTables
 
-if TYPE_CHECKING:
-    from .storage import PartialMaskTable
-
 __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked", "Watched"]
-
-
-class LexemeEnd(NamedTuple):
-    """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
-
-    terminal: int
-    resume: int
-    watched: Watched
-
-
-class PartialMask(NamedTuple):
-    """Tokens by what the lexeme in progress at their end can become, and where lexemes end."""
-
-    groups: tuple[tuple[int, int], ...]  # a set of terminals or endings, and a row
-    ends: tuple[LexemeEnd, ...]
 
 
 #: A lexer state, what is watched there, and the tokens or nodes that lead there.

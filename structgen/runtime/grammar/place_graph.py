@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ..core.bitsets import bits_of, from_bits, sets_of, words_of
+from .mask_table import PartialMaskTable
 from .partial_masks import LexemeMasks, Watched
-from .storage import PartialMaskTable
 from .tables import GrammarTables
 
 
@@ -51,7 +51,10 @@ class PartialMaskGraph:
 
     def __init__(self, places: LexemeMasks) -> None:
         self._places = places
-        self._stored = stored = places.stored if places.stored is not None else PartialMaskTable.empty(places)
+        stored = places.stored
+        if stored is None:
+            stored = PartialMaskTable.empty(len(places.tables.table), places.members)
+        self._stored = stored
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._way_of: dict[tuple[int, Watched], int] = {}
         self._new_ways: list[tuple[int, Watched]] = []

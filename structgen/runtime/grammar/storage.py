@@ -15,8 +15,6 @@ the lexer state that goes on from it. So the ends of a place are pairs of a term
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,12 +24,13 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import Column, Sizes
 from ...storage.container import smallest
-from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.bitsets import set_at, words_of
+from ..core.bitsets import words_of
 from ..rows.residuals import Residuals
 from ..rows.row_pool import RowPool
-from .partial_masks import LexemeEnd, LexemeMasks, PartialMask, Watched
+from .completability.obligations import Watched
+from .mask_table import PartialMask, PartialMaskTable
+from .partial_masks import LexemeMasks
 from .tables import GrammarTables
 
 #: The sections of the file format (see docs/internals/format.md).
@@ -46,106 +45,6 @@ SECTIONS = (
     Column("pl_ends", rows=("places", 1), starts="place ends", cast="i4"),
     Column("pl_end", rows="place ends", fields=((0, "terminal members"), (0, "ways")), cast="i4"),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class PartialMaskTable:
-    """Places, with their groups and ends.
-
-    Parameters
-    ----------
-    states:
-        Number of lexer states.
-    ways, places, groups, ends:
-        ``int32[*, 2]``.
-    group_start, end_start:
-        ``int32[places + 1]``.
-    sets:
-        ``uint32[sets, words]``: terminals in a loose grammar, endings in others.
-    watch_start, watched:
-        ``int32[*]``.
-    """
-
-    states: int
-    ways: NDArray[np.int32]
-    places: NDArray[np.int32]
-    group_start: NDArray[np.int32]
-    groups: NDArray[np.int32]
-    end_start: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    sets: NDArray[np.uint32]
-    watch_start: NDArray[np.int32]
-    watched: NDArray[np.int32]
-
-    @classmethod
-    def empty(cls, places: LexemeMasks) -> PartialMaskTable:
-        """No places."""
-        none, pairs, start = np.zeros(0, np.int32), np.zeros((0, 2), np.int32), np.zeros(1, np.int32)
-        sets = np.zeros((0, -(-places.members // 32)), np.uint32)
-        states, watch_start = len(places.tables.table), np.zeros(2, np.int32)
-        return cls(states, pairs, pairs, start, pairs, start, pairs, sets, watch_start, none)
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @cached_property
-    def _keys(self) -> NDArray[np.int64]:
-        return self.places[:, 0].astype(np.int64) * self.states + self.places[:, 1]
-
-    @cached_property
-    def _way_keys(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """What ways are looked up by, ascending, and their numbers."""
-        keys = self.ways[:, 0].astype(np.int64) * len(self.watch_start) + self.ways[:, 1]
-        order = np.argsort(keys, kind="stable")
-        return keys[order], order
-
-    @cached_property
-    def _watches(self) -> list[Watched]:
-        data = self.watched.tolist()
-        return [tuple(data[i:j]) for i, j in pairwise(self.watch_start.tolist())]
-
-    @cached_property
-    def _watch_number(self) -> dict[Watched, int]:
-        return {watched: number for number, watched in enumerate(self._watches)}
-
-    def way(self, resume: int, watched: Watched) -> int:
-        """The number of a way, -1 for none."""
-        watch = self._watch_number.get(watched, -1) if watched else 0
-        if watch < 0:
-            return -1
-        keys, order = self._way_keys
-        key = resume * len(self.watch_start) + watch
-        at = int(keys.searchsorted(key))
-        return int(order[at]) if at < len(keys) and keys[at] == key else -1
-
-    def way_at(self, number: int) -> tuple[int, Watched]:
-        """The resume list of a way, and what is watched."""
-        resume, watch = self.ways[number].tolist()
-        return resume, self._watches[watch]
-
-    def find(self, resume: int, state: int, watched: Watched) -> int:
-        """The number of a place, -1 for none."""
-        way = self.way(resume, watched)
-        if way < 0:
-            return -1
-        key = way * self.states + state
-        at = int(self._keys.searchsorted(key))
-        return at if at < len(self._keys) and self._keys[at] == key else -1
-
-    def settled(self, number: int) -> PartialMask:
-        """What is stored of a place."""
-        (a, b), (c, d) = (each[number : number + 2].tolist() for each in (self.group_start, self.end_start))
-        groups = tuple((set_at(self.sets, wanted), row) for wanted, row in self.groups[a:b].tolist())
-        ends = tuple(LexemeEnd(terminal, *self.way_at(way)) for terminal, way in self.ends[c:d].tolist())
-        return PartialMask(groups, ends)
-
-    def items(self) -> dict[tuple[int, int, Watched], PartialMask]:
-        """All places."""
-        found = {}
-        for number, (way, state) in enumerate(self.places.tolist()):
-            resume, watched = self.way_at(way)
-            found[resume, state, watched] = self.settled(number)
-        return found
 
 
 def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
@@ -227,7 +126,7 @@ def _table(
     )  # fmt: skip
     if table.watch_start[1]:
         raise FormatError("section 'pl_watches' has a first list that is not empty", where=where)
-    for name, keys in (("pl_place", table._keys), ("pl_way", table._way_keys[0])):
+    for name, keys in (("pl_place", table.keys), ("pl_way", table.way_keys[0])):
         if (keys[1:] <= keys[:-1]).any():
             raise FormatError(f"section {name!r} has one twice, or out of order", where=where)
     if not _leads_on(table, starts):

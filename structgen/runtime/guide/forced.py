@@ -11,25 +11,18 @@ from itertools import islice
 from typing import Any
 
 from ..core.machine import Config, Machine
-from .guide import Guide
 
 #: So many bytes are looked ahead, unless the caller says how many.
 MOST_BYTES = 1024
 
 
-def forced_bytes(guide: Guide, most: int = MOST_BYTES) -> bytes:
-    """The bytes with which every text goes on that the guide's text can become; at most ``most`` of them.
+def forced_bytes(machine: Machine, config: Config, most: int = MOST_BYTES) -> bytes:
+    """The bytes with which every text goes on that a configuration's text can become; at most ``most`` of them.
 
-    They may begin or end within a character, as tokens may. ``b""`` where nothing is forced, and after an EOS id.
-    (There is no byte then that can follow; an EOS id may be the one token that can.)
+    They may begin or end within a character, as tokens may. ``b""`` where nothing is forced, and after an EOS id,
+    where the configuration is None. (There is no byte then that can follow; an EOS id may be the one token that can.)
     """
-    config = guide.config
-    return b"" if config is None else forced_from(guide.machine, config, most)
-
-
-def forced_from(machine: Machine, config: Config, most: int = MOST_BYTES) -> bytes:
-    """`forced_bytes` of a machine's configuration."""
-    return follow_forced(machine, machine.place(config), most)[0]
+    return b"" if config is None else follow_forced(machine, machine.place(config), most)[0]
 
 
 def follow_forced(machine: Machine, place: Any, most: int = MOST_BYTES) -> tuple[bytes, Any]:

@@ -21,11 +21,11 @@ from ...errors import VocabularyError
 from ..core.machine import Config, Machine
 from ..rows.bitmask import ids_of
 from .forced import MOST_BYTES, follow_forced, whole_characters
-from .guide import Guide
 
 if TYPE_CHECKING:
     from ...vocabulary.trie import Trie
     from ...vocabulary.vocabulary import Vocabulary
+    from ..index.index import Index
 
 #: How a tokenizer splits a text, without special tokens before or behind it.
 Encode = Callable[[str], Sequence[int]]
@@ -40,15 +40,17 @@ _ASKED, _MOST_ASKED = 2, 48
 _ANCHOR = "\n"
 
 
-def forced_tokens(guide: Guide, encode: Encode | None = None, *, most: int = MOST_BYTES) -> list[int]:
+def forced_tokens(
+    index: Index, machine: Machine, config: Config, encode: Encode | None = None, *, most: int = MOST_BYTES
+) -> list[int]:
     """The tokens that must follow; see the module.
 
     Where no more bytes can follow, and one token can, such as the vocabulary's one EOS id, it is the last of them.
 
     Parameters
     ----------
-    guide:
-        Where the text is; it stays there.
+    index, machine, config:
+        Where the text is, on the index's machine or one that stands for it; None behind an EOS id.
     encode:
         The tokenizer; None takes the one that the vocabulary was made from (`Vocabulary.encode`).
     most:
@@ -63,40 +65,38 @@ def forced_tokens(guide: Guide, encode: Encode | None = None, *, most: int = MOS
     VocabularyError
         Where there is no tokenizer: the index came with its vocabulary from a file.
     """
-    vocabulary = guide.index.vocabulary
+    vocabulary = index.vocabulary
     encode = encode or vocabulary.encode
     if encode is None:
         raise VocabularyError(
             "which tokens are forced is up to the tokenizer, and the vocabulary came without one",
             remedy="Pass encode=, or make the vocabulary from the tokenizer.",
         )
-    config = guide.config
     if config is None:
         return []
-    known = guide.index.forced
     key = config, encode, most
-    found = known.get(key)
+    found = index.forced.get(key)
     if found is None:
-        found = known[key] = tuple(_forced_tokens(guide, config, encode, most))
+        found = index.forced[key] = tuple(_forced_tokens(vocabulary, machine, config, encode, most))
     return list(found)
 
 
-def _forced_tokens(guide: Guide, config: Config, encode: Encode, most: int) -> list[int]:
-    vocabulary, machine = guide.index.vocabulary, guide.machine
+def _forced_tokens(vocabulary: Vocabulary, machine: Machine, config: Config, encode: Encode, most: int) -> list[int]:
     text, place = follow_forced(machine, machine.place(config), most)
     must_end = len(text) < most and next(machine.following(place), None) is None
     tokens = _Splitter(vocabulary, encode).split(text, None if must_end else (machine, place))
     found: list[int] = []
     length = 0
-    probe = guide.fork()
     for token in tokens:
         data = vocabulary.token(token) or b""
-        if not data or text[length : length + len(data)] != data or not probe.advance(token):
+        after = machine.advance(config, token) if data and text[length : length + len(data)] == data else None
+        if after is None:
             return found
+        config = after
         found.append(token)
         length += len(data)
     if must_end and length == len(text):
-        last = ids_of(probe.bitmask()).tolist()  # tokens without bytes: EOS ids, and those that a grammar names
+        last = ids_of(machine.row(config)).tolist()  # tokens without bytes: EOS ids, and those that a grammar names
         found += last if len(last) == 1 else []
     return found
 

@@ -288,7 +288,7 @@ class Guide:
         """The bytes with which every text goes on; see `structgen.runtime.guide.forced`."""
         from .forced import forced_bytes
 
-        return forced_bytes(self)
+        return forced_bytes(self._machine, self.config)
 
     def forced_tokens(self, encode: Callable[[str], Sequence[int]] | None = None) -> list[int]:
         """The tokens that must follow, as the tokenizer would split their text, whatever comes after them.
@@ -299,7 +299,7 @@ class Guide:
         """
         from .forced_tokens import forced_tokens
 
-        return forced_tokens(self, encode)
+        return forced_tokens(self.index, self._machine, self.config, encode)
 
     # -- questions -------------------------------------------------------------------------------------
 

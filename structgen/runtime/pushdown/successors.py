@@ -3,7 +3,7 @@ stack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ..rows.bitmask import ids_of
 from .stacks import Fork
 
 if TYPE_CHECKING:
-    from .distances import StackDistances
     from .machine import PushdownMachine
     from .stacks import Frame, Stack, Thread
 
@@ -28,6 +27,16 @@ _MOST_STACKS = 64
 
 #: Threads that a slice of a walk follows: a millisecond or two, about.
 _THREADS = 1 << 15
+
+
+class Measure(Protocol):
+    """What tells the distance of threads."""
+
+    def of_threads(self, threads: tuple[Thread, ...]) -> int:
+        """The tokens that complete the text of some threads, the EOS token included."""
+
+    def give_way(self) -> None:
+        """Let others have their turn."""
 
 
 class SuccessorDistances:
@@ -51,7 +60,7 @@ class SuccessorDistances:
         self._node_of = np.repeat(np.arange(len(trie.byte)), np.diff(trie.first_token))
         self._remembered: dict[Any, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def find(self, config: Any, distances: StackDistances) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def find(self, config: Any, distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
         found = self._remembered.get(config)
         if found is None:
@@ -69,7 +78,7 @@ class SuccessorDistances:
         return found
 
     def _walk(
-        self, state: int, count: int, frames: list[Frame], distances: StackDistances, by_node: NDArray[np.int32]
+        self, state: int, count: int, frames: list[Frame], distances: Measure, by_node: NDArray[np.int32]
     ) -> bool:
         """Note the distance behind each node where tokens end, if it is less than what is there.
 
@@ -107,7 +116,7 @@ class SuccessorDistances:
         np.minimum.at(by_node, nodes[:pairs], far[numbers[:pairs]])
         return True
 
-    def _one_by_one(self, config: Any, distances: StackDistances) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _one_by_one(self, config: Any, distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The same by following each token."""
         vocabulary = self._machine.vocabulary
         tokens = np.setdiff1d(ids_of(self._machine.row(config)), np.array(vocabulary.eos_ids, np.int64))

@@ -9,7 +9,7 @@ import pytest
 
 import structgen as sg
 from structgen import grammars
-from structgen.runtime.guide.forced import forced_bytes, forced_from, whole_characters
+from structgen.runtime.guide.forced import forced_bytes, whole_characters
 from structgen.runtime.rows.bitmask import ids_of
 
 EOS, SPECIAL = 256, 257
@@ -76,7 +76,7 @@ def test_they_are_what_masks_leave(name: str) -> None:
     for _ in range(6):
         guide = sg.Guide(index)
         for _ in range(70):
-            forced = forced_bytes(guide, 60)
+            forced = forced_bytes(guide.machine, guide.config, 60)
             assert forced == by_masks(guide, 60)
             asked, found = asked + 1, found + bool(forced)
             allowed = ids_of(guide.bitmask()).tolist()
@@ -92,31 +92,31 @@ def test_they_are_the_same_however_the_text_was_cut_into_tokens() -> None:
     guides = [sg.Guide(index), sg.Guide(index)]
     assert guides[0].advance(0)
     assert all(map(guides[1].advance, (1, 2, 3)))
-    assert [forced_bytes(guide) for guide in guides] == [b" //G"] * 2
+    assert [guide.forced_bytes() for guide in guides] == [b" //G"] * 2
 
 
 def test_a_bound_cuts_them_off() -> None:
     guide = sg.Guide(sg.compile(sg.Regex("a{5000}"), BYTES))
-    assert forced_bytes(guide) == b"a" * 1024
-    assert forced_bytes(guide, 3) == b"aaa"
-    assert forced_bytes(guide, 0) == b""
-    assert forced_from(guide.index.machine, guide.index.machine.start, 10_000) == b"a" * 5000
+    assert guide.forced_bytes() == b"a" * 1024
+    assert forced_bytes(guide.machine, guide.config, 3) == b"aaa"
+    assert forced_bytes(guide.machine, guide.config, 0) == b""
+    assert forced_bytes(guide.index.machine, guide.index.machine.start, 10_000) == b"a" * 5000
 
 
 def test_nothing_is_forced_after_the_end() -> None:
     guide = sg.Guide(sg.compile(sg.Regex("ab?"), BYTES))
-    assert forced_bytes(guide) == b"a"
+    assert guide.forced_bytes() == b"a"
     assert guide.advance(ord("a"))
-    assert forced_bytes(guide) == b""  # b could follow, but nothing has to
+    assert guide.forced_bytes() == b""  # b could follow, but nothing has to
     assert guide.advance(EOS)
     assert guide.config is None
-    assert forced_bytes(guide) == b""
+    assert guide.forced_bytes() == b""
 
 
 def test_no_mask_is_worked_out() -> None:
     for definition in (DEFINITIONS["regex"], DEFINITIONS["schema"], DEFINITIONS["grammar"]):
         index = sg.compile(definition, BYTES, eager=False)
-        forced_bytes(sg.Guide(index))
+        sg.Guide(index).forced_bytes()
         assert index.row_count == 0 or index.machine.known_rows == 0
 
 

@@ -19,15 +19,14 @@ inclusion of context-free languages); where the rules don't find it, both are ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from ....system.locks import Lock, Rank
 
 if TYPE_CHECKING:
     from ..tables import GrammarTables
-    from .gss import GraphParser
-    from .stack import Stack
+    from .stack import Accepted, Stack
 
 #: Pairs of stacks that are looked at for one question, and shifts that one of them is apart from it at most; beyond
 #: that the answer is no.
@@ -58,10 +57,31 @@ _Tops: TypeAlias = tuple[tuple[object, ...], tuple[object, ...]]
 _FAR = 1 << 60
 
 
+class Reductions(Protocol):
+    """What a parser has to say of its stacks; `structgen.runtime.grammar.parser.gss.GraphParser` says it."""
+
+    work: int
+
+    def accepted(self, stack: Stack) -> Accepted:
+        """The terminals that may come next."""
+
+    def replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
+        """The stacks with a nonterminal in place of the uppermost states."""
+
+    def reduced(self, stack: Stack) -> list[tuple[Stack, int]]:
+        """The stacks that one reduction leads to, each with the terminals before which it is made."""
+
+    def every(self, stack: Stack, terminal: int, most: int) -> tuple[list[tuple[Stack, int]], int]:
+        """Stacks after a terminal with their contexts, and the lowest depth looked at."""
+
+    def shifted(self, stack: Stack) -> Iterator[tuple[int, list[tuple[Stack, int]], int]]:
+        """By terminal that is shifted at once: the stacks after it with their context, the lowest depth looked at."""
+
+
 class Subsumption:
     """Compares stacks of a parser with conflicts. One question at a time: what is assumed for one is no answer."""
 
-    def __init__(self, parser: GraphParser, tables: GrammarTables) -> None:
+    def __init__(self, parser: Reductions, tables: GrammarTables) -> None:
         self._parser = parser
         self._middle = _middle(tables)
         #: By the states on top, how much higher the first stack is, and how many of its states decided it, the answer
