@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import VocabularyError
 from . import byte_level
-from .vocabulary import MAX_SIZE, Vocabulary
+from .token_table import MAX_SIZE, TokenTable
 
 #: ``llama_token_type`` in llama.h.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -52,9 +52,9 @@ _STRING, _ARRAY = 8, 9
 _PREFIX = "tokenizer.ggml."
 
 
-def from_gguf(
+def read_gguf(
     path: str | os.PathLike[str], *, eos_ids: Iterable[int] | None = None, size: int | None = None
-) -> Vocabulary:
+) -> TokenTable:
     """Read a GGUF file, of a split model the first one; its tensors are not touched.
 
     Parameters
@@ -87,8 +87,8 @@ def from_gguf(
 
 def assemble(
     metadata: Mapping[str, Any], eos_ids: Iterable[int] | None, size: int | None, where: str
-) -> Vocabulary:
-    """The vocabulary of parsed metadata, whose keys go without ``tokenizer.ggml.``."""
+) -> TokenTable:
+    """The tokens of parsed metadata, whose keys go without ``tokenizer.ggml.``."""
     kind, pieces, types = (metadata.get(key) for key in ("model", "tokens", "token_type"))
     if kind not in ("llama", "gpt2"):
         raise VocabularyError(
@@ -118,7 +118,7 @@ def assemble(
             specials.setdefault(_encoded(piece).decode("utf-8", "replace"), i)
         else:
             tokens[i] = _bytes_of(kind, piece, type_, f"{where}, token {i}")
-    return Vocabulary.from_bytes(tokens, eos, special_tokens=specials, size=len(pieces) if size is None else size)
+    return TokenTable(tokens, specials, eos, len(pieces) if size is None else size)
 
 
 def _bytes_of(kind: str, piece: str, type_: int, where: str) -> bytes:

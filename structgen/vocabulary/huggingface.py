@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,14 +28,16 @@ from typing import Any
 from ..errors import VocabularyError
 from . import sentencepiece, tekken, tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts
-from .tokenizer_json import TokenTable
-from .vocabulary import Vocabulary
+from .token_table import TokenTable
+
+#: The ids of a text.
+Encode = Callable[[str], Sequence[int]]
 
 #: The loading options that say where a model is, which its generation config shares.
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 
 
-def from_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> Vocabulary:
+def read_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> TokenTable:
     """Read a tokenizer object, and check on a few texts that its tokens spell what it encodes.
 
     Parameters
@@ -56,20 +59,19 @@ def from_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, s
     table = _read(tokenizer)
     if eos_ids is None:
         eos_ids = _as_ids(getattr(tokenizer, "eos_token_id", None))
-    vocabulary = _assemble(table, eos_ids, size, where=type(tokenizer).__name__)
     encode, decode = _codec(tokenizer)
-    check_roundtrip(vocabulary, encode, faithful_texts(encode, decode))
-    vocabulary.encode = encode
-    return vocabulary
+    table = _complete(table, eos_ids, size, encode, where=type(tokenizer).__name__)
+    check_roundtrip(table.tokens.get, list(table.eos_ids), encode, faithful_texts(encode, decode))
+    return table
 
 
-def from_pretrained(
+def read_pretrained(
     name_or_path: str | os.PathLike[str],
     *,
     eos_ids: Iterable[int] | None = None,
     size: int | None = None,
     **options: Any,
-) -> Vocabulary:
+) -> TokenTable:
     """Read a model's tokenizer by folder or name.
 
     A folder with a ``tokenizer.json`` or ``tekken.json`` is read without transformers, which is much faster.
@@ -96,7 +98,7 @@ def from_pretrained(
         if (folder / "tokenizer.json").is_file():
             return _from_folder(folder, eos_ids, size)
         if files := sorted(folder.glob("*tekken*.json")):
-            return tekken.from_tekken(files[-1], eos_ids=eos_ids, size=size)
+            return tekken.read_tekken(files[-1], eos_ids=eos_ids, size=size)
     elif not folder.is_dir() and _is_path(os.fspath(name_or_path)):
         raise VocabularyError(
             "not a folder" if folder.exists() else "there is no such folder",
@@ -152,7 +154,9 @@ def _codec(tokenizer: Any) -> tuple[Callable[[str], Sequence[int]], Callable[[Se
     return encode, lambda ids: tokenizer.decode(ids, clean_up_tokenization_spaces=False)
 
 
-def _assemble(table: TokenTable, eos_ids: Iterable[int], size: int | None, *, where: str) -> Vocabulary:
+def _complete(
+    table: TokenTable, eos_ids: Iterable[int], size: int | None, encode: Encode | None, *, where: str
+) -> TokenTable:
     eos_ids = list(eos_ids)
     if not eos_ids:
         raise VocabularyError(
@@ -160,7 +164,7 @@ def _assemble(table: TokenTable, eos_ids: Iterable[int], size: int | None, *, wh
             where=where,
             remedy="Pass the ids that end a text as eos_ids=.",
         )
-    return Vocabulary.from_bytes(table.tokens, eos_ids, special_tokens=table.special_tokens, size=size)
+    return replace(table, eos_ids=eos_ids, size=size, encode=encode)
 
 
 def _as_ids(eos_token_id: int | Sequence[int] | None) -> list[int]:
@@ -173,7 +177,7 @@ def _as_ids(eos_token_id: int | Sequence[int] | None) -> list[int]:
 # -- a folder, without transformers --------------------------------------------------------------------
 
 
-def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) -> Vocabulary:
+def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) -> TokenTable:
     document = _load_json(folder / "tokenizer.json")
     config = _load_json(folder / "special_tokens_map.json") | _load_json(folder / "tokenizer_config.json")
     try:
@@ -189,10 +193,8 @@ def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) 
         if eos_token := _content(config.get("eos_token")):
             eos_id = table.special_tokens.get(eos_token)
             eos_ids = eos_ids if eos_id is None else [*eos_ids, eos_id]
-    vocabulary = _assemble(table, eos_ids, size, where=str(folder))
-    if find_spec("tokenizers"):
-        vocabulary.encode = _encoder_of(folder / "tokenizer.json")
-    return vocabulary
+    encode = _encoder_of(folder / "tokenizer.json") if find_spec("tokenizers") else None
+    return _complete(table, eos_ids, size, encode, where=str(folder))
 
 
 def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
@@ -254,7 +256,7 @@ def _is_path(name: str) -> bool:
 
 def _from_auto_tokenizer(
     name: str, eos_ids: Iterable[int] | None, size: int | None, options: Mapping[str, Any]
-) -> Vocabulary:
+) -> TokenTable:
     try:
         from transformers import AutoTokenizer, GenerationConfig
     except ImportError as error:
@@ -279,4 +281,4 @@ def _from_auto_tokenizer(
         except OSError:  # Not every tokenizer has a model beside it.
             config = None
         eos_ids = {*_as_ids(tokenizer.eos_token_id), *_as_ids(getattr(config, "eos_token_id", None))}
-    return from_transformers(tokenizer, eos_ids=eos_ids, size=size)
+    return read_transformers(tokenizer, eos_ids=eos_ids, size=size)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ..errors import VocabularyError
-from .vocabulary import Vocabulary
 
 #: Between them: words, cases, spaces, code, several scripts, an emoji, a combining mark, control characters.
 TEXTS = (
@@ -20,19 +19,24 @@ TEXTS = (
 )
 
 
-def check_roundtrip(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], texts: Iterable[str]) -> None:
+def check_roundtrip(
+    token: Callable[[int], bytes | None],
+    eos_ids: Collection[int],
+    encode: Callable[[str], Sequence[int]],
+    texts: Iterable[str],
+) -> None:
     """Raise `VocabularyError` where the bytes of a text's tokens are not the text in UTF-8.
 
     One space before the text is forgiven: many tokenizers put it in front of the first word when they encode,
     and take it off the whole text when they decode. Texts that the tokenizer normalizes must be passed in
     normal form, see `faithful_texts`. A text with an EOS id among its tokens, whose bytes a vocabulary drops,
-    says nothing.
+    says nothing. ``token`` gives the bytes of an id.
     """
     for text in texts:
         ids = encode(text)
-        if not set(vocabulary.eos_ids).isdisjoint(ids):
+        if not set(eos_ids).isdisjoint(ids):
             continue
-        spelled = b"".join(vocabulary.token(i) or b"" for i in ids)
+        spelled = b"".join(token(i) or b"" for i in ids)
         if spelled not in (text.encode(), b" " + text.encode()):
             raise VocabularyError(
                 f"the vocabulary is not the tokenizer's: it spells {text!r} as {spelled!r}",

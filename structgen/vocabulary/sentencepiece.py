@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import VocabularyError
-from .tokenizer_json import TokenTable
+from .token_table import TokenTable
 
 
 def read_processor(processor: Any) -> TokenTable:

@@ -11,14 +11,14 @@ import json
 import os
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError
-from .tokenizer_json import TokenTable
-from .vocabulary import MAX_SIZE, Vocabulary
+from .token_table import MAX_SIZE, TokenTable
 
 _EOS = "</s>"
 
@@ -30,12 +30,12 @@ _DEFAULT_SPECIAL_TOKENS = (
 )  # fmt: skip
 
 
-def from_tekken(
+def read_tekken(
     path: str | os.PathLike[str] | None = None,
     *,
     eos_ids: Iterable[int] | None = None,
     size: int | None = None,
-) -> Vocabulary:
+) -> TokenTable:
     """Read a ``tekken.json``, without mistral-common.
 
     Parameters
@@ -70,10 +70,8 @@ def from_tekken(
         ) from error
     if eos_ids is None:
         eos_ids = [table.special_tokens[_EOS]]
-    vocabulary = Vocabulary.from_bytes(table.tokens, eos_ids, special_tokens=table.special_tokens, size=size)
-    if find_spec("mistral_common"):
-        vocabulary.encode = _encoder_of(file)
-    return vocabulary
+    encode = _encoder_of(file) if find_spec("mistral_common") else None
+    return replace(table, eos_ids=eos_ids, size=size, encode=encode)
 
 
 def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import VocabularyError
-from .vocabulary import Vocabulary
+from .token_table import TokenTable
 
 _EOS = "<|endoftext|>"
 
 
-def from_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> Vocabulary:
+def read_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> TokenTable:
     """Read a tiktoken encoding.
 
     Parameters
@@ -41,9 +41,8 @@ def from_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: 
         eos_ids = [special_tokens[_EOS]]
     specials = set(special_tokens.values())
     tokens = {i: _token(encoding, i) for i in range(encoding.n_vocab) if i not in specials}
-    vocabulary = Vocabulary.from_bytes(tokens, eos_ids, special_tokens=special_tokens, size=size)
-    vocabulary.encode = encoding.encode_ordinary
-    return vocabulary
+    found = {i: token for i, token in tokens.items() if token}
+    return TokenTable(found, special_tokens, eos_ids, size, encoding.encode_ordinary)
 
 
 def _token(encoding: Any, i: int) -> bytes | None:

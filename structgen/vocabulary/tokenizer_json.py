@@ -8,31 +8,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import VocabularyError
 from ..system.arguments import integer
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
-from .vocabulary import MAX_TOKEN_BYTES
+from .token_table import MAX_TOKEN_BYTES, TokenTable
 
 _WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
-
-
-@dataclass(frozen=True)
-class TokenTable:
-    """What a tokenizer says about its ids.
-
-    Parameters
-    ----------
-    tokens:
-        The bytes of each id that has any.
-    special_tokens:
-        The id of each name that has no bytes.
-    """
-
-    tokens: dict[int, bytes]
-    special_tokens: dict[str, int]
 
 
 def read(

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..system.properties import cached_property
-
-if TYPE_CHECKING:
-    from .vocabulary import Vocabulary
 
 #: Bytes that the sort compares at a time.
 _WORD = 8
@@ -119,26 +116,26 @@ class Trie:
         return runs
 
     @classmethod
-    def build(cls, vocabulary: Vocabulary) -> Trie:
-        """Sort the tokens and lay out one node for each distinct prefix."""
-        lengths = np.diff(vocabulary.offsets.astype(np.int64))
+    def build(cls, offsets: NDArray[np.uint32], blob: NDArray[np.uint8]) -> Trie:
+        """Sort tokens, the i-th being ``blob[offsets[i]:offsets[i + 1]]``; one node for each distinct prefix."""
+        lengths = np.diff(offsets.astype(np.int64))
         ids = np.flatnonzero(lengths)
-        order = _sorted(vocabulary.blob, vocabulary.offsets[ids].astype(np.int64), lengths[ids])
+        order = _sorted(blob, offsets[ids].astype(np.int64), lengths[ids])
         token_ids = ids[order].astype(np.int32)
-        starts, lengths = vocabulary.offsets[token_ids].astype(np.int64), lengths[token_ids]
-        shared = _common_prefixes(vocabulary.blob, starts, lengths)
+        starts, lengths = offsets[token_ids].astype(np.int64), lengths[token_ids]
+        shared = _common_prefixes(blob, starts, lengths)
 
         # Token t adds the nodes of depths shared[t]+1 .. lengths[t]; node 0 is the root.
         added = lengths - shared
         owner = np.repeat(np.arange(len(token_ids)), added)
         first_node = np.cumsum(added) - added + 1
         depth = np.concatenate([[0], shared[owner] + 1 + np.arange(len(owner)) - (first_node[owner] - 1)])
-        byte = np.concatenate([[0], vocabulary.blob[starts[owner] + depth[1:] - 1]]).astype(np.uint8)
+        byte = np.concatenate([[0], blob[starts[owner] + depth[1:] - 1]]).astype(np.uint8)
         depth = depth.astype(np.uint16)
         # Tokens before `owner` end at earlier nodes; `owner` itself, and later equals, at its deepest node.
         first_token = np.concatenate([[0], owner, [len(token_ids)]]).astype(np.int32)
         ends = first_token[:-1] < first_token[1:]
-        token = np.full(len(byte), 32 * vocabulary.words, np.int32)
+        token = np.full(len(byte), 32 * (-(-(len(offsets) - 1) // 32)), np.int32)
         token[ends] = token_ids[first_token[:-1][ends]]
         again = np.flatnonzero(added == 0)  # a token that adds no node has the bytes of the one before it
         first = np.searchsorted(first_token, again, side="right") - 1

@@ -7,7 +7,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,8 @@ from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
 from ..system.memo import Memo
 from ..system.properties import cached_property
-
-if TYPE_CHECKING:
-    from .trie import Trie
-
-#: Ids above this are taken for a mistake rather than a vocabulary.
-MAX_SIZE = 1 << 22
-
-#: Bytes of the longest token: the trie counts depths in uint16.
-MAX_TOKEN_BYTES = (1 << 16) - 1
+from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
+from .trie import Trie
 
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
@@ -167,43 +160,50 @@ class Vocabulary:
         return cls(offsets, np.frombuffer(b"".join(by_position), np.uint8), eos, specials)
 
     @classmethod
+    def from_table(cls, table: TokenTable) -> Vocabulary:
+        """What a reader found. Raises `VocabularyError`."""
+        vocabulary = cls.from_bytes(table.tokens, table.eos_ids, special_tokens=table.special_tokens, size=table.size)
+        vocabulary.encode = table.encode
+        return vocabulary
+
+    @classmethod
     def from_transformers(
         cls, tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
         """Read a transformers (or tokenizers) tokenizer; see `structgen.vocabulary.huggingface`."""
-        from .huggingface import from_transformers
+        from .huggingface import read_transformers
 
-        return from_transformers(tokenizer, eos_ids=eos_ids, size=size)
+        return cls.from_table(read_transformers(tokenizer, eos_ids=eos_ids, size=size))
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | os.PathLike[str], **kwargs: Any) -> Vocabulary:
         """Read a model's tokenizer from a folder or, through transformers, from the model hub."""
-        from .huggingface import from_pretrained
+        from .huggingface import read_pretrained
 
-        return from_pretrained(name_or_path, **kwargs)
+        return cls.from_table(read_pretrained(name_or_path, **kwargs))
 
     @classmethod
     def from_tekken(cls, path: str | os.PathLike[str] | None = None) -> Vocabulary:
         """Read a ``tekken.json``; ``None`` means the newest one that the mistral-common wheel ships."""
-        from .tekken import from_tekken
+        from .tekken import read_tekken
 
-        return from_tekken(path)
+        return cls.from_table(read_tekken(path))
 
     @classmethod
     def from_tiktoken(cls, encoding: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
         """Read a tiktoken ``Encoding``, or the one of that name."""
-        from .tiktoken import from_tiktoken
+        from .tiktoken import read_tiktoken
 
-        return from_tiktoken(encoding, eos_ids=eos_ids)
+        return cls.from_table(read_tiktoken(encoding, eos_ids=eos_ids))
 
     @classmethod
     def from_gguf(
         cls, path: str | os.PathLike[str], *, eos_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
         """Read the tokenizer in a GGUF file's metadata; see `structgen.vocabulary.gguf`."""
-        from .gguf import from_gguf
+        from .gguf import read_gguf
 
-        return from_gguf(path, eos_ids=eos_ids, size=size)
+        return cls.from_table(read_gguf(path, eos_ids=eos_ids, size=size))
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -255,9 +255,7 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
-        from .trie import Trie
-
-        return Trie.build(self)
+        return Trie.build(self.offsets, self.blob)
 
     def __repr__(self) -> str:
         return f"<Vocabulary {self.size:,} ids, EOS {list(self.eos_ids)}, {self.fingerprint[:8]}>"

@@ -15,7 +15,7 @@ import pytest
 import structgen as sg
 from structgen.errors import VocabularyError
 from structgen.vocabulary import gguf, tokenizer_json
-from structgen.vocabulary.vocabulary import MAX_SIZE
+from structgen.vocabulary.token_table import MAX_SIZE
 
 BPE: dict[str, Any] = {
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3}, "merges": [["a", "b"]], "unk_token": None},

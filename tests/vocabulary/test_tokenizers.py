@@ -119,7 +119,8 @@ def test_tokens_spell_picked_texts(real: Case) -> None:
     for text in PICKED:
         assert spell(real.vocabulary, real.encode(text)) == real.normalize(text).encode()
     assert len(faithful_texts(real.encode, real.decode)) >= len(TEXTS) - 1  # NFC changes one of them
-    check_roundtrip(real.vocabulary, real.encode, faithful_texts(real.encode, real.decode))
+    vocabulary, texts = real.vocabulary, faithful_texts(real.encode, real.decode)
+    check_roundtrip(vocabulary.token, vocabulary.eos_ids, real.encode, texts)
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -530,7 +531,7 @@ def test_a_wrong_vocabulary_is_found_out() -> None:
             tokens = vocabulary_tokens(right)
             tokens[i] = b"?!"
             with pytest.raises(VocabularyError, match=r"the vocabulary is not the tokenizer's: it spells"):
-                check_roundtrip(Vocabulary.from_bytes(tokens, []), encode, [text])
+                check_roundtrip(Vocabulary.from_bytes(tokens, []).token, [], encode, [text])
 
 
 def test_from_transformers_runs_the_self_test() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structgen import Vocabulary
 from structgen.errors import FormatError, TokenIdError, VocabularyError
 from structgen.storage.container import pack, unpack
-from structgen.vocabulary.vocabulary import MAX_TOKEN_BYTES
+from structgen.vocabulary.token_table import MAX_TOKEN_BYTES
 
 #: Tokens over few letters, zero bytes among them, so that prefixes and equal tokens are common; the long ones
 #: go past the eight bytes that the sort compares at a time.

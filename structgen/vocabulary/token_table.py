@@ -1,0 +1,37 @@
+"""`TokenTable`: what readers of tokenizers hand over, and how large it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+#: Ids above this are taken for a mistake rather than a vocabulary.
+MAX_SIZE = 1 << 22
+
+#: Bytes of the longest token: the trie counts depths in uint16.
+MAX_TOKEN_BYTES = (1 << 16) - 1
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """What a tokenizer says about its ids.
+
+    Parameters
+    ----------
+    tokens:
+        The bytes of each id that has any.
+    special_tokens:
+        The id of each name that has no bytes.
+    eos_ids:
+        The ids that end a text.
+    size:
+        Number of ids; None for the largest plus one.
+    encode:
+        The ids of a text, without special tokens before or behind it; None where nothing encodes.
+    """
+
+    tokens: dict[int, bytes]
+    special_tokens: dict[str, int]
+    eos_ids: Iterable[int] = ()
+    size: int | None = None
+    encode: Callable[[str], Sequence[int]] | None = None
