@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,78 +14,103 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "structgen"
 
-#: Values and tools that everything may use. `runtime.container` is the file format.
-SHARED = (
-    "__version__",
-    "_jit",
-    "budget",
-    "definitions",
-    "errors",
-    "folders",
-    "garbage",
-    "grammar_marks",
-    "grammar_text",
-    "grammars",
-    "json_text",
-    "kernels",
-    "locks",
-    "memo",
-    "private_folder",
-    "progress",
-    "properties",
-    "runtime.arguments",
-    "runtime.columns",
-    "runtime.container",
-    "schemas",
-    "vocabulary",
-)
+#: What every room may use, and what uses nothing of the package but each other.
+EVERYWHERE = frozenset({"errors", "budget", "progress", "system", "__version__"})
 
-#: Which parts of the package each part may import, besides itself and the shared ones. Function-level imports
-#: and those under `if TYPE_CHECKING` count too.
-MAY_IMPORT = {
-    "cli": {"loading", "api", "index_store", "cache", "runtime"},
-    "integrations": {"api", "index_store", "cache", "runtime"},
-    "loading": set(),
-    "api": {"building", "index_store", "compiler", "runtime", "cache"},
-    "building": {"compiler", "runtime", "cache", "grammar_store"},
-    "index_store": {"runtime", "cache"},
-    "grammar_store": {"runtime", "cache"},
-    "compiler": {"runtime"},  # it fills the tables that the runtime reads
-    "runtime": set(),
-    "cache": set(),
-    "shared": set(),
+#: The rooms, from the ground up, and the rooms below that each may import. Imports within functions and those under
+#: `if TYPE_CHECKING` count too.
+ROOMS = {
+    "grammars": "",
+    "kernels": "",
+    "storage": "",
+    "cache": "storage",
+    "vocabulary": "storage",
+    "definitions": "grammars vocabulary",
+    "runtime.core": "vocabulary",
+    "runtime.rows": "kernels storage vocabulary",
+    "runtime.automaton": "kernels runtime.core runtime.rows storage vocabulary",
+    "runtime.pushdown": "kernels runtime.automaton runtime.core runtime.rows storage vocabulary",
+    "runtime.grammar": (
+        "definitions kernels runtime.automaton runtime.core runtime.pushdown runtime.rows storage vocabulary"
+    ),
+    "runtime.index": (
+        "runtime.automaton runtime.core runtime.grammar runtime.pushdown runtime.rows storage vocabulary"
+    ),
+    "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
+    "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
+    "runtime.logits": "kernels runtime.automaton runtime.guide runtime.index runtime.rows",
+    "runtime.events": "vocabulary",
+    "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
+    "compiler.automata": "definitions kernels runtime.automaton storage",
+    "compiler.programs": "runtime.automaton runtime.pushdown storage",
+    "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
+    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions",
+    "compiler.json_schema.read": "",
+    "compiler.json_schema.numbers": "compiler.automata",
+    "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
+    "compiler.json_schema.algebra": (
+        "compiler.json_schema.numbers compiler.json_schema.read compiler.json_schema.strings definitions"
+    ),
+    "compiler.json_schema.normal_form": (
+        "compiler.json_schema.algebra compiler.json_schema.numbers compiler.json_schema.strings"
+    ),
+    "compiler.json_schema.lower": (
+        "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
+        " compiler.patterns compiler.programs runtime.automaton"
+    ),
+    "compiler.json_schema": (
+        "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"
+        " compiler.json_schema.read compiler.programs definitions"
+    ),
+    "compiler.grammar.load": "definitions",
+    "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
+    "compiler.grammar.parser": "compiler.grammar.load grammars runtime.core runtime.grammar",
+    "compiler.grammar.completion": "compiler.grammar.lexer compiler.grammar.parser runtime.core runtime.grammar",
+    "compiler.grammar.diagnostics": (
+        "compiler.automata compiler.grammar.completion compiler.grammar.lexer compiler.grammar.load"
+        " compiler.grammar.parser compiler.patterns grammars runtime.core runtime.grammar"
+    ),
+    "compiler.grammar": (
+        "compiler.grammar.completion compiler.grammar.diagnostics compiler.grammar.lexer compiler.grammar.load"
+        " compiler.grammar.parser definitions grammars runtime.core runtime.grammar"
+    ),
+    "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
+    "grammar_store": "cache runtime.grammar storage",
+    "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
+    "building": (
+        "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.json_schema compiler.patterns"
+        " compiler.programs definitions grammar_store runtime.automaton runtime.grammar runtime.index"
+        " runtime.pushdown runtime.rows vocabulary"
+    ),
+    "api": (
+        "building cache compiler.json_schema.strings definitions index_store runtime.batch runtime.index"
+        " runtime.pushdown runtime.rows vocabulary"
+    ),
+    "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
+    "integrations": (
+        "api cache definitions index_store runtime runtime.batch runtime.grammar runtime.guide runtime.index"
+        " runtime.logits runtime.rows vocabulary"
+    ),
 }
 
-#: Which third-party packages each part may import.
+#: Which third-party packages each room may import; rooms in a room share its entry.
 THIRD_PARTY = {
+    "system": {"numpy", "platformdirs"},
+    "storage": {"numpy"},
+    "kernels": {"numpy", "numba"},
+    "cache": {"diskcache"},
+    "vocabulary": {"numpy", "transformers", "tokenizers", "sentencepiece", "tiktoken", "mistral_common"},
+    "definitions": {"numpy", "pydantic", "lark", "tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
+    "runtime": {"numpy", "torch", "transformers", "triton"},
+    "compiler": {"numpy", "interegular", "lark"},
+    "building": {"numpy"},
     "cli": {"typer", "rich"},
     # each module its own engine, when it is used
     "integrations": {
         "numpy", "torch", "transformers", "tokenizers", "llama_cpp", "mlx", "outlines", "vllm", "sglang",
         "tensorrt_llm", "fastapi", "typer",
     },
-    "loading": {"tomli", "tomllib"},  # tomllib is standard from Python 3.11 on
-    "api": set(),
-    "building": {"numpy"},
-    "index_store": set(),
-    "grammar_store": set(),
-    "compiler": {"numpy", "interegular", "lark"},
-    "runtime": {"numpy", "torch", "transformers", "triton"},
-    "cache": {"diskcache"},
-    "shared": {
-        "numpy",
-        "numba",
-        "platformdirs",
-        "pydantic",  # the source of schemas that are types
-        "lark",  # the source of indentations
-        # the sources of vocabularies
-        "transformers",
-        "tokenizers",
-        "sentencepiece",
-        "tiktoken",
-        "mistral_common",
-    },
-}
+}  # fmt: skip
 
 #: Heavy packages that `import structgen` must leave alone.
 LOADED_LATER = ("numba", "torch", "transformers", "lark", "diskcache", "interegular", "typer", "rich", "pydantic")
@@ -125,49 +151,82 @@ def imports(module: str, path: Path) -> Iterator[Import]:
                 yield Import(module, ".".join([*base, alias.name]), node.lineno)
 
 
-def part(name: str) -> str:
-    """The part of the package that a module, or a name in a module, belongs to."""
-    if any(name == shared or name.startswith(f"{shared}.") for shared in SHARED):
-        return "shared"
-    return name.split(".")[0]
+def room(name: str) -> str:
+    """The room of a module, or of a name in a module."""
+    parts = name.split(".")
+    inner = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((each for each in inner if each in ROOMS), parts[0])
 
 
 MODULES = modules()
 IMPORTS = [found for name, path in MODULES.items() for found in imports(name, path)]
-INTERNAL = [found for found in IMPORTS if found.target.startswith("structgen.")]
+INTERNAL = [
+    (found, found.target.removeprefix("structgen.")) for found in IMPORTS if found.target.startswith("structgen.")
+]
 EXTERNAL = [found for found in IMPORTS if found.target.split(".")[0] not in ("structgen", *sys.stdlib_module_names)]
 
 
 def test_the_walk_sees_the_package() -> None:
-    assert {"errors", "runtime.guide", "cli.app"} <= set(MODULES)
+    assert {"errors", "runtime.guide.guide", "cli.app"} <= set(MODULES)
     edges = {(found.module, found.target) for found in IMPORTS}
-    assert ("runtime.guide", "structgen.errors.BitmaskError") in edges
+    assert ("runtime.guide.guide", "structgen.errors.BitmaskError") in edges
     assert ("cli.warm", "structgen.api.compile") in edges  # inside a function
-    assert {part(name) for name in MODULES} <= set(MAY_IMPORT)
+    assert {room(name) for name in MODULES} <= ROOMS.keys() | EVERYWHERE
 
 
-def test_arrows_point_one_way() -> None:
+def test_rooms_import_what_lies_below_them() -> None:
     wrong = [
-        f"{module} imports {target} (line {line})"
-        for module, target, line in INTERNAL
-        for source, sink in [(part(module), part(target.removeprefix("structgen.")))]
-        if sink not in {source, "shared", *MAY_IMPORT[source]}
+        f"{found.module} imports {target} (line {found.line})"
+        for found, target in INTERNAL
+        if room(target) not in {room(found.module), *ROOMS.get(room(found.module), "").split(), *EVERYWHERE}
     ]
     assert wrong == []
 
 
-def test_parts_form_no_circle() -> None:
-    settled: set[str] = {"shared"}
-    while ready := {name for name, below in MAY_IMPORT.items() if below <= settled} - settled:
-        settled |= ready
-    assert settled == set(MAY_IMPORT)
+def test_no_room_may_import_more_than_it_does() -> None:
+    used = {(room(found.module), room(target)) for found, target in INTERNAL}
+    assert {(above, below) for above, rooms in ROOMS.items() for below in rooms.split()} - used == set()
 
 
-def test_third_party_packages_stay_in_their_part() -> None:
+def test_rooms_form_no_circle() -> None:
+    order = list(ROOMS)
+    assert [
+        (above, below) for above, rooms in ROOMS.items() for below in rooms.split()
+        if order.index(below) >= order.index(above)
+    ] == []  # fmt: skip
+
+
+def test_modules_form_no_circle() -> None:
+    below: dict[str, set[str]] = {name: set() for name in MODULES}
+    for found, target in INTERNAL:
+        module = next((each for each in (target, target.rpartition(".")[0]) if each in MODULES), None)
+        if module is not None and module != found.module and MODULES[module].name != "__init__.py":
+            below[found.module].add(module)
+    while free := {name for name, others in below.items() if not others}:
+        below = {name: others - free for name, others in below.items() if name not in free}
+    assert below == {}
+
+
+def test_folders_are_small() -> None:
+    sizes = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert {str(folder): size for folder, size in sizes.items() if size > 14} == {}
+
+
+def test_each_class_name_means_one_thing() -> None:
+    names = Counter(
+        node.name
+        for name, path in MODULES.items() if not name.startswith("integrations.")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )  # fmt: skip
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_third_party_packages_stay_in_their_room() -> None:
     wrong = [
         f"{module} imports {target} (line {line})"
         for module, target, line in EXTERNAL
-        if target.split(".")[0] not in THIRD_PARTY[part(module)]
+        if target.split(".")[0] not in THIRD_PARTY.get(module.split(".")[0], set())
     ]
     assert wrong == []
 
@@ -181,18 +240,18 @@ def test_import_is_cheap() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["structgen.runtime.guide.guide", "structgen.runtime.index.index", "structgen.vocabulary"]
+    "module", ["runtime.guide.guide", "runtime.index.index", "vocabulary"]
 )
 def test_serving_modules_import_no_compiler(module: str) -> None:
     script = (
-        f"import sys, {module};"
+        f"import sys, structgen.{module};"
         "print([n for n in sys.modules if n.startswith('structgen.compiler')"
         " or n in ('numba', 'torch', 'transformers', 'lark', 'diskcache', 'interegular')])"
     )
     assert python(script) == "[]"
 
 
-@pytest.mark.parametrize("module", ["api", "integrations.matcher", "integrations.requests", "runtime.distances"])
+@pytest.mark.parametrize("module", ["api", "integrations.matcher", "integrations.requests", "runtime.index.token_budget"])
 def test_what_may_compile_loads_numba_when_it_does(module: str) -> None:
     assert python(f"import sys, structgen.{module}; print('numba' in sys.modules)") == "False"
 
