@@ -110,10 +110,11 @@ def of_report(report: ElementTree.ElementTree[Any]) -> Outcome:
 
 def run(command: list[str], environment: dict[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
     """A program of the checkout, run to its end."""
+    path = os.pathsep.join([str(TESTS.parent), str(TESTS)])
     try:
         return subprocess.run(
-            command, cwd=TESTS.parent, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]), **environment}, capture_output=True, text=True,
-            timeout=seconds, check=False,
+            command, cwd=TESTS.parent, env={**os.environ, "PYTHONPATH": path, **environment}, capture_output=True,
+            text=True, timeout=seconds, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"it ran for more than {seconds:.0f} s")

@@ -251,7 +251,9 @@ def test_serving_modules_import_no_compiler(module: str) -> None:
     assert python(script) == "[]"
 
 
-@pytest.mark.parametrize("module", ["api", "integrations.matcher", "integrations.requests", "runtime.index.token_budget"])
+@pytest.mark.parametrize(
+    "module", ["api", "integrations.matcher", "integrations.requests", "runtime.index.token_budget"]
+)
 def test_what_may_compile_loads_numba_when_it_does(module: str) -> None:
     assert python(f"import sys, structgen.{module}; print('numba' in sys.modules)") == "False"
 

@@ -11,7 +11,7 @@ import pytest
 from judges import grammars as texts
 from judges.endings_judge import random_grammar
 from judges.lark_judge import judge, parses
-from test_distances import allowed, check_bounds, check_budgets, searched
+from judges.token_distances import allowed, check_bounds, check_budgets, searched
 
 import structgen as sg
 from structgen import grammars, kernels
