@@ -14,8 +14,7 @@ from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .definitions.grammar_marks import read_marks
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
-from .runtime.index.index import AnyMachine, Index
-from .runtime.index.token_budget import distances_of
+from .runtime.index.index import AnyMachine, Index, distances_of
 from .runtime.pushdown.machine import PushdownMachine
 from .system.garbage import paused
 from .system.locks import Lock, Rank

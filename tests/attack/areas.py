@@ -121,8 +121,12 @@ def run(command: list[str], environment: dict[str, str], seconds: float) -> subp
 
 
 _CACHES = (
-    "cache/test_privileges.py", "cache/test_cache.py", "cache/test_cache_hostile.py", "cache/test_cache_processes.py", "cache/test_write_back.py",
-)  # fmt: skip
+    "cache/test_privileges.py",
+    "cache/test_cache.py",
+    "cache/test_cache_hostile.py",
+    "cache/test_cache_processes.py",
+    "cache/test_write_back.py",
+)
 
 #: By name: what is run, and its share of the time.
 AREAS: dict[str, tuple[Area, int]] = {

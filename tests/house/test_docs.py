@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import fake_vllm
+from fakes.fake_llama_cpp import FakeLlama
+from fakes.fake_onnxruntime_genai import FakeGenerator
 from fakes.fakes import byte_vocabulary
 from fakes.tiny_models import byte_tokenizer, tiny_llama
-from test_integration_llama_cpp import FakeLlama
-from test_integration_onnxruntime_genai import FakeGenerator
 
 import structgen
 import structgen.runtime

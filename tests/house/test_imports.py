@@ -78,9 +78,9 @@ ROOMS = {
     "grammar_store": "cache runtime.grammar storage",
     "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
     "building": (
-        "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.json_schema compiler.patterns"
-        " compiler.programs definitions grammar_store runtime.automaton runtime.grammar runtime.index"
-        " runtime.pushdown runtime.rows vocabulary"
+        "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
+        " compiler.json_schema compiler.patterns compiler.programs definitions grammar_store runtime.automaton"
+        " runtime.grammar runtime.index runtime.pushdown runtime.rows vocabulary"
     ),
     "api": (
         "building cache compiler.json_schema.strings definitions index_store runtime.batch runtime.index"

@@ -68,6 +68,26 @@ class Machine(Protocol):
         ...
 
 
+class Distances(Protocol):
+    """Distances of one machine's configurations. Safe to use from several threads."""
+
+    def distance(self, config: Any) -> int:
+        """How many tokens complete a text, the EOS token included."""
+        ...
+
+    def farthest(self, config: Any) -> int:
+        """The largest distance that a single token leads to, or more."""
+        ...
+
+    def near(self, config: Any, left: int) -> int:
+        """Whatever tokens come, none leads too far while more than so many are left."""
+        ...
+
+    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+        """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
+        ...
+
+
 @dataclass(frozen=True)
 class Match:
     """How far a text goes along with a definition.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, VocabularyMismatchError
+from ...errors import FormatError, UnsupportedError, VocabularyMismatchError
 from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
@@ -19,12 +20,9 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
-from ..core.machine import Match
+from ..core.machine import Distances, Match
 from ..grammar.machine import GrammarMachine
 from ..pushdown.machine import PushdownMachine
-
-if TYPE_CHECKING:
-    from .token_budget import Distances
 
 #: The machines behind indexes; what guides need of them is `structgen.runtime.core.machine.Machine`.
 AnyMachine = AutomatonMachine | PushdownMachine | GrammarMachine
@@ -150,8 +148,6 @@ class Index:
 
         Raises `UnsupportedError` where no bound is known.
         """
-        from .token_budget import distances_of
-
         return distances_of(self.machine)
 
     def shortest(self) -> int:
@@ -253,6 +249,22 @@ class Index:
         seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
         return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
                    relaxations=relaxations)  # fmt: skip
+
+
+def distances_of(machine: AnyMachine) -> Distances:
+    """The distances of a machine. Raises `UnsupportedError` where no bound is known."""
+    from ..automaton.distances import AutomatonDistances
+    from ..grammar.distances.token_distances import GrammarDistances
+    from ..pushdown.distances import StackDistances
+
+    known: dict[type, Callable[[Any], Distances]] = {
+        AutomatonMachine: AutomatonDistances, PushdownMachine: StackDistances, GrammarMachine: GrammarDistances,
+    }  # fmt: skip
+    found = known.get(type(machine))
+    if found is None:
+        what = "max_tokens is not supported for this kind of definition"
+        raise UnsupportedError(what, remedy="Leave max_tokens out.")
+    return found(machine)
 
 
 def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:

@@ -14,55 +14,19 @@ number of tokens left from which on it is worth looking (`Distances.near`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import TokenBudgetError, UnsupportedError
+from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ..automaton.distances import AutomatonDistances
 from ..automaton.machine import AutomatonMachine
 from ..core.interned_machine import StackMachine
 from ..core.machine import Config, Machine
-from ..grammar.distances.token_distances import GrammarDistances
-from ..grammar.machine import GrammarMachine
-from ..pushdown.distances import StackDistances
-from ..pushdown.machine import PushdownMachine
 
 if TYPE_CHECKING:
     from .index import Index
-
-
-class Distances(Protocol):
-    """Distances of one machine's configurations. Safe to use from several threads."""
-
-    def distance(self, config: Any) -> int:
-        """How many tokens complete a text, the EOS token included."""
-        ...
-
-    def farthest(self, config: Any) -> int:
-        """The largest distance that a single token leads to, or more."""
-        ...
-
-    def near(self, config: Any, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
-        ...
-
-    def row(self, config: Any, most: int) -> NDArray[np.int32]:
-        """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
-        ...
-
-
-def distances_of(machine: Machine) -> Distances:
-    """The distances of a machine. Raises `UnsupportedError` where no bound is known."""
-    if isinstance(machine, AutomatonMachine):
-        return AutomatonDistances(machine)
-    if isinstance(machine, PushdownMachine):
-        return StackDistances(machine)
-    if isinstance(machine, GrammarMachine):
-        return GrammarDistances(machine)
-    raise UnsupportedError("max_tokens is not supported for this kind of definition", remedy="Leave max_tokens out.")
 
 
 def shortest(index: Index) -> int:
