@@ -25,7 +25,7 @@ Sections = dict[str, NDArray[Any]]
 #: A set of members is stored in two words of so many bits.
 _LOWER = (1 << 31) - 1
 
-#: SharedMasks places that the index uses.
+#: Shared places that the index uses.
 SHARED = (
     Column("shared_hash", "u1", rows="names", columns=NAME_BYTES),
     Column("shared_name", rows="shared", below="names"),
