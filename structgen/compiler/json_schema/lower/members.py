@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ....errors import InternalError, UnsupportedError
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
 from .builder import CLOSE_BRACE, Builder, Refs, grouped
-from .embed import QUOTE, Automaton, Body
+from .embed import QUOTE, Body
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live
 from .trie import FORBIDDEN, NONE, Node, spelling
@@ -94,7 +95,7 @@ class Members:
         self.tally = _tallying(self.shape, len(self.listed))
         self.spellings = [self.spelling(p) for p in self.shape.properties]
 
-    def spelling(self, declared: Property) -> bytes | Automaton | None:
+    def spelling(self, declared: Property) -> bytes | EdgeLists | None:
         """How a property's name is written."""
         return spelling(declared.name, self.builder.layout.escapes, self.builder.meter)
 
@@ -118,7 +119,7 @@ class Members:
                     names = self.builder.tries.insert(names, text, FORBIDDEN)
         return names
 
-    def with_name(self, names: Node, text: bytes | Automaton | None, tails: dict[State, Refs]) -> Node:
+    def with_name(self, names: Node, text: bytes | EdgeLists | None, tails: dict[State, Refs]) -> Node:
         """A trie in which a property may come, by the tails after its values; without any it stays as it is."""
         builder = self.builder
         if text is None or not tails:
