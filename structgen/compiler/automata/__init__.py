@@ -4,6 +4,6 @@ Comes in: edges between states, labelled with bytes or, on the way, markers. Goe
 automata, as `Tables`. Algorithms: Thompson's construction (1968), subset construction (Rabin and Scott 1959) with
 counters beside the states, minimisation (Hopcroft 1971).
 
-Read `nfa`, then `dfa`; `charset` has sets of characters, `utf8` writes them as automata of their bytes, `fsm` takes
-interegular's.
+Read `nfa`, then `dfa`; `edge_lists` has automata as lists, `charset` sets of characters; `utf8` writes those as
+automata of their bytes, `fsm` takes interegular's.
 """

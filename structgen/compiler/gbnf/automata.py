@@ -16,18 +16,18 @@ from __future__ import annotations
 from ...budget import Meter
 from ...errors import BudgetExceededError
 from ..automata.dfa import CounterConflictError, determinize, minimize
+from ..automata.edge_lists import EdgeLists, of_dfa, of_nfa
 from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .calls import Plan
 from .facts import RuleFacts
-from .lists import Lists, of_dfa, of_nfa
 from .syntax import CharacterSet, Choice, NodeId, QuotedText, Reference, Repetition, Sequence
 
 #: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
 _BLOWN_UP, _MANY = 8, 2_000
 
 
-def automaton_of(facts: RuleFacts, plan: Plan, rule: int, meter: Meter) -> Lists:
+def automaton_of(facts: RuleFacts, plan: Plan, rule: int, meter: Meter) -> EdgeLists:
     """The automaton of a rule: the minimal one, unless that is far larger. Raises `BudgetExceededError`."""
     counted = plan.counted
     doing = f"the automaton of the rule {facts.document.rules[rule].name}"
@@ -47,7 +47,7 @@ def automaton_of(facts: RuleFacts, plan: Plan, rule: int, meter: Meter) -> Lists
                 return of_nfa(nfa, list(construction.markers), meter, doing)
             counted = frozenset()
         else:
-            return of_dfa(dfa, list(construction.markers), meter)
+            return of_dfa(dfa, meter, list(construction.markers))
 
 
 class _Construction:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ...budget import Meter
 from ...definitions import Gbnf
 from ...errors import DefinitionError, EmptyLanguageError
+from ..automata.edge_lists import EdgeLists
 from ..programs.program import Program
 from .automata import automaton_of
 from .calls import plan
 from .facts import establish, refuse_left_recursion
-from .lists import Lists
 from .lowering import Lowering
 from .reader import read
 
@@ -34,7 +34,7 @@ def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
             remedy="Give it, and the rules it needs, a way out that does not contain itself.",
         )
     decided = plan(facts, start, meter)
-    rules: dict[int, Lists] = {}
+    rules: dict[int, EdgeLists] = {}
     states = 0
     for rule in sorted(decided.called):
         rules[rule] = automaton_of(facts, decided, rule, meter)

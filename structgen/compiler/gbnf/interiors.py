@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
+from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, Program, State
-from .lists import Lists
 
 #: A state that takes so many bytes is worth sharing.
 _WIDE = 64
@@ -40,7 +40,7 @@ class Interiors:
         self._known: dict[Hashable, State] = {}
         self._work = 0
 
-    def find(self, rule: Lists, q: int) -> tuple[State, int] | None:
+    def find(self, rule: EdgeLists, q: int) -> tuple[State, int] | None:
         """If ``q`` is like that: the program's state for its interior, and the rule's state behind it."""
         if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0 or self._work > _MOST_WORK:
             return None
@@ -59,7 +59,7 @@ class Interiors:
                         return None
         return None
 
-    def _between(self, rule: Lists, q: int, behind: int) -> list[int] | None:
+    def _between(self, rule: EdgeLists, q: int, behind: int) -> list[int] | None:
         """The states on the ways from ``q`` to ``behind``, if there are no others and some go round."""
         queue = [q]
         inside = {q}
@@ -80,7 +80,7 @@ class Interiors:
                 queue += new
         return queue if circles else None
 
-    def _state(self, rule: Lists, inside: list[int], behind: int) -> State:
+    def _state(self, rule: EdgeLists, inside: list[int], behind: int) -> State:
         """The state of an interior; equal ones have equal edges, in the order in which their states are met."""
         number = {q: i for i, q in enumerate(inside)} | {-1: -1}
         counted = {rule.records[-2 - target][1] for q in inside for _, _, target in rule.edges[q] if target < 0}
@@ -110,7 +110,7 @@ class Interiors:
         return states[0]
 
 
-def _moves(rule: Lists, q: int, number: dict[int, int], loops: list[int], behind: int) -> Iterator[_Move]:
+def _moves(rule: EdgeLists, q: int, number: dict[int, int], loops: list[int], behind: int) -> Iterator[_Move]:
     """A state's edges, with its interior's own numbers for states and loops."""
     for low, high, target in rule.edges[q]:
         if target >= 0:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...budget import Meter
+from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, Program, State
 from .interiors import Interiors
-from .lists import Lists
 
 _DOING = "putting the rules together"
 
@@ -34,7 +34,7 @@ class Lowering:
         Bounds time, states and memory.
     """
 
-    def __init__(self, rules: dict[int, Lists], names: dict[int, str], meter: Meter) -> None:
+    def __init__(self, rules: dict[int, EdgeLists], names: dict[int, str], meter: Meter) -> None:
         self.program = Program()
         self._rules = rules
         self._names = names

@@ -13,25 +13,21 @@ what some validator let through. So a construct means what the first of these sa
 
 What has no meaning in any of them is a `DefinitionError`; what has one that no automaton can follow, or means
 something else in the dialect it was evidently written for (``[[:alpha:]]``, ``a++``, ``\z``), an `UnsupportedError`.
-
-Groups that are open are a list, not Python's stack: patterns come from strangers.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from ...budget import Budget, Meter
-from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ..automata import charset
 from ..automata.charset import Ranges
-from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node, Repeat
+from .reader import CONTROLS, ESCAPE_IT, REFUSED_GROUPS, I, M, PatternReader, S, boundary, literal
+from .syntax import EMPTY, Alternate, Chars, Look, Node
 
-_I, _M, _S = 1, 2, 4  # the flags i, m and s
-_FLAG_BITS = {"i": _I, "m": _M, "s": _S}
+_FLAG_BITS = {"i": I, "m": M, "s": S}
 
 #: No character, every character, and those that end a line.
 _ANYTHING: Ranges = charset.complement(())
@@ -44,13 +40,10 @@ _DIGITS: Ranges = ((0x30, 0x39),)
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SHORTHANDS = {"d": _DIGITS, "s": _WHITE_SPACE, "w": _WORD}
 
-_DOT = {False: Chars(charset.complement(_LINE_ENDS)), True: Chars(_ANYTHING)}
 _LINE_END = Chars(_LINE_ENDS)
 
-_PLAIN = re.compile(r"[^\\\[\](){}*+?^$|.]{1,4096}")
-_SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_COUNTS = re.compile(r"([0-9]*)(,?)([0-9]*)\}")
 _MODIFIERS = re.compile(r"([a-zA-Z]*)(-[a-zA-Z]*)?([:)])")
+_LOOK = re.compile("(<?)([=!])")
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*>")
 _COMMENT = re.compile(r"[^)]*\)", re.DOTALL)
 _POSIX = re.compile(
@@ -61,7 +54,6 @@ _LEGACY_OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 _PAIR = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
-_CONTROLS = {"a": 0x07, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 #: Escapes that mean something in the dialect they come from, and just the letter in Annex B.
 _FOREIGN_ESCAPES = {
     "e": "the escape character",
@@ -77,12 +69,6 @@ _FOREIGN_ESCAPES = {
     "X": "a grapheme cluster",
     "z": "the end of the text",
 }
-_FOREIGN_GROUPS = {
-    ">": "an atomic group",
-    "(": "a conditional on a group",
-    "|": "a branch reset group",
-    **dict.fromkeys("R0123456789&+", "recursion"),
-}
 #: Binary properties that Python knows exactly, beside the general categories.
 _BINARY_PROPERTIES: dict[str, Ranges] = {
     "Any": _ANYTHING,
@@ -93,10 +79,6 @@ _BINARY_PROPERTIES: dict[str, Ranges] = {
     "space": charset.normalise([*(s for s in _WHITE_SPACE if s[0] != 0xFEFF), (0x85, 0x85)]),
 }
 _CASE_PROPERTIES = {"Lowercase": str.islower, "Lower": str.islower, "Uppercase": str.isupper, "Upper": str.isupper}
-
-_MAX_COUNT = 2**32 - 1
-_SPELL_OUT = "Spell the wanted texts out without it."
-_ESCAPE_IT = "To match the character itself, put a backslash before it."
 
 
 def parse(pattern: str, meter: Meter | None = None) -> Node:
@@ -134,107 +116,29 @@ class _LoneBracket(Exception):
     """After ``[]`` or ``[^]`` came a ``]`` without a partner: `re` reads those differently."""
 
 
-@dataclass(slots=True)
-class _Group:
-    """A group that is still open, or the whole pattern. ``look`` is (behind, negate)."""
+class _Parser(PatternReader):
+    plain = (re.compile(r"[^\\\[\](){}*+?^$|.]{1,4096}"),) * 2
+    counts = re.compile(r"(?!,?\})([0-9]*)(,?)([0-9]*)\}")
+    dots = Chars(charset.complement(_LINE_ENDS)), Chars(_ANYTHING)
 
-    start: int
-    flags: int
-    look: tuple[bool, bool] | None = None
-    options: list[Node] = field(default_factory=list)
-    parts: list[Node] = field(default_factory=list)
-
-    def end_option(self) -> None:
-        if len(self.parts) == 1:
-            self.options.append(self.parts[0])
-        else:
-            self.options.append(Concat(tuple(self.parts)) if self.parts else EMPTY)
-        self.parts = []
-
-    def node(self) -> Node:
-        self.end_option()
-        body = alternate(self.options)
-        if self.look is None:
-            return body
-        return Look(body, self.look[0], self.look[1], whole=False, column=self.start + 1)
-
-
-def alternate(options: list[Node]) -> Node:
-    """Any one of the options; a class if all of them are classes."""
-    if len(options) == 1:
-        return options[0]
-    ranges = [option.ranges for option in options if isinstance(option, Chars)]
-    return Chars(charset.union(*ranges)) if len(ranges) == len(options) else Alternate(tuple(options))
-
-
-class _Parser:
     def __init__(self, pattern: str, meter: Meter, bracket_first: bool) -> None:
-        self.pattern = pattern
-        self.index = 0
-        self.meter = meter
-        self.sets: dict[Ranges, Ranges] = {}
+        shown = repr(pattern if len(pattern) <= 80 else pattern[:77] + "...")
+        super().__init__(pattern, 0, meter, kind=f"a pattern: {shown}", where=f" in the pattern {shown}")
         self.bracket_first = bracket_first
         self.empty_class_at = -1
-        self.group = _Group(start=0, flags=0)
-        self.outer: list[_Group] = []
-        # Why a quantifier cannot stand here; empty where it can.
-        self.obstacle = "nothing to repeat"
-
-    def parse(self) -> Node:
-        pattern, size = self.pattern, len(self.pattern)
-        while self.index < size:
-            self.meter.check_time("reading the pattern")
-            run = _PLAIN.match(pattern, self.index)
-            if run:
-                fold = self.group.flags & _I
-                self.group.parts += [_literal(ord(char), fold) for char in run[0]]
-                self.obstacle = ""
-                self.index = run.end()
-            else:
-                self.index += 1
-                self.special(pattern[self.index - 1])
-        if self.outer:
-            raise self.malformed("missing ), unterminated group", self.group.start, _ESCAPE_IT)
-        return self.group.node()
 
     def special(self, char: str) -> None:
-        match char:
-            case "(":
-                self.open()
-            case ")":
-                self.close()
-            case "|":
-                self.group.end_option()
-                self.obstacle = "nothing to repeat"
-            case "[":
-                self.add(Chars(self.kept(self.char_class())))
-            case "\\":
-                self.escaped()
-            case "*" | "+" | "?":
-                self.repeat(*_SIGNS[char], self.index - 1)
-            case "{":
-                self.brace()
-            case ".":
-                self.add(_DOT[bool(self.group.flags & _S)])
-            case "^" | "$":
-                self.anchor(behind=char == "^", multiline=bool(self.group.flags & _M))
-            case "]":
-                if self.empty_class_at >= 0:
-                    raise _LoneBracket
-                self.add(_literal(ord("]"), 0))
-            case "}":
-                self.add(_literal(ord("}"), 0))
+        if char == "]" and self.empty_class_at >= 0:
+            raise _LoneBracket
+        if char in "]}":
+            self.add(literal(ord(char), 0))
+        else:
+            super().special(char)
 
-    def add(self, node: Node) -> None:
-        self.group.parts.append(node)
-        self.obstacle = ""
-
-    def take(self, text: str) -> bool:
-        """Read ``text`` if it comes next."""
-        found = self.pattern.startswith(text, self.index)
-        if found:
-            self.index += len(text)
-        return found
+    def alternate(self, options: list[Node]) -> Node:
+        """Any one of several options; a class if all of them are classes."""
+        ranges = [option.ranges for option in options if isinstance(option, Chars)]
+        return Chars(charset.union(*ranges)) if len(ranges) == len(options) else super().alternate(options)
 
     # -- groups ---------------------------------------------------------------------------------------------
 
@@ -242,63 +146,28 @@ class _Parser:
         start = self.index - 1
         if not self.take("?") or self.take(":"):
             self.push(start)
-        elif self.take("="):
-            self.push(start, look=(False, False))
-        elif self.take("!"):
-            self.push(start, look=(False, True))
-        elif self.take("<="):
-            self.push(start, look=(True, False))
-        elif self.take("<!"):
-            self.push(start, look=(True, True))
+        elif found := _LOOK.match(self.pattern, self.index):
+            self.index = found.end()
+            self.push(start, look=(found[1] == "<", found[2] == "!"))
         elif self.take("<") or self.take("P<"):
-            self.named_group(start)
+            if not self.skip(_NAME):
+                raise self.malformed("bad group name", start, "Write (?<name>...).")
+            self.push(start)
         elif self.take("P="):
             raise self.refused("a backreference", start)
-        elif self.take("#"):
-            self.comment(start)
-        else:
+        elif not self.take("#"):
             self.modifiers(start)
-
-    def push(self, start: int, flags: int | None = None, look: tuple[bool, bool] | None = None) -> None:
-        self.outer.append(self.group)
-        depth = self.meter.budget.depth
-        if len(self.outer) > depth:
-            raise BudgetExceededError(
-                f"the pattern nests more than depth={depth:,} groups",
-                where=_column(start),
-                remedy="Remove parentheses that group nothing, or pass a larger budget=Budget(depth=...).",
-            )
-        self.group = _Group(start, self.group.flags if flags is None else flags, look)
-        self.obstacle = "nothing to repeat"
-
-    def close(self) -> None:
-        if not self.outer:
-            raise self.malformed("unbalanced parenthesis", self.index - 1, _ESCAPE_IT)
-        node = self.group.node()
-        self.group = self.outer.pop()
-        self.add(node)
-
-    def named_group(self, start: int) -> None:
-        found = _NAME.match(self.pattern, self.index)
-        if not found:
-            raise self.malformed("bad group name", start, "Write (?<name>...).")
-        self.index = found.end()
-        self.push(start)
-
-    def comment(self, start: int) -> None:
-        found = _COMMENT.match(self.pattern, self.index)
-        if not found:
+        elif not self.skip(_COMMENT):
             raise self.malformed("missing ), unterminated comment", start, "Close it with ).")
-        self.index = found.end()
 
     def modifiers(self, start: int) -> None:
         """``(?i:...)`` and ``(?i-s:...)``; ``(?i)`` before everything else."""
         found = _MODIFIERS.match(self.pattern, self.index)
         char = self.pattern[self.index : self.index + 1]
         if not found or (not found[1] and not found[2]):
-            if char in _FOREIGN_GROUPS:
-                raise self.refused(_FOREIGN_GROUPS[char], start)
-            raise self.malformed(f"unknown group (?{char}", start, _ESCAPE_IT)
+            if char in REFUSED_GROUPS:
+                raise self.refused(REFUSED_GROUPS[char], start)
+            raise self.malformed(f"unknown group (?{char}", start, ESCAPE_IT)
         added, removed = found[1], (found[2] or "-")[1:]
         if unknown := set(added + removed) - set(_FLAG_BITS) - set("u" if found[3] == ")" else ""):
             raise self.refused(f"the flag {min(unknown)}", start, "The flags are i, m and s.")
@@ -314,58 +183,16 @@ class _Parser:
         else:
             self.group.flags = flags
 
-    # -- quantifiers ----------------------------------------------------------------------------------------
-
-    def brace(self) -> None:
-        start = self.index - 1
-        found = _COUNTS.match(self.pattern, self.index)
-        if not found or not (found[1] or found[3]):
-            self.add(_literal(ord("{"), 0))
-            return
-        self.index = found.end()
-        low = self.count(found[1] or "0", start)
-        high = None if found[2] and not found[3] else self.count(found[3] or found[1], start)
-        if high is not None and high < low:
-            raise self.malformed("min repeat greater than max repeat", start, "Swap the two.")
-        self.repeat(low, high, start)
-
-    def count(self, digits: str, start: int) -> int:
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > 10 or int(digits) >= _MAX_COUNT:
-            raise self.malformed("the repetition number is too large", start, f"Counts end below {_MAX_COUNT:,}.")
-        return int(digits)
-
-    def repeat(self, low: int, high: int | None, start: int) -> None:
-        if self.obstacle:
-            raise self.malformed(self.obstacle, start, _ESCAPE_IT)
-        if self.take("+"):
-            raise self.refused("a possessive quantifier", start, "Leave the second sign out, or group: (?:...)+.")
-        self.take("?")  # a lazy quantifier matches the same texts
-        parts = self.group.parts
-        parts[-1] = Repeat(parts[-1], low, high, column=start + 1)
-        self.obstacle = "multiple repeat"
-
     # -- assertions -----------------------------------------------------------------------------------------
 
-    def anchor(self, behind: bool, multiline: bool = False) -> None:
-        column = self.index
-        if multiline:
+    def anchor(self, char: str, start: int) -> None:
+        behind, column = char in "^A", start + 1
+        edge = Look(EMPTY, behind, negate=False, whole=True, column=column)
+        if char in "^$" and self.group.flags & M:
             after = Look(_LINE_END, behind, negate=False, whole=False, column=column)
-            self.add(Alternate((_edge(behind, column), after)))
+            self.assertion(Alternate((edge, after)))
         else:
-            self.add(_edge(behind, column))
-        self.obstacle = "nothing to repeat"
-
-    def boundary(self, negate: bool) -> None:
-        column, word = self.index, _class_of("w", bool(self.group.flags & _I))
-        after, before, not_after, not_before = (
-            Look(word, behind, negate=not there, whole=False, column=column)
-            for there in (True, False)
-            for behind in (True, False)
-        )
-        sides = ((after, before), (not_after, not_before)) if negate else ((after, not_before), (not_after, before))
-        self.add(Alternate(tuple(map(Concat, sides))))
-        self.obstacle = "nothing to repeat"
+            self.assertion(edge)
 
     # -- characters and classes -----------------------------------------------------------------------------
 
@@ -375,18 +202,18 @@ class _Parser:
         char = self.pattern[self.index : self.index + 1]
         if char and char in "bB":
             self.index += 1
-            self.boundary(negate=char == "B")
+            self.assertion(boundary(char == "B", _class_of("w", bool(self.group.flags & I)), self.index))
         elif char and char in "AZ":
             self.index += 1
-            self.anchor(behind=char == "A")
+            self.anchor(char, start + 1)
         elif char and char in "123456789":
             self.back_reference(start)
         elif char == "k" and "<" in self.pattern:
             raise self.refused("a backreference", start)
         else:
             found = self.escape(start)
-            fold = self.group.flags & _I
-            self.add(_literal(found, fold) if isinstance(found, int) else Chars(self.kept(_folded(found, fold))))
+            fold = self.group.flags & I
+            self.add(literal(found, fold) if isinstance(found, int) else Chars(self.kept(_folded(found, fold))))
 
     def back_reference(self, start: int) -> None:
         """``\\1`` with that many groups; Annex B's octal, or the digit itself, without."""
@@ -397,13 +224,7 @@ class _Parser:
             raise self.refused("a backreference", start)
         octal = _LEGACY_OCTAL.match(self.pattern, self.index)
         self.index = octal.end() if octal else self.index + 1
-        self.add(_literal(int(octal[0], 8) if octal else ord(self.pattern[self.index - 1]), self.group.flags & _I))
-
-    def kept(self, ranges: Ranges) -> Ranges:
-        """A set that the tree will hold; equal ones are held once."""
-        if ranges not in self.sets:
-            self.meter.hold(BYTES_OF_RANGE * len(ranges), "reading the pattern")
-        return self.sets.setdefault(ranges, ranges)
+        self.add(literal(int(octal[0], 8) if octal else ord(self.pattern[self.index - 1]), self.group.flags & I))
 
     def char_class(self) -> Ranges:
         """Read a class whose bracket has just been read."""
@@ -431,7 +252,7 @@ class _Parser:
         if _POSIX.search(self.pattern, start + 1, self.index):
             raise self.refused("a POSIX class", start, r"Write the characters, or \p{L} and the like.")
         found = charset.union(charset.normalise(singles), *members)
-        if self.group.flags & _I:
+        if self.group.flags & I:
             found = charset.ignore_case(found, False)
         return charset.complement(found) if negate else found
 
@@ -458,7 +279,7 @@ class _Parser:
         """A character or a set of them, inside a class."""
         char = self.pattern[self.index : self.index + 1]
         if not char:
-            raise self.malformed("missing ], unterminated character class", start, _ESCAPE_IT)
+            raise self.malformed("missing ], unterminated character class", start, ESCAPE_IT)
         self.index += 1
         if char != "\\":
             return ord(char)
@@ -473,7 +294,7 @@ class _Parser:
             raise self.malformed("the pattern ends in a backslash", start, r"Write \\ for a backslash.")
         self.index += 1
         if char in "dDsSwW":
-            return _class_of(char, bool(self.group.flags & _I)).ranges
+            return _class_of(char, bool(self.group.flags & I)).ranges
         if char in "pP":
             return self.property(char == "P", start)
         if char == "x":
@@ -482,8 +303,8 @@ class _Parser:
             return self.unicode(start)
         if char == "c":
             return self.control()
-        if char in _CONTROLS:
-            return _CONTROLS[char]
+        if char in CONTROLS:
+            return CONTROLS[char]
         if char in "01234567":
             octal = _LEGACY_OCTAL.match(self.pattern, self.index - 1)
             assert octal is not None
@@ -538,39 +359,12 @@ class _Parser:
         try:
             found = _property(name)
         except KeyError:
-            raise self.refused(
-                f"the Unicode property {name!r}", start, r"Use a general category, such as \p{L} or \p{Lu}."
-            ) from None
+            raise self.refused_property(name, start) from None
         return charset.complement(found) if negate else found
-
-    # -- errors ---------------------------------------------------------------------------------------------
-
-    def malformed(self, what: str, index: int, remedy: str) -> DefinitionError:
-        return DefinitionError(
-            f"{what} in the pattern {_shortened(self.pattern)}", where=_column(index), remedy=remedy
-        )
-
-    def refused(self, construct: str, index: int, remedy: str = _SPELL_OUT) -> UnsupportedError:
-        what = f"{construct} is not supported in a pattern: {_shortened(self.pattern)}"
-        return UnsupportedError(what, where=_column(index), remedy=remedy)
-
-
-def _column(index: int) -> str:
-    return f"column {index + 1}"
-
-
-def _shortened(pattern: str) -> str:
-    return repr(pattern if len(pattern) <= 80 else pattern[:77] + "...")
 
 
 def _shown(code: int) -> str:
     return ascii(chr(code))[1:-1]
-
-
-@lru_cache(maxsize=4096)
-def _literal(code: int, fold: int) -> Chars:
-    ranges = charset.normalise([(code, code)])
-    return Chars(charset.ignore_case(ranges, False) if fold else ranges)
 
 
 def _folded(ranges: Ranges, fold: int) -> Ranges:
@@ -602,8 +396,3 @@ def _property(name: str) -> Ranges:
             (code, code) for code in range(sys.maxunicode + 1) if _CASE_PROPERTIES[name](chr(code))
         )
     return charset.category(name)
-
-
-def _edge(behind: bool, column: int) -> Look:
-    """The very start or the very end of the text."""
-    return Look(EMPTY, behind, negate=False, whole=True, column=column)

@@ -6,7 +6,6 @@ For objects with few properties, or whose members must earn marks; `marked_order
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -15,11 +14,12 @@ from ...programs.program import State
 from ..normal_form.shapes import Choice, ObjectShape
 from .builder import CLOSE_BRACE, Builder, Refs, grouped
 from .marked_order import MarkedOrder
-from .members import START, Members, MemberTally
+from .members import Members
+from .tallies import Tally, live, reachable
 from .trie import NONE
 
 #: The properties that have been there, a bit each, and the tally of all members.
-Seen: TypeAlias = tuple[int, MemberTally]
+Seen: TypeAlias = tuple[int, Tally]
 
 #: So many sets of properties are told apart; and so many where that is not the only way.
 _MAX_SETS, _FEW_SETS = 1024, 16
@@ -36,9 +36,7 @@ class AnyOrder(Members):
 
     def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
         super().__init__(builder, shape, pointer, level)
-        self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
-        self.spellings += map(self.spelling, self.listed)
-        self.listed = []
+        self.list_first()
         properties = self.shape.properties
         self.bits = [0] * len(properties)
         tracked = [i for i, p in enumerate(properties) if p.choice]
@@ -61,14 +59,14 @@ class AnyOrder(Members):
     def run(self, start: State) -> None:
         """Make all states, and give the one after the opening brace its edges."""
         builder = self.builder
-        first: Seen = (0, START)
-        following = self._following(first)
-        live = self._live(following)
-        if first not in live:
+        first: Seen = (0, self.tally.start)
+        following = reachable(first, self._after, self._check)
+        alive = live(following, self._is_enough)
+        if first not in alive:
             raise InternalError("an object shape without members reached the lowering")
         inside: dict[Seen, State] = {}
-        for seen in live:
-            if not live.keys().isdisjoint(following[seen]):
+        for seen in alive:
+            if not alive.keys().isdisjoint(following[seen]):
                 inside[seen] = builder.program.state("member")
             self.tails[seen] = builder.whitespace.tail(inside.get(seen), self._close(seen), self.level)
         forbidden = self.forbidden()
@@ -100,35 +98,12 @@ class AnyOrder(Members):
 
         return grouped(choice, tail)
 
-    def _following(self, first: Seen) -> dict[Seen, set[Seen]]:
-        """All that can be reached, each with what can come next."""
-        following: dict[Seen, set[Seen]] = {}
-        todo = [first]
-        while todo:
-            seen = todo.pop()
-            if seen in following:
-                continue
-            self.builder.meter.check_states(8 * len(following), "lowering properties in any order")
-            after = following[seen] = set()
-            for bit, p, text in zip(self.bits, self.shape.properties, self.spellings, strict=True):
-                if text is not None:
-                    after.update(self._next(seen, bit, p.choice))
-            for key_class in self.shape.others:
-                after.update(self._next(seen, 0, key_class.choice))
-            todo.extend(after)
-        return following
+    def _after(self, seen: Seen) -> Iterator[Seen]:
+        for bit, p, text in zip(self.bits, self.shape.properties, self.spellings, strict=True):
+            if text is not None:
+                yield from self._next(seen, bit, p.choice)
+        for key_class in self.shape.others:
+            yield from self._next(seen, 0, key_class.choice)
 
-    def _live(self, following: dict[Seen, set[Seen]]) -> dict[Seen, None]:
-        """Those from which an object can be finished."""
-        before: dict[Seen, list[Seen]] = {}
-        for seen, after in following.items():
-            for other in after:
-                before.setdefault(other, []).append(seen)
-        todo = [seen for seen in following if self._is_enough(seen)]
-        live = dict.fromkeys(todo)
-        while todo:
-            for seen in before.get(todo.pop(), ()):
-                if seen not in live:
-                    live[seen] = None
-                    todo.append(seen)
-        return live
+    def _check(self, sets: int) -> None:
+        self.builder.meter.check_states(8 * sets, "lowering properties in any order")

@@ -13,73 +13,30 @@ from functools import lru_cache
 from typing import Any
 
 from ....budget import Budget, Meter
-from ...automata.dfa import Dfa, to_tables
+from ...automata.dfa import Dfa
+from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import CountedEdge, Edge, Program, State
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 
 QUOTE = 0x22
 
-
-@dataclass(frozen=True, eq=False)
-class Automaton:
-    """A `Dfa` as lists, for code that looks at single edges.
-
-    Parameters
-    ----------
-    edges:
-        By state: ``(low, high, target)``, ascending; a target ``-2 - r`` is record ``r``.
-    accepting:
-        By state.
-    live:
-        By state: the loop whose count it depends on, or -1.
-    records:
-        ``(operation, loop, low, mid, high)``, as in `Dfa.records`.
-    loops:
-        ``(minimum, maximum)``.
-    """
-
-    edges: list[list[tuple[int, int, int]]]
-    accepting: list[bool]
-    live: list[int]
-    records: list[tuple[int, int, int, int, int]]
-    loops: list[tuple[int, int]]
-    start: int
-
-
 #: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
-_RECENT: dict[tuple[Hashable, str], Automaton] = {}
+_RECENT: dict[tuple[Hashable, str], EdgeLists] = {}
 _RECENT_SIZE, _RECENT_STATES = 256, 500
 
 
-def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> Automaton:
+def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa], meter: Meter) -> EdgeLists:
     """The automaton of a set, remembered if it is small."""
     key = (members.key, escapes)
     known = _RECENT.get(key)
     if known is None:
-        known = automaton(make(), meter)
+        known = of_dfa(make(), meter)
         if len(known.edges) <= _RECENT_STATES:
             if len(_RECENT) >= _RECENT_SIZE:
                 _RECENT.clear()
             _RECENT[key] = known
     return known
-
-
-def automaton(dfa: Dfa, meter: Meter) -> Automaton:
-    """The lists of an automaton."""
-    edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
-    columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
-    for state, low, high, entry in meter.each(columns, "lowering automata", every=4096):
-        edges[state].append((low, high, entry))
-    counted = len(dfa.records) > 0
-    return Automaton(
-        edges=edges,
-        accepting=[bool(a) for a in dfa.accepting.tolist()],
-        live=to_tables(dfa).live.tolist() if counted else [-1] * dfa.states,
-        records=[tuple(record) for record in dfa.records.tolist()] if counted else [],
-        loops=[tuple(loop) for loop in dfa.loops.tolist()] if counted else [],
-        start=dfa.start,
-    )
 
 
 @dataclass(eq=False)
@@ -90,7 +47,7 @@ class Body:
     and ``rows`` are kept by `structgen.compiler.json_schema.lower.keys`.
     """
 
-    automaton: Automaton
+    automaton: EdgeLists
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
     moves: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -165,7 +122,7 @@ class Embedding:
             )
         return known
 
-    def _embed_number(self, digits: Automaton) -> list[Edge]:
+    def _embed_number(self, digits: EdgeLists) -> list[Edge]:
         program = self.program
         self._meter.check_states(len(program.edges) + len(digits.edges), "lowering numbers")
         # Where nothing can follow there is no need for a state that only returns.
@@ -200,7 +157,7 @@ def body_edge(body: Body, low: int, high: int, target: int) -> Edge:
     return Edge(low, high, (), CountedEdge(operation, body.loops[loop], *states))
 
 
-def _common(inside: Automaton, other: Body) -> dict[int, State]:
+def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
     """The states that accept what ``other`` accepts, and those after them: its states stand for them.
 
     Equivalent states of minimal automata have isomorphic surroundings, found by walking in step; where one loops

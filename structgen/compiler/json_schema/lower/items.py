@@ -7,70 +7,18 @@ a tail state. Long bounds on the number alone are counted by a loop instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 from ....errors import InternalError
 from ....runtime.automaton.tables import INC, SET
 from ...programs.program import CountedEdge, Edge, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
+from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
 from .unique import without_repeats
 
 #: Lengths after the prefix from which on the items are counted by a loop.
 _COUNT_FROM = 32
-
-#: No text has more items than that; larger bounds would overflow the stored counts.
-_MAX_COUNT = 1 << 30
-
-
-class ItemTally(NamedTuple):
-    """The number of items, saturated, how many of them earned each mark, saturated, and a bit for each value seen."""
-
-    items: int
-    earned: tuple[int, ...]
-    seen: int = 0
-
-
-class ItemTallying:
-    """What must be remembered of the items of a shape, and what it allows."""
-
-    def __init__(self, shape: ArrayShape) -> None:
-        self._shape = shape
-        self.most = shape.max_items
-        if self.most is not None and self.most > _MAX_COUNT:
-            self.most = None
-        if not shape.rest and (self.most is None or self.most > len(shape.prefix)):
-            self.most = len(shape.prefix)
-        self.enough = max(len(shape.prefix), shape.min_items) if self.most is None else self.most
-        self.start = ItemTally(0, (0,) * len(shape.contains))
-
-    def choice(self, tally: ItemTally) -> Choice:
-        """What the next item may be, if there can be one."""
-        prefix = self._shape.prefix
-        if self.most is not None and tally.items >= self.most:
-            return ()
-        return prefix[tally.items] if tally.items < len(prefix) else self._shape.rest
-
-    def add(self, tally: ItemTally, marks: int) -> ItemTally | None:
-        """The tally with another item; None where it has earned a mark too often, or has been there before."""
-        earned = list(tally.earned)
-        for k, count in enumerate(self._shape.contains):
-            if marks >> k & 1:
-                earned[k] += 1
-                if count.max is None:
-                    earned[k] = min(earned[k], count.min)
-                elif earned[k] > count.max:
-                    return None
-        value = marks >> len(earned)
-        if value & tally.seen:
-            return None
-        return ItemTally(min(tally.items + 1, self.enough), tuple(earned), tally.seen | value)
-
-    def is_enough(self, tally: ItemTally) -> bool:
-        """Whether an array may end."""
-        counts = zip(tally.earned, self._shape.contains, strict=True)
-        return tally.items >= self._shape.min_items and all(n >= count.min for n, count in counts)
 
 
 class ArrayStates:
@@ -81,73 +29,63 @@ class ArrayStates:
         self.level = level
         self.inner = builder.inner(level)
         self.shape = shape = without_repeats(builder, shape, pointer) if shape.unique else shape
-        self.tally = ItemTallying(shape)
+        prefix, most = len(shape.prefix), shape.max_items
+        if most is not None and most > MAX_COUNT:
+            most = None
+        if not shape.rest and (most is None or most > prefix):
+            most = prefix
+        enough = max(prefix, shape.min_items) if most is None else most
+        self.tally = Tallying(shape.min_items, most, enough, shape.contains)
         #: The number of items from which on a loop counts; -1 where none does.
         self.loop_from = -1
-        if self.tally.enough - len(shape.prefix) > _COUNT_FROM and not shape.contains and not shape.unique:
-            self.loop_from = len(shape.prefix)
-        self.inside: dict[ItemTally, State] = {}
-        self.tails: dict[ItemTally, State] = {}
+        if enough - prefix > _COUNT_FROM and not shape.contains and not shape.unique:
+            self.loop_from = prefix
+        self.inside: dict[Tally, State] = {}
+        self.tails: dict[Tally, State] = {}
 
     def run(self, start: State) -> None:
         """Make the states of all tallies, and give the one after the opening bracket its edges."""
         builder, tally = self.builder, self.tally
-        following = self._following()
-        live = self._live(following)
-        if tally.start not in live:
+        following = reachable(tally.start, self._next, self._check)
+        alive = live(following, lambda here: here.number == self.loop_from or tally.is_enough(here))
+        if tally.start not in alive:
             raise InternalError("an array shape without members reached the lowering")
-        for here in builder.meter.each(live, "lowering arrays"):
-            if here.items == self.loop_from or not live.keys().isdisjoint(following[here]):
+        for here in builder.meter.each(alive, "lowering arrays"):
+            if here.number == self.loop_from or not alive.keys().isdisjoint(following[here]):
                 self.inside[here] = builder.program.state("item")
             self.tails[here] = builder.whitespace.tail(self.inside.get(here), self._close(here), self.level)
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
             builder.program.edges[state] = (
                 self._loop()
-                if here.items == self.loop_from
-                else builder.above(grouped(tally.choice(here), self._tail_after(here)), self.inner)
+                if here.number == self.loop_from
+                else builder.above(grouped(self._choice(here), self._tail_after(here)), self.inner)
             )
         builder.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
 
-    def _close(self, tally: ItemTally) -> int | None:
+    def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACKET if self.tally.is_enough(tally) else None
 
-    def _tail_after(self, tally: ItemTally) -> Callable[[int], State | None]:
+    def _tail_after(self, tally: Tally) -> Callable[[int], State | None]:
         def tail(marks: int) -> State | None:
             after = self.tally.add(tally, marks)
             return None if after is None else self.tails.get(after)
 
         return tail
 
-    def _following(self) -> dict[ItemTally, set[ItemTally]]:
-        """The tallies that can be reached, each with the next ones; where a loop begins there are none."""
-        builder = self.builder
-        following: dict[ItemTally, set[ItemTally]] = {}
-        todo = [self.tally.start]
-        while todo:
-            here = todo.pop()
-            if here in following:
-                continue
-            builder.meter.check_states(len(builder.program.edges) + 2 * len(following), "lowering arrays")
-            choice = () if here.items == self.loop_from else self.tally.choice(here)
-            afters = (self.tally.add(here, marks) for marks in {option.marks for option in choice})
-            following[here] = {after for after in afters if after is not None}
-            todo.extend(following[here])
-        return following
+    def _choice(self, tally: Tally) -> Choice:
+        """What the next item may be, if there can be one and no loop begins."""
+        prefix = self.shape.prefix
+        if tally.number in (self.tally.most, self.loop_from):
+            return ()
+        return prefix[tally.number] if tally.number < len(prefix) else self.shape.rest
 
-    def _live(self, following: dict[ItemTally, set[ItemTally]]) -> dict[ItemTally, None]:
-        """Those from which an array can be finished."""
-        before: dict[ItemTally, list[ItemTally]] = {}
-        for here, afters in following.items():
-            for after in afters:
-                before.setdefault(after, []).append(here)
-        todo = [here for here in following if here.items == self.loop_from or self.tally.is_enough(here)]
-        live = dict.fromkeys(todo)
-        while todo:
-            for here in before.get(todo.pop(), ()):
-                if here not in live:
-                    live[here] = None
-                    todo.append(here)
-        return live
+    def _next(self, tally: Tally) -> Iterator[Tally]:
+        for marks in {option.marks for option in self._choice(tally)}:
+            if (after := self.tally.add(tally, marks)) is not None:
+                yield after
+
+    def _check(self, tallies: int) -> None:
+        self.builder.meter.check_states(len(self.builder.program.edges) + 2 * tallies, "lowering arrays")
 
     def _loop(self) -> list[Edge]:
         """The edges where the first item of a counted loop begins.
@@ -158,7 +96,7 @@ class ArrayStates:
         program, tail = self.builder.program, self.builder.whitespace.tail
         least = self.shape.min_items - self.loop_from
         most = least if self.tally.most is None else self.tally.most - self.loop_from
-        if max(least, most) > _MAX_COUNT:
+        if max(least, most) > MAX_COUNT:
             self.builder.meter.check_states(max(least, most), "lowering array bounds")
         loop = program.loop(max(least, 1), most)
         item = program.state("item", live=loop)

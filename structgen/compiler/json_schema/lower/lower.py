@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from ....budget import Meter, Unremembered
 from ....errors import DefinitionError
+from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
 from ...programs.program import Program
 from ..normal_form.shapes import ArrayShape, Values
 from .any_order import in_any_order
 from .builder import Builder
-from .embed import Automaton, automaton
 from .items import ArrayStates
 from .members import InOrder
 from .options import TextOptions
@@ -62,10 +62,10 @@ def _whitespace(builder: Builder) -> Whitespace:
 
 
 @lru_cache(maxsize=64)
-def gap_automaton(pattern: str, by: Unremembered) -> Automaton:
+def gap_automaton(pattern: str, by: Unremembered) -> EdgeLists:
     """The automaton of what may stand between tokens. Raises `DefinitionError`, `BudgetExceededError`."""
     meter = by.meter
-    gap = automaton(language(parse(pattern, 0, meter), meter, count=False), meter)
+    gap = of_dfa(language(parse(pattern, 0, meter), meter, count=False), meter)
     bytes_ = {byte for edges in gap.edges for low, high, _ in edges for byte in range(low, high + 1)}
     if not gap.edges or not bytes_ <= _WHITESPACE:
         raise DefinitionError(

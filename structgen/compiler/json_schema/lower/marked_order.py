@@ -9,7 +9,6 @@ are plain states, the same for every set.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ....errors import InternalError
 from ...programs.program import MOST_MEMBERS, Condition, Edge, MarkedEdge, State
@@ -17,7 +16,8 @@ from ..normal_form.shapes import Choice, ObjectShape
 from .builder import CLOSE_BRACE, Builder
 from .embed import QUOTE
 from .keys import Others
-from .members import START, Members, MemberTally
+from .members import Members
+from .tallies import Tally
 from .trie import NONE, Node
 from .whitespace import Conditions
 
@@ -27,9 +27,7 @@ class MarkedOrder(Members):
 
     def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
         super().__init__(builder, shape, pointer, level)
-        self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
-        self.spellings += map(self.spelling, self.listed)
-        self.listed = []
+        self.list_first()
         #: The bits of properties, by their place; in a relaxed schema also those without one, which can come twice.
         self.members: dict[int, int] = {}
         self.rest: list[int] = []
@@ -38,7 +36,7 @@ class MarkedOrder(Members):
         self.all = (1 << len(self.members)) - 1
         self.needed = sum(1 << bit for place, bit in self.members.items() if self.shape.properties[place].required)
         self.is_open = bool(self.rest or any(key_class.choice for key_class in self.shape.others))
-        self.tails: dict[MemberTally, State] = {}
+        self.tails: dict[Tally, State] = {}
 
     def _choose(self) -> None:
         """Give properties bits: the required ones first, if not all can have one."""
@@ -59,7 +57,7 @@ class MarkedOrder(Members):
         """Make all states, and give the one after the opening brace its edges."""
         builder, program = self.builder, self.builder.program
         self._check_possible()
-        inside: dict[MemberTally, State | None] = {}
+        inside: dict[Tally, State | None] = {}
         for tally in self._tallies():
             more = self._next(tally) is not None and bool(self.members or self.is_open)
             inside[tally] = program.state("member", live=self.register) if more else None
@@ -70,8 +68,8 @@ class MarkedOrder(Members):
             after = self._next(tally)
             if state is not None and after is not None:
                 program.edges[state] = list(self._members(after))
-        close = None if self.needed else self._close(START)
-        builder.whitespace.opening(start, inside[START], close, self.level)
+        close = None if self.needed else self._close(self.tally.start)
+        builder.whitespace.opening(start, inside[self.tally.start], close, self.level)
 
     def _check_possible(self) -> None:
         required = [i for i, p in enumerate(self.shape.properties) if p.required]
@@ -85,18 +83,18 @@ class MarkedOrder(Members):
 
     # -- how many there are --------------------------------------------------------------------------------
 
-    def _tallies(self) -> list[MemberTally]:
+    def _tallies(self) -> list[Tally]:
         """The tallies that members can lead to; there are no marks, so it is one after the other."""
-        self.builder.meter.check_states(8 * self.tally.tallies, "lowering properties in any order")
-        tallies = [START]
+        self.builder.meter.check_states(8 * self.tallies, "lowering properties in any order")
+        tallies = [self.tally.start]
         while (after := self._next(tallies[-1])) is not None and after != tallies[-1]:
             tallies.append(after)
         return tallies
 
-    def _next(self, tally: MemberTally) -> MemberTally | None:
+    def _next(self, tally: Tally) -> Tally | None:
         return self.tally.add(tally, 0)
 
-    def _close(self, tally: MemberTally) -> int | None:
+    def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACE if self.tally.is_enough(tally) else None
 
     def _conditions(self) -> Conditions:
@@ -105,16 +103,16 @@ class MarkedOrder(Members):
         required = self.needed.bit_count()
         return Conditions(more, Condition(self.needed, required, required))
 
-    def _fits(self, after: MemberTally) -> Condition:
+    def _fits(self, after: Tally) -> Condition:
         """What a member must leave: room for the required ones that have not been there."""
         if self.tally.most is None:
             return Condition()
         required = self.needed.bit_count()
-        return Condition(self.needed, max(0, required - (self.tally.most - after.members)), required)
+        return Condition(self.needed, max(0, required - (self.tally.most - after.number)), required)
 
     # -- names -----------------------------------------------------------------------------------------------
 
-    def _members(self, after: MemberTally) -> Iterator[Edge]:
+    def _members(self, after: Tally) -> Iterator[Edge]:
         """The edges at the opening quote of a member that leads to a tally."""
         keys, tail, fits = self.builder.keys, self.tails[after], self._fits(after)
         for place, bit in self.members.items():

@@ -16,73 +16,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 from ....errors import InternalError, UnsupportedError
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
-from ..normal_form.shapes import Choice, ObjectShape, Property
+from ..normal_form.shapes import Choice, Count, ObjectShape, Property
 from .builder import CLOSE_BRACE, Builder, Refs, grouped
-from .embed import QUOTE, Automaton, Body
+from .embed import QUOTE, Body
 from .keys import Others
+from .tallies import MAX_COUNT, Tally, Tallying, live
 from .trie import FORBIDDEN, NONE, Node, spelling
 
 #: So many names are listed in any order; of up to so many more, each has its place after the properties.
 _IN_ANY_ORDER, _LISTED = 6, 64
 
 
-#: No text has more members than that.
-_MAX_COUNT = 1 << 30
+def _bounds(shape: ObjectShape) -> tuple[int, bool]:
+    """From how many members on their number is no matter, and whether it matters if a name comes twice."""
+    required = sum(1 for p in shape.properties if p.required)
+    least = shape.min_properties if shape.min_properties > required else 0
+    return least, shape.exists > 0 or least > required + 1
 
 
-class MemberTally(NamedTuple):
-    """The number of members, saturated, the marks, and a bit for each listed name that has been there."""
-
-    members: int = 0
-    marks: int = 0
-    seen: int = 0
-
-
-#: Before the first member.
-START = MemberTally()
-
-
-class MemberTallying:
-    """What must be remembered of the members of a shape, and what it allows."""
-
-    def __init__(self, shape: ObjectShape, listed: int = 0) -> None:
-        possible = listed + sum(1 for p in shape.properties if p.choice)
-        required = sum(1 for p in shape.properties if p.required)
-        self.least = shape.min_properties if shape.min_properties > required else 0
-        self.most = shape.max_properties
-        if self.most is not None and self.most > _MAX_COUNT:
-            self.most = None
-        if self.most is not None and not shape.others and self.most >= possible:
-            self.most = None
-        self.marks = (1 << shape.exists) - 1
-        #: Whether it matters if a name comes twice.
-        self.is_exact = shape.exists > 0 or self.least > required + 1
-
-    @property
-    def tallies(self) -> int:
-        """An upper bound on the number of different tallies, but for listed names."""
-        return ((self.least if self.most is None else self.most) + 1) * (self.marks + 1)
-
-    def add(self, tally: MemberTally, marks: int, bit: int = 0) -> MemberTally | None:
-        """The tally with another member; None if that is one too many, or if a listed name has been there."""
-        if bit & tally.seen or tally.members == self.most:
-            return None
-        members = tally.members + 1 if self.most is not None else min(tally.members + 1, self.least)
-        return MemberTally(members, tally.marks | marks, tally.seen | bit)
-
-    def is_enough(self, tally: MemberTally) -> bool:
-        """Whether an object may end, as far as the tally goes."""
-        return tally.members >= self.least and tally.marks == self.marks
+def _tallying(shape: ObjectShape, listed: int) -> Tallying:
+    most = shape.max_properties
+    possible = listed + sum(1 for p in shape.properties if p.choice)
+    if most is not None and (most > MAX_COUNT or (not shape.others and most >= possible)):
+        most = None
+    least, _ = _bounds(shape)
+    return Tallying(least, most, least if most is None else most, (Count(1),) * shape.exists)
 
 
 def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
     """The shape without classes that have no names of their own, and what has been listed in any order."""
     declared = {p.name for p in shape.properties}
-    is_exact = MemberTallying(shape).is_exact
+    _, is_exact = _bounds(shape)
     others, listed = [], []
     for key_class in shape.others:
         names = key_class.keys.texts(max(len(declared), _LISTED if is_exact else 0))
@@ -106,9 +74,9 @@ def _name(declared: Property) -> str:
 class MemberEnd:
     """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
 
-    tails: dict[MemberTally, State]
-    tries: dict[MemberTally, tuple[Node, Others | None]]
-    inside: dict[MemberTally, State | None]
+    tails: dict[Tally, State]
+    tries: dict[Tally, tuple[Node, Others | None]]
+    inside: dict[Tally, State | None]
 
 
 class Members:
@@ -124,12 +92,23 @@ class Members:
         self.level = level
         self.inner = builder.inner(level)
         self.shape, self.listed = settled(shape)
-        self.tally = MemberTallying(self.shape, len(self.listed))
+        self.tally = _tallying(self.shape, len(self.listed))
         self.spellings = [self.spelling(p) for p in self.shape.properties]
 
-    def spelling(self, declared: Property) -> bytes | Automaton | None:
+    def spelling(self, declared: Property) -> bytes | EdgeLists | None:
         """How a property's name is written."""
         return spelling(declared.name, self.builder.layout.escapes, self.builder.meter)
+
+    @property
+    def tallies(self) -> int:
+        """An upper bound on the number of different tallies, but for listed names."""
+        return self.tally.enough + 1 << self.shape.exists
+
+    def list_first(self) -> None:
+        """Put what is listed among the properties, where these come in any order too."""
+        self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
+        self.spellings += map(self.spelling, self.listed)
+        self.listed = []
 
     def forbidden(self) -> Node:
         """The trie in which no declared name may come; only needed where others may."""
@@ -140,7 +119,7 @@ class Members:
                     names = self.builder.tries.insert(names, text, FORBIDDEN)
         return names
 
-    def with_name(self, names: Node, text: bytes | Automaton | None, tails: dict[State, Refs]) -> Node:
+    def with_name(self, names: Node, text: bytes | EdgeLists | None, tails: dict[State, Refs]) -> Node:
         """A trie in which a property may come, by the tails after its values; without any it stays as it is."""
         builder = self.builder
         if text is None or not tails:
@@ -179,37 +158,36 @@ class InOrder(Members):
     def __init__(self, builder: Builder, shape: ObjectShape, pointer: str, level: int) -> None:
         super().__init__(builder, shape, pointer, level)
         properties = self.shape.properties
-        builder.meter.check_states((len(properties) + 1) * self.tally.tallies // 4, "lowering an object's bounds")
+        builder.meter.check_states((len(properties) + 1) * self.tallies // 4, "lowering an object's bounds")
         #: The first place from which on no property is required.
         self.free = max((i + 1 for i, p in enumerate(properties) if p.required), default=0)
-        self.tails: list[dict[MemberTally, State]] = [{} for _ in range(len(properties) + 1)]
+        self.tails: list[dict[Tally, State]] = [{} for _ in range(len(properties) + 1)]
 
     def run(self, start: State) -> None:
         """Make the states of all places, the last first, and give the one after the opening brace its edges."""
-        reachable = self._reachable()
-        live = self._live(reachable)
-        end = self._end(sorted(live[-1]))
+        alive = self._live(self._reachable())
+        end = self._end(sorted(alive[-1]))
         self.tails[-1] = end.tails
         tries, inside = end.tries, end.inside
         for place in range(len(self.shape.properties) - 1, -1, -1):
             after = tries
             tries, inside = {}, {}
-            for tally in sorted(live[place]):
+            for tally in sorted(alive[place]):
                 tries[tally] = self._trie(place, tally, after)
                 node, others = tries[tally]
                 inside[tally] = self.builder.key(self.builder.keys.after_quote(node, others))
                 if place:
                     self.tails[place][tally] = self._tail(place, tally, inside[tally])
-        if START not in inside:
+        if self.tally.start not in inside:
             raise InternalError("an object shape without members reached the lowering")
-        close = CLOSE_BRACE if self._may_end(0, START) else None
-        self.builder.whitespace.opening(start, inside[START], close, self.level)
+        close = CLOSE_BRACE if self._may_end(0, self.tally.start) else None
+        self.builder.whitespace.opening(start, inside[self.tally.start], close, self.level)
 
     # -- which tallies there are -----------------------------------------------------------------------------
 
-    def _reachable(self) -> list[set[MemberTally]]:
+    def _reachable(self) -> list[set[Tally]]:
         """By place, the tallies that members before it can come to."""
-        here = {START}
+        here = {self.tally.start}
         reachable = [here]
         for p, text in zip(self.shape.properties, self.spellings, strict=True):
             there = set() if p.required else set(here)
@@ -224,33 +202,28 @@ class InOrder(Members):
             todo.extend(new)
         return reachable
 
-    def _after(self, tallies: set[MemberTally], choice: Choice, bit: int = 0) -> set[MemberTally]:
+    def _after(self, tallies: set[Tally], choice: Choice, bit: int = 0) -> set[Tally]:
         after = (self.tally.add(tally, option.marks, bit) for tally in tallies for option in choice)
         return {tally for tally in after if tally is not None}
 
-    def _after_others(self, tally: MemberTally) -> set[MemberTally]:
+    def _after_others(self, tally: Tally) -> set[Tally]:
         """The tallies after a member that is listed, or of some class."""
-        after: set[MemberTally] = set()
+        after: set[Tally] = set()
         for key_class in self.shape.others:
             after |= self._after({tally}, key_class.choice)
         for i, p in enumerate(self.listed):
             after |= self._after({tally}, p.choice, 1 << i)
         return after
 
-    def _live(self, reachable: list[set[MemberTally]]) -> list[set[MemberTally]]:
+    def _live(self, reachable: list[set[Tally]]) -> list[set[Tally]]:
         """Those from which an object can be finished."""
-        last = {tally for tally in reachable[-1] if self.tally.is_enough(tally)}
-        grown = True
-        while grown and len(last) < len(reachable[-1]):
-            more = {tally for tally in reachable[-1] - last if not last.isdisjoint(self._after_others(tally))}
-            last |= more
-            grown = bool(more)
-        live = [last]
+        following = {tally: self._after_others(tally) for tally in reachable[-1]}
+        alive = [set(live(following, self.tally.is_enough))]
         for p, text, here in zip(
             reversed(self.shape.properties), reversed(self.spellings), reversed(reachable[:-1]), strict=True
         ):
-            there = live[-1]
-            live.append(
+            there = alive[-1]
+            alive.append(
                 {
                     tally
                     for tally in here
@@ -258,19 +231,19 @@ class InOrder(Members):
                     or (text is not None and not there.isdisjoint(self._after({tally}, p.choice)))
                 }
             )
-        live.reverse()
-        return live
+        alive.reverse()
+        return alive
 
     # -- states ----------------------------------------------------------------------------------------------
 
-    def _may_end(self, place: int, tally: MemberTally) -> bool:
+    def _may_end(self, place: int, tally: Tally) -> bool:
         return place >= self.free and self.tally.is_enough(tally)
 
-    def _tail(self, place: int, tally: MemberTally, inside: State | None) -> State:
+    def _tail(self, place: int, tally: Tally, inside: State | None) -> State:
         close = CLOSE_BRACE if self._may_end(place, tally) else None
         return self.builder.whitespace.tail(inside, close, self.level)
 
-    def _tails_of(self, place: int, tally: MemberTally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
+    def _tails_of(self, place: int, tally: Tally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
         """The values that a member may have, by the tail after it at ``place``."""
         tails = self.tails[place]
 
@@ -280,23 +253,23 @@ class InOrder(Members):
 
         return grouped(choice, tail)
 
-    def _end(self, live: list[MemberTally]) -> MemberEnd:
+    def _end(self, alive: list[Tally]) -> MemberEnd:
         """The last place, where other names come in any number. It is the same for shapes with the same names."""
         builder, shape = self.builder, self.shape
         names = frozenset(p.name for p in shape.properties) if shape.others else None
-        key = (names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(live), self.level)
+        key = (names, shape.others, tuple(self.listed), self.tally.least, self.tally.most, tuple(alive), self.level)
         known = builder.ends.get(key)
         if known is None:
-            known = builder.ends[key] = self._new_end(live)
+            known = builder.ends[key] = self._new_end(alive)
         return known
 
-    def _new_end(self, live: list[MemberTally]) -> MemberEnd:
+    def _new_end(self, alive: list[Tally]) -> MemberEnd:
         builder, place = self.builder, len(self.shape.properties)
-        end = MemberEnd({}, {}, dict.fromkeys(live))
+        end = MemberEnd({}, {}, dict.fromkeys(alive))
         self.tails[place] = end.tails
-        for tally in live:
+        for tally in alive:
             # Keys lead to tails and tails to keys: the states come first, their edges later.
-            if not self._after_others(tally).isdisjoint(live):
+            if not self._after_others(tally).isdisjoint(alive):
                 end.inside[tally] = builder.program.state("member")
             end.tails[tally] = self._tail(place, tally, end.inside[tally])
         forbidden = self.forbidden()
@@ -311,7 +284,7 @@ class InOrder(Members):
         return end
 
     def _trie(
-        self, place: int, tally: MemberTally, after: dict[MemberTally, tuple[Node, Others | None]]
+        self, place: int, tally: Tally, after: dict[Tally, tuple[Node, Others | None]]
     ) -> tuple[Node, Others | None]:
         """The names that may come at a place: those of the next place too, unless this one is required."""
         p = self.shape.properties[place]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ....budget import Meter
+from ...automata.edge_lists import EdgeLists, of_dfa
 from ..strings.strings import StringSet
-from .embed import Automaton, automaton
 
 #: Index of a node.
 Node: TypeAlias = int
@@ -40,7 +40,7 @@ class Tries:
         self._chains: dict[tuple[int, Node], Node] = {}
         self._leaves: dict[int, Node] = {}
 
-    def insert(self, root: Node, spelling: bytes | Automaton, end: int) -> Node:
+    def insert(self, root: Node, spelling: bytes | EdgeLists, end: int) -> Node:
         """The trie with a name added, or with a new ``end`` for it; the empty name ends at the root."""
         before = len(self.ends)
         self._meter.check_time(_DOING)
@@ -102,7 +102,7 @@ class Tries:
             new = self._with_child(node, byte, new)
         return new
 
-    def _insert_automaton(self, root: Node, spellings: Automaton, end: int) -> Node:
+    def _insert_automaton(self, root: Node, spellings: EdgeLists, end: int) -> Node:
         """The same for a name with several spellings, given as an automaton without cycles."""
         made: dict[tuple[int, Node], Node] = {}
         todo = [(spellings.start, root)]
@@ -122,13 +122,13 @@ class Tries:
         return made[spellings.start, root]
 
 
-def _bytes(automaton: Automaton, state: int) -> Iterator[tuple[int, int]]:
+def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:
     for low, high, target in automaton.edges[state]:
         for byte in range(low, high + 1):
             yield byte, target
 
 
-def spelling(name: str, escapes: str, meter: Meter) -> bytes | Automaton | None:
+def spelling(name: str, escapes: str, meter: Meter) -> bytes | EdgeLists | None:
     """How a name may be written between its quotes: the one way, or an automaton; None if there is no way."""
     if escapes != "any" and (escapes == "minimal" or name.isascii()):
         text = json.dumps(name, ensure_ascii=False)[1:-1]
@@ -137,5 +137,5 @@ def spelling(name: str, escapes: str, meter: Meter) -> bytes | Automaton | None:
                 return text.encode()
             except UnicodeEncodeError:
                 return None
-    spellings = automaton(StringSet.literal([name]).body(escapes, meter), meter)
+    spellings = of_dfa(StringSet.literal([name]).body(escapes, meter), meter)
     return spellings if spellings.edges else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, MarkedEdge, Program, State
-from .embed import Automaton
 
 COLON, COMMA, SPACE, NEWLINE = b":, \n"
 
@@ -56,7 +56,7 @@ class Gaps:
         The pattern's automaton, without counts.
     """
 
-    def __init__(self, program: Program, gap: Automaton) -> None:
+    def __init__(self, program: Program, gap: EdgeLists) -> None:
         self._program = program
         self._skips = gap.accepting[gap.start]
         self._gapped: dict[State, State] = {}
@@ -65,7 +65,7 @@ class Gaps:
         self._end: State | None = None
         self._first = self._embed(gap)
 
-    def _embed(self, gap: Automaton) -> list[Edge]:
+    def _embed(self, gap: EdgeLists) -> list[Edge]:
         """The automaton's states, which return, and its first edges; popping where nothing can follow."""
         program = self._program
         entered = {target for edges in gap.edges for _, _, target in edges}

@@ -1,4 +1,4 @@
-"""The automaton of a rule as lists, for code that looks at single edges."""
+"""An automaton as lists, for code that looks at single edges."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...budget import Meter
-from ..automata.dfa import Dfa, to_tables
-from ..automata.nfa import BYTES, Nfa
+from .dfa import Dfa, to_tables
+from .nfa import BYTES, Nfa
 
 #: What a move takes.
 _BYTES_OF_MOVE = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """An automaton over bytes and calls. Edges of one state may overlap.
+class EdgeLists:
+    """An automaton over bytes and calls of rules. Edges of one state are in order and may overlap.
 
     Parameters
     ----------
@@ -52,19 +52,19 @@ class Lists:
         return tuple(state for state in self.records[-2 - target][2:] if state >= 0)
 
 
-def of_dfa(dfa: Dfa, rules: Sequence[int], meter: Meter) -> Lists:
+def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
     """The lists of an automaton whose symbol ``256 + k`` is a call of ``rules[k]``."""
     edges: list[list[tuple[int, int, int]]] = [[] for _ in range(dfa.states)]
     calls: list[list[tuple[int, int]]] = [[] for _ in range(dfa.states)]
     columns = zip(*(column.tolist() for column in dfa.edges(meter)), strict=True)
-    for state, low, high, target in meter.each(columns, "listing transitions", every=4096):
+    for state, low, high, target in meter.each(columns, "listing edges", every=4096):
         # A range may hold bytes and calls alike, where all of them lead to one state.
         if low < BYTES:
             edges[state].append((low, min(high, BYTES - 1), target))
         if high >= BYTES:
             calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
     counts = len(dfa.records) > 0
-    return Lists(
+    return EdgeLists(
         edges=edges,
         calls=calls,
         accepting=[bool(a) for a in dfa.accepting.tolist()],
@@ -75,7 +75,7 @@ def of_dfa(dfa: Dfa, rules: Sequence[int], meter: Meter) -> Lists:
     )
 
 
-def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> Lists:
+def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> EdgeLists:
     """The same of one that is not deterministic and counts nothing: each state with what its empty moves lead to.
 
     Raises `BudgetExceededError`.
@@ -108,4 +108,4 @@ def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> Lists:
         edges.append(sorted(move for move in moves if move[0] < BYTES))
         calls.append([(rules[symbol - BYTES], target) for symbol, _, target in sorted(moves) if symbol >= BYTES])
         accepting.append(nfa.accept in closure)
-    return Lists(edges, calls, accepting, [-1] * len(edges), [], [], 0)
+    return EdgeLists(edges, calls, accepting, [-1] * len(edges), [], [], 0)
