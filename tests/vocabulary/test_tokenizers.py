@@ -109,7 +109,7 @@ def spell(vocabulary: Vocabulary, ids: Sequence[int]) -> bytes:
 # -- real tokenizers -----------------------------------------------------------------------------------
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(text=TEXT)
 def test_tokens_spell_the_text(real: Case, text: str) -> None:
     assert spell(real.vocabulary, real.encode(text)) == real.normalize(text).encode()
@@ -355,7 +355,7 @@ def built(request: pytest.FixtureRequest) -> Case:
     return case(Vocabulary.from_transformers(tokenizer, eos_ids=[eos]), tokenizer)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(text=st.lists(st.sampled_from("".join(PICKED)), max_size=30).map("".join))
 @example(text="  a b  ")
 def test_tokens_of_built_tokenizers_spell_the_text(built: Case, text: str) -> None:

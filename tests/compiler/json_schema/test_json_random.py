@@ -19,9 +19,9 @@ from structgen.errors import BudgetExceededError, EmptyLanguageError, Unsupporte
 
 #: Schemas come in all sizes, and some of them are hard to satisfy: that is the point.
 RANDOM = settings(
-    deadline=None, max_examples=150,
+    max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)  # fmt: skip
+)
 
 
 def compiled(schema: Any) -> sg.Index | None:

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges.naive import allowed_tokens, is_viable, small_vocabulary
 
@@ -106,7 +106,7 @@ def _combine(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.recursive(ATOMS, _combine, max_leaves=6), st.randoms(use_true_random=False))
 def test_random_regexes_are_exact(pattern: str, random_source: random.Random) -> None:
     try:
