@@ -225,7 +225,7 @@ def test_system_headers() -> None:
 
 
 def test_lark_reads_headers_too() -> None:
-    text, names = with_headers("stdio", "stdlib", "string", "signal", "errno")
+    text, names = with_headers("stdio", "stdlib", "errno")
     assert refusal(text, *names) is None
     assert parses(text, *names)
 

@@ -224,10 +224,10 @@ def test_rollback_gives_back(shipped: dict[str, Index]) -> None:
 
 def test_deep_stacks_cost_no_recursion() -> None:
     index = sg.compile(sg.Grammar('start: "[" start? "]"'), BYTES, eager=False)
-    guide = sg.Guide(index, max_tokens=30_002)
-    for _ in range(20_000):
+    guide = sg.Guide(index, max_tokens=9_002)
+    for _ in range(6_000):
         assert guide.advance(ord("["))
-    assert index.distances.distance(guide.path()[-1][0]) == 10_001  # type: ignore[index]
+    assert index.distances.distance(guide.path()[-1][0]) == 3_001  # type: ignore[index]
     assert allowed(guide.bitmask()) == {ord("]"), 256 + PIECES.index(b"]]")}
 
 
@@ -283,7 +283,7 @@ def test_shipped_grammars_with_a_real_vocabulary(name: str, llama3: sg.Vocabular
     rng = random.Random(name)
     grammar = sg.Grammar(grammars.path(name), lexer="basic")
     index = sg.compile(grammar, llama3, eager=False, budget=sg.Budget(seconds=300))
-    for more in (0, 1, 3, 8, 25):
+    for more in (0, 3, 25):
         finished(index, index.shortest() + more, rng)
         finished(index, index.shortest() + more, rng, 3)
 

@@ -202,7 +202,8 @@ def wander(machine: PushdownMachine, rng: random.Random) -> None:
     config = machine.start
     for _ in range(6):
         allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
-        targets = [t for t in allowed if machine.advance(config, t) is not None]
+        some = rng.sample(allowed, min(len(allowed), 12))
+        targets = [t for t in some if machine.advance(config, t) is not None]
         if not targets:
             break
         config = machine.advance(config, rng.choice(targets))
