@@ -98,3 +98,17 @@ def tekken() -> Vocabulary:
     if find_spec("mistral_common") is None:
         pytest.skip("the tekken vocabulary comes with mistral-common, which is not installed")
     return Vocabulary.from_tekken()
+
+
+@pytest.fixture(params=["as it is", "everything is wide"])
+def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
+    from structgen.runtime.pushdown import partial_masks, walker
+
+    vocabulary = getattr(request.module, "VOCABULARY", None)
+    if vocabulary is not None:
+        vocabulary.shared_rows.clear()
+    if request.param == "everything is wide":
+        monkeypatch.setattr(partial_masks, "_WIDE", 0)
+        monkeypatch.setattr(partial_masks, "_FAR_APART", 20)
+        monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judges.lark_judge import BYTES
+from judges.guides import BYTES
 
 import structgen as sg
 from hostile.hostile_grammars import CASES, numbered
@@ -51,7 +51,7 @@ import ctypes, gc, json, sys, warnings
 warnings.simplefilter("ignore")
 import structgen as sg
 from hostile.hostile_grammars import CASES
-from judges.lark_judge import BYTES
+from judges.guides import BYTES
 
 def mebibytes(key):
     with open("/proc/self/status") as status:

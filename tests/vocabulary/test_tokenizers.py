@@ -15,6 +15,7 @@ import pytest
 from conftest import tokenizer_folder
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from judges.guides import EACH_BYTE
 
 from structgen import Vocabulary
 from structgen.errors import VocabularyError
@@ -709,7 +710,7 @@ def test_sentencepiece_inside_mistral_common() -> None:
 
 
 def tekken_document(**config: Any) -> dict[str, Any]:
-    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc"]
+    tokens = [*EACH_BYTE, b"ab", b"abc"]
     return {
         "config": {
             "pattern": ".+",

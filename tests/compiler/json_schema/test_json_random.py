@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture.utils import many
+from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_schemas import VALUES, schemas
-from judges.json_texts import BYTES, accepts, dumps, is_text, random_text
+from judges.json_texts import accepts, dumps, is_text, random_text
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError

@@ -21,22 +21,13 @@ from structgen.compiler.programs.program import (
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
 from structgen.runtime.index.index import Index
-from structgen.runtime.pushdown import partial_masks as stack_rows
-from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
 
 ALPHABET = b"abcd"
 
-
-@pytest.fixture(params=["as it is", "everything is wide"], autouse=True)
-def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways round walking a wide state are for real vocabularies; here they are forced on small ones, too."""
-    if request.param == "everything is wide":
-        monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
-        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
+pytestmark = pytest.mark.usefixtures("_widths")
 
 
 def random_vocabulary(rng: random.Random, wide: bool = False) -> Vocabulary:
