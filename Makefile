@@ -18,7 +18,7 @@ demo: $(VENV)/.test ## Compile the examples, generate under each, open them from
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test ## Run the test suite (WORKERS= processes)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-threads: ## Run the tests of threads and forks in a venv of their own (PYTHON=python3.14t: without the GIL)
 	$(PYTHON) -m venv $(VENV)-threads

@@ -1,25 +1,62 @@
-"""Vocabularies of real models, for every test that wants one. Each is loaded once, and absent data skips."""
+"""Vocabularies of real models, each loaded once; Hypothesis as every test wants it; and which skips are excused."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from house.skips import DATA, is_excused
 
 from structgen import Vocabulary
 
-#: Folders with a ``tokenizer.json`` each; they lie beside the repository, not in it.
-TOKENIZERS = Path(__file__).resolve().parents[2] / "shared" / "data" / "tokenizers"
+#: Folders with a ``tokenizer.json`` each.
+TOKENIZERS = DATA / "tokenizers"
+
+if find_spec("hypothesis"):
+    from hypothesis import HealthCheck, settings
+
+    # No test asserts a time, and a machine does much else. In CI Hypothesis draws the same examples every time.
+    settings.register_profile(
+        "structgen",
+        parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
+        deadline=None, suppress_health_check=[HealthCheck.too_slow],
+    )  # fmt: skip
+    settings.load_profile("structgen")
+
+#: Reasons of skips, by how many tests gave them; of tests in this process, or of all workers'.
+SKIPS = Counter[str]()
+
+
+def _note_skip(report: pytest.CollectReport | pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple) and not hasattr(report, "wasxfail"):
+        SKIPS[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+
+pytest_runtest_logreport = pytest_collectreport = _note_skip
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A skip that nothing excuses fails the run."""
+    if not all(map(is_excused, SKIPS)) and session.exitstatus in (pytest.ExitCode.OK, None):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why tests were skipped."""
+    for reason, count in sorted(SKIPS.items()):
+        excused = is_excused(reason)
+        terminalreporter.write_line(f"{'skipped' if excused else 'SKIPPED WITHOUT AN EXCUSE'} ({count}): {reason}")
 
 
 def tokenizer_folder(name: str) -> Path:
     """The folder of a real tokenizer; skips the test where it is not there."""
     folder = TOKENIZERS / name
     if not (folder / "tokenizer.json").is_file():
-        pytest.skip(f"the tokenizer {name} is not in {TOKENIZERS.parent.name}/{TOKENIZERS.name}")
+        pytest.skip(f"the tokenizer {name} is not in {DATA.name}/{TOKENIZERS.name}")
     return folder
 
 
@@ -61,3 +98,17 @@ def tekken() -> Vocabulary:
     if find_spec("mistral_common") is None:
         pytest.skip("the tekken vocabulary comes with mistral-common, which is not installed")
     return Vocabulary.from_tekken()
+
+
+@pytest.fixture(params=["as it is", "everything is wide"])
+def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
+    from structgen.runtime.pushdown import partial_masks, walker
+
+    vocabulary = getattr(request.module, "VOCABULARY", None)
+    if vocabulary is not None:
+        vocabulary.shared_rows.clear()
+    if request.param == "everything is wide":
+        monkeypatch.setattr(partial_masks, "_WIDE", 0)
+        monkeypatch.setattr(partial_masks, "_FAR_APART", 20)
+        monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)

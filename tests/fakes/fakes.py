@@ -13,6 +13,7 @@ from typing import Any, cast
 import interegular
 import numpy as np
 from interegular.fsm import anything_else
+from judges.guides import EACH_BYTE
 from numpy.typing import NDArray
 
 from structgen.runtime.index.index import Index
@@ -87,5 +88,5 @@ PAD = EOS + 1
 
 def byte_vocabulary() -> Vocabulary:
     """256 single bytes, `MERGES`, `EOS`, and a special token `PAD`: 270 ids, which is no multiple of 32."""
-    tokens = [bytes([b]) for b in range(256)] + MERGES
+    tokens = EACH_BYTE + MERGES
     return Vocabulary.from_bytes(tokens, eos_ids=[EOS], special_tokens={"<pad>": PAD})

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen.definitions import Definition
@@ -32,7 +33,7 @@ _PIECES = [
 def vocabulary() -> sg.Vocabulary:
     """All bytes, `_PIECES`, a special token and an EOS id."""
     pieces = [piece.encode() for piece in _PIECES]
-    tokens: list[bytes | None] = [*(bytes([i]) for i in range(256)), *pieces, None, None]
+    tokens: list[bytes | None] = [*EACH_BYTE, *pieces, None, None]
     return sg.Vocabulary.from_bytes(tokens, [len(tokens) - 1], special_tokens={"<|end|>": len(tokens) - 2})
 
 

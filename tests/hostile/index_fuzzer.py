@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 import numpy as np
 from judges.grammars import BLOCKS, GRAMMARS, indentation
+from judges.guides import EACH_BYTE, ids_of_bits
 from numpy.typing import NDArray
 
 import structgen as sg
@@ -83,7 +84,7 @@ def vocabulary() -> sg.Vocabulary:
     """All bytes, special tokens, and some two hundred tokens of several bytes."""
     random = Random(0)
     letters = 'ab<>/tcA:n"{}()=;ifthenels01+.e ,\n'
-    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens: list[bytes | None] = [*EACH_BYTE]
     tokens += [None] * 8
     tokens += ["".join(random.choices(letters, k=random.randint(2, 6))).encode() for _ in range(180)]
     tokens += [b'{"id"', b'":"', b'"}', b'"}</c>', b"if a:\n b\n", b"aa", b"aaaaaaaa", b" a", b"</t>", b'"name":']
@@ -266,7 +267,7 @@ def use(index: sg.Index, random: Random) -> None:
 
 
 def allowed(row: Array, size: int) -> list[int]:
-    ids: list[int] = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+    ids = ids_of_bits(row)
     assert all(token < size for token in ids)
     return ids
 

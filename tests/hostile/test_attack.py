@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judges.guides import EACH_BYTE
 
 if not hasattr(os, "fork"):
     pytest.skip("processes are forked", allow_module_level=True)
@@ -22,7 +23,7 @@ import structgen as sg
 from hostile import hostile_definitions, mixed_definitions, scaled_definitions
 from structgen.budget import Budget
 
-VOCABULARY = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"ab", b'{"', b'":', None], eos_ids=[259])
+VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, b"ab", b'{"', b'":', None], eos_ids=[259])
 
 #: A few of each kind, quick ones.
 FEW = (

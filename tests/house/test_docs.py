@@ -6,6 +6,7 @@ import doctest
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -92,7 +93,12 @@ def on_transformers(patch: pytest.MonkeyPatch) -> dict[str, Any]:
     vocabulary = structgen.Vocabulary.from_transformers(tokenizer)
     width, eos, pad = vocabulary.size, tokenizer.eos_token_id, tokenizer.pad_token_id
     patch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer)
-    patch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: tiny_llama(width, eos, pad))
+    model = tiny_llama(width, eos, pad)
+    patch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: model)
+    # Otherwise most of the machine's memory is taken for the cache.
+    blocks = transformers.ContinuousBatchingConfig(num_blocks=64, max_batch_tokens=64, page_size=16)
+    begin = partial(model.init_continuous_batching, continuous_batching_config=blocks)
+    patch.setattr(model, "init_continuous_batching", begin)
     index = structgen.compile(structgen.Regex(r"\d{4}-\d{2}-\d{2}"), vocabulary)
     config = transformers.GenerationConfig(eos_token_id=eos, pad_token_id=pad, max_new_tokens=4)
     return {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen.definitions.loading import NamedDefinition, load_definitions
@@ -155,7 +156,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
 def vocabulary() -> sg.Vocabulary:
     """Every byte, a few longer tokens, and EOS."""
     return sg.Vocabulary.from_bytes(
-        [bytes([byte]) for byte in range(256)] + [b"20", b"http", b"://", b"time", "é".encode(), None], [261]
+        [*EACH_BYTE, b"20", b"http", b"://", b"time", "é".encode(), None], [261]
     )
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from judges.guides import EACH_BYTE, with_end
 from typer.testing import CliRunner
 
 import structgen as sg
@@ -45,7 +46,7 @@ TEXTS = {
 def test_the_peer_reads_the_same_texts(text: str) -> None:
     llguidance = pytest.importorskip("llguidance")
     grammar = sg.Grammar(text, lexer="basic")
-    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
+    vocabulary = with_end(EACH_BYTE)
     index = sg.compile(grammar, vocabulary, eager=False)
     converted = llguidance.LLMatcher.grammar_from_lark(llguidance_grammars.convert(grammar))
     matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), converted, log_level=0)
@@ -86,7 +87,7 @@ def test_statements() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="C is preprocessed by gcc")
 def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"size", b" = ", None], eos_ids=[258])
+    vocabulary = with_end([*EACH_BYTE, b"size", b" = "])
     (tmp_path / "tiny.vocabulary").write_bytes(vocabulary.to_bytes())
     tiny = vocabularies.NamedVocabulary("tiny", vocabulary.size, tmp_path / "tiny.vocabulary", None)
     monkeypatch.setattr(vocabularies, "load", lambda *_: ([tiny], []))

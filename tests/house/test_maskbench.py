@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import tokenizer_folder
+from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
-from judges.json_texts import BYTES, accepts, dumps, random_text
+from judges.json_texts import accepts, dumps, random_text
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError

@@ -10,6 +10,7 @@ import pytest
 import torch
 from fakes.fake_modules import fake_modules
 from fakes.fake_sglang import MODULES, traverse_tree
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import errors
@@ -17,7 +18,7 @@ from structgen.integrations.requests import Indexes
 
 EOS, WIDTH = 256, 320
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [*(bytes([i]) for i in range(256)), None, b"true", b'{"', b'":'], eos_ids=[EOS], size=WIDTH
+    [*EACH_BYTE, None, b"true", b'{"', b'":'], eos_ids=[EOS], size=WIDTH
 )
 SCHEMA = """{"type": "object", "properties": {"first": {"type": "boolean"}, "2é": {"const": null}},
     "required": ["first", "2é"], "additionalProperties": false}"""

@@ -12,6 +12,7 @@ import pytest
 from conftest import tokenizer_folder
 from fakes.fake_modules import fake_modules
 from fakes.fake_tensorrt_llm import MODULES, GuidedDecoder
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import errors
@@ -19,7 +20,7 @@ from structgen.runtime.rows.bitmask import ids_of
 
 EOS, WIDTH = 256, 320
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [*(bytes([i]) for i in range(256)), None, b"12", b"ab"], eos_ids=[EOS], size=WIDTH
+    [*EACH_BYTE, None, b"12", b"ab"], eos_ids=[EOS], size=WIDTH
 )
 GuideType = enum.Enum("GuideType", "JSON JSON_SCHEMA REGEX EBNF_GRAMMAR STRUCTURAL_TAG")
 

@@ -13,13 +13,14 @@ import pytest
 import torch
 from fakes.fake_modules import fake_modules
 from fakes.fake_vllm import MODULES
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import errors
 
 EOS, WIDTH = 256, 300
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [*(bytes([i]) for i in range(256)), None, b"ab", b"12"], eos_ids=[EOS], size=WIDTH
+    [*EACH_BYTE, None, b"ab", b"12"], eos_ids=[EOS], size=WIDTH
 )
 REQUESTS: list[Any] = [
     {"regex": "(ab|12)+x?"},

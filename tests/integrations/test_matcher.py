@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import errors
@@ -21,7 +22,7 @@ from structgen.runtime.rows.bitmask import ids_of
 
 EOS, EOM, NEWLINE = 256, 257, 10
 VOCABULARY = sg.Vocabulary.from_bytes(
-    [*(bytes([i]) for i in range(256)), None, None, b"true", b'{"a": '],
+    [*EACH_BYTE, None, None, b"true", b'{"a": '],
     eos_ids=[EOS],
     special_tokens={"<|eom|>": EOM},
 )

@@ -15,7 +15,8 @@ from lark import Lark
 from lark.exceptions import LarkError
 
 import structgen as sg
-from judges.lark_judge import BYTES, parses
+from judges.guides import BYTES
+from judges.lark_judge import parses
 from structgen.runtime.grammar.lexer_threads import Thread
 from structgen.runtime.grammar.machine import GrammarMachine
 
@@ -46,7 +47,7 @@ def random_grammar(random: Random) -> str:
     return "\n".join([*lines, f"%ignore {ignored}"] if ignored else lines)
 
 
-def can_complete(machine: GrammarMachine, text: bytes, letters: str) -> bool | None:
+def can_complete(machine: GrammarMachine, text: bytes, letters: str, most: int = _MOST) -> bool | None:
     """Whether some letters complete a text, found by trying all of them; None where that takes too long."""
     reader = machine._reader
     threads: tuple[Thread, ...] = (reader.start,)
@@ -61,7 +62,7 @@ def can_complete(machine: GrammarMachine, text: bytes, letters: str) -> bool | N
         for byte in letters.encode():
             after = reader.step(threads, byte)
             if after and frozenset(after) not in seen:
-                if len(seen) > _MOST:
+                if len(seen) > most:
                     return None
                 seen.add(frozenset(after))
                 todo.append(after)

@@ -8,14 +8,8 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import numpy as np
-
 import structgen as sg
-
-EOS = 256
-
-#: The vocabulary whose token ids are bytes.
-BYTES = sg.Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [None], eos_ids=[EOS])
+from judges.guides import EOS, allowed
 
 #: How often a guide may be asked while an order is looked for; n members without a place of their own have n! orders.
 _ENOUGH = 10_000
@@ -120,9 +114,9 @@ def random_text(index: sg.Index, random: Random, length: int = 40) -> bytes | No
     """
     guide, text = sg.Guide(index), bytearray()
     while len(text) < 10 * length:
-        allowed = np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()
-        assert allowed, f"nothing may follow {bytes(text)!r}"
-        token = _closing(allowed, random) if len(text) >= length else _any(allowed, random)
+        ids = allowed(guide)
+        assert ids, f"nothing may follow {bytes(text)!r}"
+        token = _closing(ids, random) if len(text) >= length else _any(ids, random)
         if token == EOS:
             assert guide.is_accepting()
             return bytes(text)

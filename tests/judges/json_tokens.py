@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import structgen as sg
+from judges.guides import EACH_BYTE
 from structgen.runtime.rows.bitmask import unpack
 
 if sys.version_info >= (3, 11):
@@ -39,7 +40,7 @@ _PIECES: list[bytes] = [
 
 def small_vocabulary() -> sg.Vocabulary:
     """All bytes, `_PIECES` (one of them twice), a special token and two EOS ids."""
-    tokens: list[bytes | None] = [*(bytes([i]) for i in range(256)), *_PIECES, None, None, None]
+    tokens: list[bytes | None] = [*EACH_BYTE, *_PIECES, None, None, None]
     return sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 2, len(tokens) - 1])
 
 

@@ -6,15 +6,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 from lark import Lark
 from lark.exceptions import LarkError
 
 import structgen as sg
+from judges.guides import allowed, with_end
 from structgen.grammars import FOLDER
-
-#: All bytes, for tests that look at texts and not at tokens.
-BYTES = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
 
 
 def judge(source: str | Path, lexer: str, **options: Any) -> Lark:
@@ -44,7 +41,7 @@ def vocabulary_of(letters: str, random: Random, texts: tuple[str, ...] = (), siz
         tokens[piece.encode()] = None
     tokens |= {token[:-1]: None for token in list(tokens) if len(token) > 1 and token[-1] > 127}
     tokens |= {bytes([b]): None for b in range(256)}
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 def usual(vocabulary: sg.Vocabulary) -> int:
@@ -53,11 +50,6 @@ def usual(vocabulary: sg.Vocabulary) -> int:
     while len(vocabulary.token(last) or b"") == 1:
         last -= 1
     return last + 1
-
-
-def allowed(guide: sg.Guide) -> list[int]:
-    row = guide.bitmask()
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
 
 
 def written(index: sg.Index, random: Random, tokens: int) -> tuple[bytes, sg.Guide]:

@@ -6,7 +6,6 @@ Random grammars of lines, blocks and brackets over a few letters, with and witho
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from itertools import product
 from random import Random
@@ -16,8 +15,8 @@ from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
 import structgen as sg
-from judges.lark_judge import BYTES
-from structgen.runtime.grammar.lexer_threads import Thread
+from judges.endings_judge import can_complete
+from judges.guides import BYTES
 from structgen.runtime.grammar.machine import GrammarMachine
 
 #: What names and other words are, and how lines may end.
@@ -29,7 +28,7 @@ LINES = (
 IGNORED = ("/ +/", '" "', "COMMENT", '" "\n%ignore COMMENT', "/ +/\n%ignore COMMENT", r"/\\\n */", "")
 
 #: How wide lines are; configurations that the search looks at, past which it does not know.
-COLUMNS, _MOST = 8, 1500
+COLUMNS = 8
 
 
 def random_grammar(random: Random, *, nested: bool = True) -> str:
@@ -73,28 +72,6 @@ def random_grammar(random: Random, *, nested: bool = True) -> str:
     return "\n".join([*lines, f"%ignore {ignored}"] if ignored else lines)
 
 
-def can_complete(machine: GrammarMachine, text: bytes, letters: str, most: int = _MOST) -> bool | None:
-    """Whether some letters complete a text, found by trying all of them; None where that takes too long."""
-    reader = machine._reader
-    threads: tuple[Thread, ...] = (reader.start,)
-    for byte in text:
-        threads = reader.step(threads, byte)
-    seen = {frozenset(threads)}
-    todo = deque([threads])
-    while todo:
-        threads = todo.popleft()
-        if reader.may_end(threads):
-            return True
-        for byte in letters.encode():
-            after = reader.step(threads, byte)
-            if after and frozenset(after) not in seen:
-                if len(seen) > most:
-                    return None
-                seen.add(frozenset(after))
-                todo.append(after)
-    return False
-
-
 def agrees(text: str, *, lexer: str, ambiguity: str = "resolve", longest: int = 3) -> list[int]:
     """Compare all short texts: masks against the search, complete ones against Lark.
 
@@ -119,7 +96,7 @@ def agrees(text: str, *, lexer: str, ambiguity: str = "resolve", longest: int = 
         if parser and is_narrow:
             assert found.accepted == parses(parser, word), (text, lexer, word)
         is_open = found.consumed == len(word)
-        expected = can_complete(machine, word.encode(), letters)
+        expected = can_complete(machine, word.encode(), letters, 1500)
         unknown += expected is None
         assert expected in (is_open, None), (text, lexer, word, "over" if is_open else "under")
         refused += not is_open

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import regex
 
+from judges.guides import EACH_BYTE
 from structgen import Vocabulary
 
 
@@ -77,5 +78,5 @@ def small_vocabulary(extra: tuple[bytes, ...] = ()) -> Vocabulary:
     words = [b"ab", b"ba", b"aa", b"bb", b"abab", b"aaaaaaa", b"12", b"20", b"-0", b' "', b'"', b"the", b"foo",
              b"\xc3", b"\xa9b", "é".encode(), "éa".encode(), b"a\xf0\x9f", b"\x98\x80", b"\n\n", b"a\n", b"ab",
              b" ", b"  "]  # fmt: skip
-    tokens = [*(bytes([i]) for i in range(256)), *words, *extra]
+    tokens = [*EACH_BYTE, *words, *extra]
     return Vocabulary.from_bytes([*tokens, None, None, None], [len(tokens) + 1, len(tokens) + 2])

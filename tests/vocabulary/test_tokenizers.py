@@ -15,6 +15,7 @@ import pytest
 from conftest import tokenizer_folder
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from judges.guides import EACH_BYTE
 
 from structgen import Vocabulary
 from structgen.errors import VocabularyError
@@ -109,7 +110,7 @@ def spell(vocabulary: Vocabulary, ids: Sequence[int]) -> bytes:
 # -- real tokenizers -----------------------------------------------------------------------------------
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(text=TEXT)
 def test_tokens_spell_the_text(real: Case, text: str) -> None:
     assert spell(real.vocabulary, real.encode(text)) == real.normalize(text).encode()
@@ -355,7 +356,7 @@ def built(request: pytest.FixtureRequest) -> Case:
     return case(Vocabulary.from_transformers(tokenizer, eos_ids=[eos]), tokenizer)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(text=st.lists(st.sampled_from("".join(PICKED)), max_size=30).map("".join))
 @example(text="  a b  ")
 def test_tokens_of_built_tokenizers_spell_the_text(built: Case, text: str) -> None:
@@ -709,7 +710,7 @@ def test_sentencepiece_inside_mistral_common() -> None:
 
 
 def tekken_document(**config: Any) -> dict[str, Any]:
-    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc"]
+    tokens = [*EACH_BYTE, b"ab", b"abc"]
     return {
         "config": {
             "pattern": ".+",

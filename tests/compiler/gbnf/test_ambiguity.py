@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from judges.lark_judge import BYTES, allowed, changed, parses, spelled, vocabulary_of, written
+from judges.guides import BYTES, allowed
+from judges.lark_judge import changed, parses, spelled, vocabulary_of, written
 from lark import Lark
 from lark.exceptions import LarkError
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from judges import pushdown_oracle as oracle
 from judges.gbnf_judge import Judge, random_grammar, random_texts, render
+from judges.guides import EACH_BYTE
 from judges.json_tokens import Speller, guides_along, mask_of, masks, takes
 
 import structgen as sg
@@ -28,8 +29,6 @@ from structgen.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from structgen.runtime.pushdown import partial_masks as stack_rows
-from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 #: Tokens that cross rules, characters and the ends of quoted texts.
@@ -41,7 +40,7 @@ PIECES = [
     b"\xc3", b"\xa9a", b"a\xe2\x98", b"\x83", b"\xf0\x9f", b"\x98\x80b", b"aaaaaaa",
 ]  # fmt: skip
 EOS = 256 + len(PIECES) + 1
-VOCABULARY = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), *PIECES, PIECES[0], None], eos_ids=[EOS])
+VOCABULARY = sg.Vocabulary.from_bytes([*EACH_BYTE, *PIECES, PIECES[0], None], eos_ids=[EOS])
 
 JSON = r"""
 root   ::= value
@@ -231,16 +230,6 @@ def compiled(text: str, eager: bool = False, **more: Any) -> sg.Index:
 
 def machine_of(text: str) -> PushdownMachine:
     return PushdownMachine(to_tables(program_of(text)), VOCABULARY)
-
-
-@pytest.fixture(params=["as it is", "everything is wide"])
-def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
-    VOCABULARY.shared_rows.clear()
-    if request.param == "everything is wide":
-        monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
-        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 
 class TestReading:

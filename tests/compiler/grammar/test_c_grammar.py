@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from judges.c_judge import complaints, syntax_errors
+from judges.guides import EACH_BYTE, with_end
 from judges.lark_judge import parses
 from lark import Lark
 
@@ -45,9 +46,9 @@ int main(int argc, char *argv[static 1])
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens: list[bytes | None] = [*EACH_BYTE]
     tokens += [word.encode() for word in WORDS.split()] + [b" ", b");\n", b"(x)", b" = 0;\n", b"/* */", b'"a"']
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 def grammar(*names: str) -> str:

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Callable
 from random import Random
 
-import numpy as np
 import pytest
 from judges.endings_judge import agrees, can_complete, random_grammar
 from judges.grammars import BLOCKS, GRAMMARS, indentation
-from judges.lark_judge import BYTES, judge, parses
+from judges.guides import BYTES, EACH_BYTE, allowed, with_end
+from judges.lark_judge import judge, parses
 from lark.indenter import PythonIndenter
 
 import structgen as sg
@@ -188,8 +188,8 @@ def test_masks_and_moves_agree(seed: int) -> None:
     """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
     random = Random(seed)
     tokens = ["".join(random.choices("abc ", k=random.randint(2, 4))).encode() for _ in range(40)]
-    tokens = [*dict.fromkeys(tokens), *(bytes([b]) for b in range(256))]
-    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    tokens = [*dict.fromkeys(tokens), *EACH_BYTE]
+    vocabulary = with_end(tokens)
     looked = 0
     while looked < 4:
         text = random_grammar(random)
@@ -203,7 +203,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
         looked += 1
         guide, written = sg.Guide(index), b""
         for _ in range(6):
-            ids = np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()
+            ids = allowed(guide)
             assert ids, (text, written)
             for token in range(vocabulary.size):
                 data = vocabulary.token(token)
@@ -221,7 +221,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
 def test_definitions_and_tokens_that_can_not_follow() -> None:
     inner = {"SEVENS": sg.Regex("7+"), "OTHERS": sg.Regex("8+")}
     vocabulary = sg.Vocabulary.from_bytes(
-        [*(bytes([b]) for b in range(256)), None, None], eos_ids=[256], special_tokens={"<|end|>": 257}
+        [*EACH_BYTE, None, None], eos_ids=[256], special_tokens={"<|end|>": 257}
     )
     text = 'start: "x" D SEVENS | "y" D OTHERS | "z" L <|end|> D D | "z" <|end|>\nD: /[0-7]+/\nL: /l(?=m)/'
     guide = sg.Guide(sg.compile(sg.Grammar(text, definitions=inner), vocabulary, eager=False))

@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from judges.guides import with_end
 from test_lalr import random_grammar
 
 import structgen as sg
@@ -271,7 +272,7 @@ def test_masks_are_the_same(seed: int, lexer: str, monkeypatch: pytest.MonkeyPat
     random = Random(seed)
     letters = "xopqtun()[],;{}ilsryzw"
     tokens = [*letters, *("".join(random.choices(letters, k=random.randint(2, 4))) for _ in range(150))]
-    vocabulary = sg.Vocabulary.from_bytes([*(t.encode() for t in tokens), None], eos_ids=[len(tokens)])
+    vocabulary = with_end(t.encode() for t in tokens)
     found = 0
     for _, text, tables in random_tables(seed, lexer, 25):
         if not len(tables.same):

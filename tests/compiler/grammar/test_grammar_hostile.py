@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from judges.grammars import GRAMMARS
-from judges.lark_judge import BYTES
+from judges.guides import BYTES, with_end
 
 import structgen as sg
 from structgen.errors import (
@@ -185,7 +185,7 @@ def test_strict_grammars_refuse_what_is_shifted() -> None:
     ],
 )
 def test_vocabularies_that_cannot_spell_a_terminal(tokens: list[bytes], message: str) -> None:
-    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    vocabulary = with_end(tokens)
     with pytest.raises(VocabularyError, match=message):
         compiled(GRAMMARS["arithmetic"][0], vocabulary)
 
@@ -258,7 +258,7 @@ SCRIPT = """
 import json, resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 import structgen as sg
-from judges.lark_judge import BYTES
+from judges.guides import BYTES
 sg.compile(sg.Grammar('start: "a"'), BYTES)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = {}

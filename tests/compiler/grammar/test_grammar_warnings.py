@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from judges.lark_judge import BYTES
+from judges.guides import BYTES
 from lark import Lark
 
 import structgen as sg

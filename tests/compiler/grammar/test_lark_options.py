@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from judges.lark_judge import BYTES, agrees, judge, parses
+from judges.guides import BYTES
+from judges.lark_judge import agrees, judge, parses
 from lark import Lark
 from lark.exceptions import LarkError
 

@@ -15,6 +15,7 @@ from random import Random
 import lark.lexer
 import numpy as np
 import pytest
+from judges.guides import EACH_BYTE, with_end
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
@@ -523,9 +524,9 @@ def python(text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens: list[bytes | None] = [*EACH_BYTE]
     tokens += [word.encode() for word in WORDS.split()] + [b" ", b"\n    ", b"\n", b":\n  ", b" = ", b", ", b" # c\n"]
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 @pytest.fixture(scope="module")

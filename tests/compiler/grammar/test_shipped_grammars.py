@@ -8,7 +8,8 @@ import re
 from random import Random
 
 import pytest
-from judges.lark_judge import BYTES, agrees, changed, judge, parses, vocabulary_of, written
+from judges.guides import BYTES
+from judges.lark_judge import agrees, changed, judge, parses, vocabulary_of, written
 from lark import Tree
 from markdown_it import MarkdownIt
 

@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from judges.guides import EACH_BYTE, with_end
 from lark import Lark
 from lark.exceptions import LarkError
 
@@ -327,9 +328,9 @@ def statements(script: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens: list[bytes | None] = [*EACH_BYTE]
     tokens += [f" {word}".encode() for word in dict.fromkeys([*ENDINGS.split(), *KEYWORDS, *PIECES.split()])]
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 @pytest.fixture(scope="module")

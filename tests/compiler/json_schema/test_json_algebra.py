@@ -240,7 +240,7 @@ def test_a_rule(rule: str) -> None:
 # Against judges
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=10))
 def test_random_schemas(schema: Any, instances: list[Any]) -> None:
     note(json.dumps(schema))

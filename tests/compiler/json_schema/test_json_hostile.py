@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from hostile.hostile_schemas import HARMLESS, LARGEST, REFUSED
-from judges.json_texts import BYTES, accepts
+from judges.guides import BYTES
+from judges.json_texts import accepts
 
 import structgen as sg
 
@@ -63,7 +64,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 import structgen as sg
 from hostile.hostile_schemas import REFUSED
-from judges.json_texts import BYTES
+from judges.guides import BYTES
 sg.compile(sg.JsonSchema({{"pattern": "a", "type": "string"}}), BYTES)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for name in {LARGEST!r}:

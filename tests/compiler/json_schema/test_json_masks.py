@@ -29,13 +29,11 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core.interned_machine import Configuration
 from structgen.runtime.pushdown import machine as pushdown
-from structgen.runtime.pushdown import partial_masks as stack_rows
-from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.successors import stacks_of
 
-SMALL = small_vocabulary()
-EOS = SMALL.eos_ids[0]
+VOCABULARY = small_vocabulary()
+EOS = VOCABULARY.eos_ids[0]
 BY_NAME = {case["name"]: case for case in CASES}
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -50,7 +48,9 @@ def definition(case: dict[str, Any]) -> sg.JsonSchema:
     return sg.JsonSchema(case["schema"], **case.get("options", {}))
 
 
-def compiled(case: dict[str, Any], vocabulary: sg.Vocabulary = SMALL, eager: bool = False, **more: Any) -> sg.Index:
+def compiled(
+    case: dict[str, Any], vocabulary: sg.Vocabulary = VOCABULARY, eager: bool = False, **more: Any
+) -> sg.Index:
     return sg.compile(definition(case), vocabulary, eager=eager, **more)
 
 
@@ -58,16 +58,6 @@ def spellings(case: dict[str, Any], vocabulary: sg.Vocabulary) -> list[list[int]
     """The texts of a case in random tokens, always the same."""
     random = Random(case["name"])
     return [speller(vocabulary).spell(text.encode(), random) for text in case["accept"]]
-
-
-@pytest.fixture(params=["as it is", "everything is wide"])
-def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
-    SMALL.shared_rows.clear()
-    if request.param == "everything is wide":
-        monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
-        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
 
 
 class TestCases:
@@ -78,14 +68,15 @@ class TestCases:
             for text in case.get(kind, []):
                 assert judge.is_valid(text) == valid, f"the case itself is wrong: {text}"
                 assert index.match(text.encode()).accepted == taken, text
-                for tokens in (speller(SMALL).spell(text.encode()), speller(SMALL).spell(text.encode(), random)):
+                spell = speller(VOCABULARY).spell
+                for tokens in (spell(text.encode()), spell(text.encode(), random)):
                     assert takes(index, tokens) == taken, text
 
     @each_case
     @pytest.mark.usefixtures("_widths")
     def test_a_mask_is_what_advance_lets_through(self, case: dict[str, Any]) -> None:
         index = compiled(case)
-        for tokens in spellings(case, SMALL):
+        for tokens in spellings(case, VOCABULARY):
             for guide in guides_along(index, tokens):
                 check_every_id(guide)
 
@@ -94,23 +85,23 @@ class TestCases:
         """At a few configurations, against an interpreter of the program that the tables were made from."""
         program, _ = compile_json_schema(definition(case), Meter(Budget()))
         index, random = compiled(case), Random(2)
-        for tokens in spellings(case, SMALL):
+        for tokens in spellings(case, VOCABULARY):
             stops = set(random.sample(range(len(tokens) + 1), min(3, len(tokens))))
             stacks = oracle.start(program)
             for at, guide in enumerate(guides_along(index, tokens)):
                 if at in stops:
-                    for each in range(SMALL.size):
-                        token = SMALL.token(each)
+                    for each in range(VOCABULARY.size):
+                        token = VOCABULARY.token(each)
                         assert token is None or guide.allows(each) == bool(follow(program, stacks, token)), token
                     assert guide.is_accepting() == oracle.is_complete(program, stacks)
                 if at < len(tokens):
-                    stacks = follow(program, stacks, SMALL.token(tokens[at]) or b"")
+                    stacks = follow(program, stacks, VOCABULARY.token(tokens[at]) or b"")
 
     @each_case
     @pytest.mark.usefixtures("_widths")
     def test_the_same_masks_eagerly_and_from_a_file(self, case: dict[str, Any], tmp_path: Path) -> None:
         eager, lazy = compiled(case, eager=True), compiled(case)
-        texts = spellings(case, SMALL)
+        texts = spellings(case, VOCABULARY)
         expected = [masks(lazy, tokens) for tokens in texts]
         for index in (eager, reloaded(eager, tmp_path), reloaded(lazy, tmp_path)):
             known = index.machine.known_rows
@@ -120,8 +111,8 @@ class TestCases:
     @pytest.mark.parametrize("case", CASES[::4], ids=lambda case: case["name"])
     @pytest.mark.parametrize("eager", [True, False])
     def test_the_same_masks_from_the_cache(self, case: dict[str, Any], eager: bool, tmp_path: Path) -> None:
-        index = recalled(case, SMALL, eager, tmp_path)
-        for tokens in spellings(case, SMALL):
+        index = recalled(case, VOCABULARY, eager, tmp_path)
+        for tokens in spellings(case, VOCABULARY):
             assert masks(index, tokens) == masks(compiled(case), tokens)
 
 
@@ -398,7 +389,7 @@ class TestOptions:
     def test_what_dumps_writes_is_let_through(
         self, name: str, vocabulary_name: str, request: pytest.FixtureRequest
     ) -> None:
-        vocabulary = SMALL if vocabulary_name == "small" else request.getfixturevalue(vocabulary_name)
+        vocabulary = VOCABULARY if vocabulary_name == "small" else request.getfixturevalue(vocabulary_name)
         index, random = record_index(name, vocabulary), Random(name)
         for ways, expected in zip(OPTIONS[name][1:], (True, False), strict=True):
             for way in ways:
@@ -408,9 +399,9 @@ class TestOptions:
 
     @each_option
     def test_masks(self, name: str) -> None:
-        index, random = record_index(name, SMALL), Random(name)
+        index, random = record_index(name, VOCABULARY), Random(name)
         text = json.dumps(RECORDS[2], **OPTIONS[name][1][0])
-        for guide in guides_along(index, speller(SMALL).spell(text.encode(), random)):
+        for guide in guides_along(index, speller(VOCABULARY).spell(text.encode(), random)):
             check_every_id(guide)
 
     @each_option
@@ -418,7 +409,7 @@ class TestOptions:
     def test_what_is_let_through_is_valid(
         self, name: str, vocabulary_name: str, request: pytest.FixtureRequest
     ) -> None:
-        vocabulary = SMALL if vocabulary_name == "small" else request.getfixturevalue(vocabulary_name)
+        vocabulary = VOCABULARY if vocabulary_name == "small" else request.getfixturevalue(vocabulary_name)
         index, judge, random = record_index(name, vocabulary), Judge(RECORD), Random(name)
         texts = [sampled(index, [], random) for _ in range(12)]
         finished = [text for text in texts if text is not None]
@@ -448,23 +439,23 @@ class TestOptions:
         schema = {"properties": {"a": {"properties": {"b": {}}}}, "type": "object"}
         text = b'{"a": {"b": 1, "c": 2}}'
         for allowed in (True, False):
-            index = sg.compile(sg.JsonSchema(schema, additional_properties=allowed), SMALL, eager=False)
-            assert takes(index, speller(SMALL).spell(text)) == allowed
-            assert takes(index, speller(SMALL).spell(b'{"a": {"b": {"c": 1}}}'))
+            index = sg.compile(sg.JsonSchema(schema, additional_properties=allowed), VOCABULARY, eager=False)
+            assert takes(index, speller(VOCABULARY).spell(text)) == allowed
+            assert takes(index, speller(VOCABULARY).spell(b'{"a": {"b": {"c": 1}}}'))
 
     def test_lenient_masks_are_wider_and_say_so(self, tmp_path: Path) -> None:
         numbers = {"type": "array", "items": {"type": "integer", "minimum": 1}, "uniqueItems": True}
         schema = {"type": "object", "properties": {"a": numbers, "b": {"pattern": r"(a|b)\1", "type": "string"}}}
-        index = sg.compile(sg.JsonSchema(schema, lenient=True), SMALL)
+        index = sg.compile(sg.JsonSchema(schema, lenient=True), VOCABULARY)
         assert ["uniqueItems" in line for line in sorted(index.relaxations)] == [True, False]
         assert ["/properties/b" in line for line in sorted(index.relaxations)] == [False, True]
         index.save(tmp_path / "index.sgx")
-        tokens = speller(SMALL).spell(b'{"a": [1, 1], "b": "ab"}', Random(0))
+        tokens = speller(VOCABULARY).spell(b'{"a": [1, 1], "b": "ab"}', Random(0))
         for each in (index, sg.Index.load(tmp_path / "index.sgx")):
             assert each.relaxations == index.relaxations
             for guide in guides_along(each, tokens):
                 check_every_id(guide)
-            assert not takes(each, speller(SMALL).spell(b'{"a": [0]}'))
+            assert not takes(each, speller(VOCABULARY).spell(b'{"a": [0]}'))
 
 
 # -- guides --------------------------------------------------------------------------------------------------
@@ -504,11 +495,11 @@ class TestGuides:
     def test_guides_on_different_stacks_keep_out_of_each_others_way(self) -> None:
         index = compiled(BY_NAME["lists and maps of each other"])
         deep, flat = sg.Guide(index), sg.Guide(index)
-        for token in speller(SMALL).spell(b'{"a": [{"b": [{"c": [1'):
+        for token in speller(VOCABULARY).spell(b'{"a": [{"b": [{"c": [1'):
             deep.advance(token)
-        for token in speller(SMALL).spell(b'{"a": [1'):
+        for token in speller(VOCABULARY).spell(b'{"a": [1'):
             flat.advance(token)
-        (closing,) = speller(SMALL).spell(b"]}")
+        (closing,) = speller(VOCABULARY).spell(b"]}")
         for depth in range(3):
             assert deep.advance(closing)
             assert flat.advance(closing) == (depth == 0)
@@ -523,7 +514,7 @@ class TestGuides:
     def test_a_memo_that_starts_afresh_changes_no_mask(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in NESTED:
             case = BY_NAME[name]
-            texts = spellings(case, SMALL)
+            texts = spellings(case, VOCABULARY)
             expected = [masks(compiled(case), tokens) for tokens in texts]
             with monkeypatch.context() as patch:
                 patch.setattr(stack_machine, "MEMO_CONFIGS", limit)
@@ -542,16 +533,16 @@ class TestGuides:
     def test_a_document_of_100_000_tokens(self) -> None:
         """A long array costs nothing for its length; a count makes each place in it another one, and they can go."""
         for schema, most in ((COUNTING | {"maxItems": 10**9}, stack_machine.MEMO_CONFIGS), ({"type": "array"}, 100)):
-            index = sg.compile(sg.JsonSchema(schema), SMALL, eager=False)
-            (opening,), (item,), (end,) = map(speller(SMALL).spell, (b"[", b"0,0,0,0,0,0,0", b"]"))
-            (comma,) = speller(SMALL).spell(b",")
+            index = sg.compile(sg.JsonSchema(schema), VOCABULARY, eager=False)
+            (opening,), (item,), (end,) = map(speller(VOCABULARY).spell, (b"[", b"0,0,0,0,0,0,0", b"]"))
+            (comma,) = speller(VOCABULARY).spell(b",")
             guide = sg.Guide(index)
             assert guide.advance(opening)
             for _ in range(50_000):
                 assert guide.advance(item)
                 assert guide.advance(comma)
             check_every_id(guide)
-            assert guide.advance(speller(SMALL).spell(b"0")[0])
+            assert guide.advance(speller(VOCABULARY).spell(b"0")[0])
             assert guide.advance(end)
             assert guide.is_accepting()
             guide.rollback(100_000)
@@ -562,9 +553,9 @@ class TestGuides:
     def test_forgotten_configurations_are_freed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What guides no longer stand on does not stay because some other configuration leads there."""
         monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 50)
-        index = sg.compile(sg.JsonSchema(COUNTING), SMALL, eager=False)
+        index = sg.compile(sg.JsonSchema(COUNTING), VOCABULARY, eager=False)
         before = alive()
-        tokens = speller(SMALL).spell(b"[" + b"0," * 5_000)
+        tokens = speller(VOCABULARY).spell(b"[" + b"0," * 5_000)
         standing = sg.Guide(index)
         assert all(map(standing.advance, tokens[:100]))
         assert all(map(sg.Guide(index).advance, tokens))
@@ -576,7 +567,7 @@ class TestGuides:
         monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", limit)
         for case in CASES[::4]:
             index, alone = compiled(case), compiled(case)
-            texts = spellings(case, SMALL)
+            texts = spellings(case, VOCABULARY)
             expected = [masks(alone, tokens) for tokens in texts]
             with ThreadPoolExecutor(6) as pool:
                 found = list(pool.map(lambda tokens, index=index: masks(index, tokens), texts * 6))

@@ -130,7 +130,7 @@ def test_bounds_hold_for_exponents_too(seed: int) -> None:
         assert accepts(dfa, text) == (Decimal(text) in numbers), text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3), st.integers(0, 10**6), st.integers(-3, 3))
 def test_near_a_bound(bound: Decimal, seed: int, step: int) -> None:
     rng = random.Random(seed)
@@ -144,7 +144,7 @@ def test_near_a_bound(bound: Decimal, seed: int, step: int) -> None:
         assert accepts(numbers.dfa(METER), text) == (value in numbers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_as_python_writes_them(value: float, bound: float) -> None:
     dfa = NumberSet.interval(Decimal(repr(bound))).dfa(METER)
@@ -152,7 +152,7 @@ def test_floats_as_python_writes_them(value: float, bound: float) -> None:
         assert accepts(dfa, json.dumps(value)) == (value >= bound)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(-(10**7), 10**7), st.integers(1, 60), st.integers(0, 3))
 def test_multiples(value: int, divisor: int, places: int) -> None:
     number, unit = Decimal(value).scaleb(-places), Decimal(divisor).scaleb(-2)

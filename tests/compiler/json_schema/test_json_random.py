@@ -10,18 +10,19 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.internal.conjecture.utils import many
+from judges.guides import BYTES
 from judges.json_judge import Judge, NoVerdictError
 from judges.json_schemas import VALUES, schemas
-from judges.json_texts import BYTES, accepts, dumps, is_text, random_text
+from judges.json_texts import accepts, dumps, is_text, random_text
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError
 
 #: Schemas come in all sizes, and some of them are hard to satisfy: that is the point.
 RANDOM = settings(
-    deadline=None, max_examples=150,
+    max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)  # fmt: skip
+)
 
 
 def compiled(schema: Any) -> sg.Index | None:

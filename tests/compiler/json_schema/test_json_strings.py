@@ -153,7 +153,7 @@ def any_spelling(char: str) -> set[str]:
     return found | ({char} if char >= " " and char not in '"\\' else set())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SETS)
 def test_algebra(sets: Both) -> None:
     found, holds = sets
@@ -170,7 +170,7 @@ def test_algebra(sets: Both) -> None:
     assert found.union(found.complement(METER), METER).is_any()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SETS, st.sampled_from(["minimal", "ascii", "any"]), st.randoms(use_true_random=False))
 def test_bodies(sets: Both, escapes: str, rng: random.Random) -> None:
     found, holds = sets
@@ -190,7 +190,7 @@ def test_bodies(sets: Both, escapes: str, rng: random.Random) -> None:
                 assert text.lower() == json.dumps(decoded, ensure_ascii=False)[1:-1].lower()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(
         [

@@ -14,8 +14,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from judges.guides import BYTES
 from judges.json_judge import DRAFTS, FORMATS, Judge, NoVerdictError
-from judges.json_texts import BYTES, accepts, dumps, is_text, random_text
+from judges.json_texts import accepts, dumps, is_text, random_text
 
 import structgen as sg
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError

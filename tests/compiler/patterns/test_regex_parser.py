@@ -524,7 +524,7 @@ short_texts = st.text("abA_\n ", max_size=5)
 any_flags = st.sets(st.sampled_from([re.A, re.I, re.M, re.S])).map(lambda flags: sum(map(int, flags)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(patterns, any_flags, st.lists(short_texts, min_size=1, max_size=8))
 def test_random_patterns(pattern: str, flags: int, texts: list[str]) -> None:
     agree(pattern, texts, flags)
@@ -582,7 +582,7 @@ def mutated(draw: st.DrawFn) -> str:
     return f"{pattern[:at]}{token}{pattern[at + draw(st.integers(0, 2)) :]}"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(token_soup | mutated(), st.sampled_from([0, 0, int(re.X), int(re.A)]))
 @example(r"(?#\)", 0)
 @example("a#\\", int(re.X))

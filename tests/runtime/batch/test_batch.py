@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 
 import structgen as sg
@@ -254,7 +255,7 @@ def test_tokens_without_bytes() -> None:
     """Those that a grammar names lead on, wherever else they are refused: in a text, behind its end, in drafts."""
     names = {"<|call|>": 258, "<|pad|>": 259}
     vocabulary = sg.Vocabulary.from_bytes(
-        [*(bytes([i]) for i in range(256)), None, b"", None, None], eos_ids=[256], special_tokens=names
+        [*EACH_BYTE, None, b"", None, None], eos_ids=[256], special_tokens=names
     )
     grammar = sg.compile(sg.Grammar('start: "a" <|call|> "b"'), vocabulary)
     plain = sg.compile(sg.Regex("a"), vocabulary)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from judges.lark_judge import allowed
+from judges.guides import EACH_BYTE, allowed
 
 import structgen as sg
 from structgen import api
@@ -39,7 +39,7 @@ EXTRA = [
 
 @cache
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [bytes([b]) for b in range(256)]
+    tokens: list[bytes | None] = [*EACH_BYTE]
     tokens += [None, None, None, None, None, None]  # 256..261
     tokens += EXTRA
     return sg.Vocabulary.from_bytes(tokens, eos_ids=[256], special_tokens={"<|eom|>": 257, "<|python|>": 258})

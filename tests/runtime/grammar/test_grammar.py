@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from judges.grammars import GRAMMARS, JSON, STATEMENTS
-from judges.lark_judge import BYTES, allowed
+from judges.guides import BYTES, EACH_BYTE, allowed, with_end
 from lark import Lark
 from lark.exceptions import LarkError
 
@@ -50,7 +50,7 @@ def small_vocabulary(name: str, seed: int) -> sg.Vocabulary:
     tokens: list[bytes | None] = [bytes([b]) for b in sorted(set(letters.encode()))]
     tokens += ["".join(random.choices(letters, k=random.randint(2, 6))).encode() for _ in range(150)]
     tokens += [token[:-1] for token in tokens if token and token[-1] > 127][:5]
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 def compiled(name: str, lexer: str, vocabulary: sg.Vocabulary, eager: bool = False) -> sg.Index:
@@ -146,7 +146,7 @@ def test_what_a_byte_beats_where_it_stands_is_watched_beside_what_it_does_not() 
     M: /\n/
     K: /\r/
     """
-    vocabulary = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"x\n", b"x\r"], eos_ids=[])
+    vocabulary = sg.Vocabulary.from_bytes([*EACH_BYTE, b"x\n", b"x\r"], eos_ids=[])
     guide = sg.Guide(sg.compile(sg.Grammar(text, lexer="basic"), vocabulary, eager=False))
     assert guide.advance(ord("@"))
     assert guide.advance(ord("#"))
@@ -179,7 +179,7 @@ def test_a_mask_costs_what_its_lexemes_differ_in() -> None:
     text = f"start: ({'|'.join(names)})+\n" + "\n".join(f"T{i}: /[a-z]{{{i + 1}}}[0-9]*/" for i in range(100))
     random = Random(5)
     tokens = {bytes(random.choices(b"abcdefgh01", k=random.randint(1, 9))): None for _ in range(5000)}
-    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    vocabulary = with_end(tokens)
     guide = sg.Guide(sg.compile(sg.Grammar(text), vocabulary, eager=False))
     calls = 0
 
@@ -251,7 +251,7 @@ def test_deep_nesting_costs_no_recursion() -> None:
     ],
 )
 def test_rules_that_no_text_completes_lead_nowhere(text: str, accepted: list[str], refused: list[str]) -> None:
-    vocabulary = sg.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos_ids=[256])
+    vocabulary = with_end(EACH_BYTE)
     index = sg.compile(sg.Grammar(text), vocabulary)
     for each in accepted:
         assert index.match(each.encode()).accepted
@@ -359,7 +359,7 @@ def test_random_grammars_are_read_as_lark_reads_them(seed: int) -> None:
     random = Random(seed)
     tokens: list[bytes | None] = [bytes([ord(c)]) for c in LETTERS]
     tokens += ["".join(random.choices(LETTERS, k=random.randint(2, 5))).encode() for _ in range(40)]
-    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    vocabulary = with_end(tokens)
     compared = 0
     for _ in range(40):
         text, lexer = random_grammar(random), random.choice(["contextual", "basic"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from judges import grammars as texts
 from judges.endings_judge import random_grammar
+from judges.guides import EACH_BYTE, with_end
 from judges.lark_judge import judge, parses
 from judges.token_distances import allowed, check_bounds, check_budgets, searched
 
@@ -32,7 +33,7 @@ PIECES = [
     b"--", b"select ", b" from ", b"a,b", b"1+", b"+1", b")*(", b"{{", b"}}",
 ]  # fmt: skip
 
-BYTES = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), *PIECES, None], eos_ids=[256 + len(PIECES)])
+BYTES = with_end([*EACH_BYTE, *PIECES])
 
 SHIPPED = ["json", "arithmetic", "sql", "c"]
 
@@ -40,7 +41,7 @@ SHIPPED = ["json", "arithmetic", "sql", "c"]
 def small(grammar: sg.Grammar, rng: random.Random, letters: bytes = b"abc ", tokens: int = 20) -> Index:
     words = [bytes([letter]) for letter in letters]
     words += [bytes(rng.choice(letters) for _ in range(rng.randint(2, 5))) for _ in range(tokens)]
-    return sg.compile(grammar, sg.Vocabulary.from_bytes([*words, None], eos_ids=[len(words)]), eager=False)
+    return sg.compile(grammar, with_end(words), eager=False)
 
 
 def finished(index: Index, most: int, rng: random.Random, longest: int = 1 << 20) -> bytes:
@@ -104,10 +105,7 @@ SHIFTED = [
 def test_conflicts_that_were_shifted(text: str, lexer: str) -> None:
     rng = random.Random(text)
     letters = "".join(sorted(set("ixeq+*()abc[] "))).encode()
-    try:
-        index = small(sg.Grammar(text, lexer=lexer), rng, letters, 60)
-    except DefinitionError:
-        pytest.skip("a conflict that nothing decides")
+    index = small(sg.Grammar(text, lexer=lexer), rng, letters, 60)
     try:
         index.shortest()
     except UnsupportedError as error:
@@ -227,10 +225,10 @@ def test_rollback_gives_back(shipped: dict[str, Index]) -> None:
 
 def test_deep_stacks_cost_no_recursion() -> None:
     index = sg.compile(sg.Grammar('start: "[" start? "]"'), BYTES, eager=False)
-    guide = sg.Guide(index, max_tokens=30_002)
-    for _ in range(20_000):
+    guide = sg.Guide(index, max_tokens=9_002)
+    for _ in range(6_000):
         assert guide.advance(ord("["))
-    assert index.distances.distance(guide.path()[-1][0]) == 10_001  # type: ignore[index]
+    assert index.distances.distance(guide.path()[-1][0]) == 3_001  # type: ignore[index]
     assert allowed(guide.bitmask()) == {ord("]"), 256 + PIECES.index(b"]]")}
 
 
@@ -286,7 +284,7 @@ def test_shipped_grammars_with_a_real_vocabulary(name: str, llama3: sg.Vocabular
     rng = random.Random(name)
     grammar = sg.Grammar(grammars.path(name), lexer="basic")
     index = sg.compile(grammar, llama3, eager=False, budget=sg.Budget(seconds=300))
-    for more in (0, 1, 3, 8, 25):
+    for more in (0, 3, 25):
         finished(index, index.shortest() + more, rng)
         finished(index, index.shortest() + more, rng, 3)
 
@@ -300,7 +298,7 @@ def test_what_lexemes_of_a_token_add_up_to() -> None:
         added = rng.integers(-1, 9, (tables.members + 1, tables.members))
         begins = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
         most = 0
-        for piece in PIECES + [bytes([i]) for i in range(256)]:
+        for piece in PIECES + EACH_BYTE:
             sums = {(state, tables.members): 0 for state in range(len(tables.table))}
             for byte in piece:
                 c, after = int(tables.class_of[byte]), dict[tuple[int, int], int]()

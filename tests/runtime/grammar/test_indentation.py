@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, ClassVar
 
 import pytest
-from judges.lark_judge import allowed
+from judges.guides import allowed, with_end
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
@@ -103,7 +103,7 @@ def vocabulary(name: str) -> sg.Vocabulary:
     tokens += [piece.encode() for piece in PIECES if set(piece.encode()) <= set(letters) and len(piece) > 1]
     random = Random(1)
     tokens += ["".join(random.choices(GRAMMARS[name][2], k=random.randint(2, 5))).encode() for _ in range(40)]
-    return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return with_end(tokens)
 
 
 @cache

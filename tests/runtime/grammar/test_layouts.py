@@ -7,10 +7,11 @@ import warnings
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
 
-import numpy as np
 import pytest
-from judges.lark_judge import BYTES, judge
-from judges.layout_judge import COLUMNS, agrees, can_complete, parses, random_grammar
+from judges.endings_judge import can_complete
+from judges.guides import BYTES, EACH_BYTE, allowed, with_end
+from judges.lark_judge import judge
+from judges.layout_judge import COLUMNS, agrees, parses, random_grammar
 from lark.indenter import PythonIndenter
 
 import structgen as sg
@@ -122,8 +123,8 @@ def test_masks_and_moves_agree(seed: int) -> None:
     """Tokens of several lexemes: the mask, `advance` and the bytes say the same, and no guide is stuck."""
     random = Random(seed)
     tokens = ["".join(random.choices("ab() \n", k=random.randint(2, 4))).encode() for _ in range(40)]
-    tokens = [*dict.fromkeys(tokens), *(bytes([b]) for b in range(256))]
-    vocabulary = sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    tokens = [*dict.fromkeys(tokens), *EACH_BYTE]
+    vocabulary = with_end(tokens)
     looked = 0
     while looked < 4:
         definition = sg.Grammar(
@@ -138,7 +139,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
         looked += 1
         guide, written = sg.Guide(index), b""
         for _ in range(6):
-            ids = np.flatnonzero(np.unpackbits(guide.bitmask().view(np.uint8), bitorder="little")).tolist()
+            ids = allowed(guide)
             assert ids, (definition.text, written)
             for token in range(vocabulary.size):
                 data = vocabulary.token(token)

@@ -6,6 +6,7 @@ import random
 import re
 
 import pytest
+from judges.guides import EACH_BYTE
 
 import structgen as sg
 from structgen import grammars
@@ -14,7 +15,7 @@ from structgen.runtime.rows.bitmask import ids_of
 
 EOS, SPECIAL = 256, 257
 BYTES = sg.Vocabulary.from_bytes(
-    [*(bytes([i]) for i in range(256)), None, None], eos_ids=[EOS], special_tokens={"<|call|>": SPECIAL}
+    [*EACH_BYTE, None, None], eos_ids=[EOS], special_tokens={"<|call|>": SPECIAL}
 )
 
 PERSON = {

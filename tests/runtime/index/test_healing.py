@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import tokenizer_folder
+from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 
 import structgen as sg
@@ -287,7 +288,7 @@ def test_real_tokenizers(name: str, text: str, prefix: bytes, word: bytes, reque
 
 
 def test_what_must_follow_begins_with_the_prefix() -> None:
-    vocabulary = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b'":', None], eos_ids=[257])
+    vocabulary = sg.Vocabulary.from_bytes([*EACH_BYTE, b'":', None], eos_ids=[257])
     index = sg.compile(sg.Regex("(: yes|:  no)!"), vocabulary)
     healed = heal([*b'{"a"'], vocabulary, index)
     assert healed.prefix == b'"'

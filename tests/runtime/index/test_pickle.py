@@ -49,12 +49,11 @@ def begun(kind: str, is_limited: bool, steps: int, **options: Any) -> tuple[list
     return guides, [text.tokens[steps:] for text in wanted], [text.masks[steps:] for text in wanted]
 
 
-@every_kind
-@pytest.mark.parametrize("is_limited", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "is_limited"), [*((kind, False) for kind in DEFINITIONS), *((kind, True) for kind in LIMITABLE)]
+)
 @pytest.mark.parametrize("steps", [0, 7, 25])
 def test_guides_in_the_middle_of_texts(kind: str, is_limited: bool, steps: int) -> None:
-    if is_limited and kind not in LIMITABLE:
-        pytest.skip("nothing is known of its distances")
     for options in ({}, {"max_rollback": 0}, {"max_rollback": 3}):
         guides, rest, masks = begun(kind, is_limited, steps, **options)
         assert of_guides(again(guides), rest) == masks

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges.guides import EACH_BYTE, with_end
 from judges.token_distances import allowed, check_bounds, check_budgets, check_places, searched
 from test_pushdown import random_program
 
@@ -133,7 +134,7 @@ SCHEMAS: list[Any] = [
 
 
 def json_vocabulary() -> sg.Vocabulary:
-    return sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), *PIECES, None], eos_ids=[256 + len(PIECES)])
+    return with_end([*EACH_BYTE, *PIECES])
 
 
 @pytest.mark.parametrize("number", range(len(SCHEMAS)))

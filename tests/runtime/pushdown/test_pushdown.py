@@ -21,22 +21,13 @@ from structgen.compiler.programs.program import (
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
 from structgen.runtime.index.index import Index
-from structgen.runtime.pushdown import partial_masks as stack_rows
-from structgen.runtime.pushdown import walker as stack_walks
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
 
 ALPHABET = b"abcd"
 
-
-@pytest.fixture(params=["as it is", "everything is wide"], autouse=True)
-def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways round walking a wide state are for real vocabularies; here they are forced on small ones, too."""
-    if request.param == "everything is wide":
-        monkeypatch.setattr(stack_rows, "_WIDE", 0)
-        monkeypatch.setattr(stack_rows, "_FAR_APART", 20)
-        monkeypatch.setattr(stack_walks, "_WORTH_A_BASE", 0.1)
+pytestmark = pytest.mark.usefixtures("_widths")
 
 
 def random_vocabulary(rng: random.Random, wide: bool = False) -> Vocabulary:
@@ -139,11 +130,13 @@ def test_masks_of_random_programs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1000 + seed)
-    program, vocabulary = random_program(rng), random_vocabulary(rng)
-    machine = PushdownMachine(to_tables(program), vocabulary)
-    machine.fill()
-    if not machine.is_complete():
-        pytest.skip("some counts of wide states were left for later")
+    for _ in range(20):
+        program, vocabulary = random_program(rng), random_vocabulary(rng)
+        machine = PushdownMachine(to_tables(program), vocabulary)
+        machine.fill()
+        if machine.is_complete():  # else some counts of wide states were left for later
+            break
+    assert machine.is_complete()
     monkeypatch.setattr(machine.rows, "_walk", lambda: pytest.fail("a complete index walked the vocabulary"))
     for _ in range(3):
         check_walk(machine, program, rng, 8)
@@ -200,7 +193,8 @@ def wander(machine: PushdownMachine, rng: random.Random) -> None:
     config = machine.start
     for _ in range(6):
         allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
-        targets = [t for t in allowed if machine.advance(config, t) is not None]
+        some = rng.sample(allowed, min(len(allowed), 12))
+        targets = [t for t in some if machine.advance(config, t) is not None]
         if not targets:
             break
         config = machine.advance(config, rng.choice(targets))

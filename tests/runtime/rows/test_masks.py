@@ -6,10 +6,10 @@ import random
 import re
 from itertools import count
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges.guides import ids_of_bits
 from judges.naive import allowed_tokens, is_viable, small_vocabulary
 
 import structgen as sg
@@ -106,7 +106,7 @@ def _combine(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.recursive(ATOMS, _combine, max_leaves=6), st.randoms(use_true_random=False))
 def test_random_regexes_are_exact(pattern: str, random_source: random.Random) -> None:
     try:
@@ -139,7 +139,7 @@ def test_real_vocabularies(name: str, pattern: str, request: pytest.FixtureReque
     guide, text = sg.Guide(index), b""
     for _ in range(2):
         row = guide.bitmask()
-        allowed = set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+        allowed = set(ids_of_bits(row))
         for token_id in range(vocabulary.size):
             assert guide.fork().advance(token_id) == (token_id in allowed)
             token = vocabulary.token(token_id)
