@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, TokenIdError
+from .types import Array
 
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
 Integers: TypeAlias = Any
@@ -55,7 +56,7 @@ def checked_token(token_id: Any, size: int) -> int:
     return number
 
 
-def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name: str = "token_ids") -> NDArray[Any]:
+def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name: str = "token_ids") -> Array:
     """`integers`, ids of a vocabulary of so many.
 
     Raises `TokenIdError` for anything else, `BatchError` for another shape.
@@ -157,7 +158,7 @@ def overlaps(shape: Sequence[int], strides: Sequence[int], size: int) -> bool:
     return False
 
 
-def check_distinct(array: NDArray[Any], name: str) -> None:
+def check_distinct(array: Array, name: str) -> None:
     """Raise `BitmaskError` where elements of an array that is to be written share memory."""
     if not array.flags.c_contiguous and overlaps(array.shape, array.strides, array.itemsize):
         raise sharing(name)
@@ -168,7 +169,7 @@ def sharing(name: str) -> BitmaskError:
     return BitmaskError(f"elements of the {name} share memory", remedy="Pass a copy: .clone(), .copy().")
 
 
-def array_of(bitmask: Any, wanted: str) -> NDArray[Any]:
+def array_of(bitmask: Any, wanted: str) -> Array:
     """The NumPy view of a bitmask that is to be written: an array, or a dense tensor on the CPU.
 
     Raises `BitmaskError`, which says what is ``wanted``.

@@ -19,6 +19,7 @@ from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
 from ..system.memo import Memo
 from ..system.properties import cached_property
+from ..system.types import Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
 from .trie import Trie
 
@@ -283,7 +284,7 @@ class Vocabulary:
         return cls.from_sections(meta, sections, where)
 
     @classmethod
-    def from_sections(cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str) -> Vocabulary:
+    def from_sections(cls, meta: Mapping[str, Any], sections: Sections, where: str) -> Vocabulary:
         """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
         sizes: Sizes = {}
         offsets, blob = columns.read(sections, SECTIONS, sizes, where).values()

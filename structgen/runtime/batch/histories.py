@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...system.types import Array
 from ..guide.guide import NO_TOKEN
 
 _FEW = 1 << 13
@@ -100,7 +101,7 @@ class Histories:
         self.at = numbers[self.at]
         self.used[0] = len(kept)
 
-    def _cut(self, firsts: NDArray[Any], marks: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
+    def _cut(self, firsts: Array, marks: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
         """Keep the tokens before nodes that become the first ones of their chains."""
         stops, tops, starts = (np.zeros(len(firsts), np.int64), np.zeros(len(firsts), np.int32),
                                np.zeros(len(firsts), np.int64))  # fmt: skip

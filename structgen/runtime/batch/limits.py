@@ -110,7 +110,7 @@ class Limits:
             node = int(histories.at[row])
             place = automaton.place(int(histories.configs[node]))
             self._near[row] = _NEVER
-            if place is None or isinstance(place[0], LimitedMachine):
+            if place is None or place[0] is not indexes[row].machine:  # it has ended, or is there already
                 continue
             machine, left = self._machine(indexes[row]), int(self.left[row])
             near = machine.distances.near(place[1], left)
@@ -131,9 +131,8 @@ class Limits:
 
 def taken_apart(guide: Guide) -> tuple[list[Any], int | None, int | None]:
     """The configurations of its index that a guide was at, what it began with, and what it has left."""
-    path, machine = guide.path(), guide.machine
-    if not isinstance(machine, LimitedMachine):
+    path = guide.path()
+    if guide.machine is guide.index.machine:
         return path, None, None
-    given: int = machine.start[1]
-    places: list[Any] = path
-    return [place and place[0] for place in places], given, given - len(path) + 1
+    given = guide.machine.start[1]
+    return [place and place[0] for place in path], given, given - len(path) + 1
