@@ -12,14 +12,14 @@ quantity that is not known yet is given by the first section that has it as its 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..errors import FormatError
-from ..system.types import Array, Sections
+from ..system.types import Array, Foreign, JsonMap, Sections
 
 #: A number, the name of a quantity, or a sum of these.
 Total: TypeAlias = "int | str | tuple[int | str, ...]"
@@ -153,9 +153,7 @@ def total(quantity: Total, sizes: Sizes) -> int:
     return amount
 
 
-def read(
-    sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
-) -> dict[str, Array]:
+def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str) -> dict[str, Array]:
     """Sections by name, checked: copies, but for those that are mapped.
 
     ``sizes`` has the quantities that are known, and gets the others. Raises `FormatError`, which names the section,
@@ -189,9 +187,7 @@ def _made_up(column: Column, sizes: Sizes) -> Array:
     return array
 
 
-def _checked(
-    column: Column, stored: Array, sizes: Sizes, others: Sections
-) -> Array:
+def _checked(column: Column, stored: Array, sizes: Sizes, others: Sections) -> Array:
     if stored.dtype not in column.dtypes:
         raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
     array = stored if column.mapped else stored.astype(column.cast) if column.cast else stored.copy()
@@ -305,11 +301,11 @@ def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 
-def read_meta(meta: Mapping[str, Any], fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
+def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
     """Fields of the meta section by name, checked; those that are single ints become quantities."""
     found: dict[str, Any] = {}
     for field in fields:
-        value: Any = meta.get(field.name)
+        value: Foreign = meta.get(field.name)
         if not _is_sound(field, value, sizes):
             shown = reprlib.repr(value) if field.name in meta else "missing"
             raise FormatError(f"the meta field {field.name!r} can't be: {shown}", where=where, remedy=_REBUILD)
@@ -319,7 +315,7 @@ def read_meta(meta: Mapping[str, Any], fields: Sequence[Field], sizes: Sizes, wh
     return found
 
 
-def _is_sound(field: Field, value: Any, sizes: Sizes) -> bool:
+def _is_sound(field: Field, value: Foreign, sizes: Sizes) -> bool:
     kind: Any = field.kind
     if kind is float:
         return type(value) in (int, float) and 0 <= value < MOST  # so no NaN
@@ -333,7 +329,7 @@ def _is_sound(field: Field, value: Any, sizes: Sizes) -> bool:
     return _are_sound(field, field.of, values, sizes)
 
 
-def _are_sound(field: Field, kind: type, values: list[Any], sizes: Sizes) -> bool:
+def _are_sound(field: Field, kind: type, values: list[object], sizes: Sizes) -> bool:
     if kind is list:
         assert isinstance(field.below, list)
         bounds = [total(each, sizes) for each in field.below]

@@ -24,14 +24,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import FormatError
-from ..system.types import Array, Sections
+from ..system.types import Array, JsonMap, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
 FORMAT_VERSION = 1
@@ -53,7 +52,7 @@ _REBUILD = "Delete the file and compile it again."
 Buffer = bytes | bytearray | memoryview
 
 
-def pack(meta: Mapping[str, Any], sections: Sections) -> bytes:
+def pack(meta: JsonMap, sections: Sections) -> bytes:
     """Serialise a JSON-able mapping and 1-D or 2-D arrays of u1, u2, u4 or i4."""
     payloads = [(_META, np.frombuffer(json.dumps(meta, sort_keys=True).encode(), np.uint8))]
     payloads += [(name, np.ascontiguousarray(array)) for name, array in sections.items()]

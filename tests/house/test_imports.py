@@ -38,7 +38,7 @@ ROOMS = {
     ),
     "runtime.guide": "runtime.core runtime.index runtime.rows vocabulary",
     "runtime.batch": "kernels runtime.core runtime.guide runtime.index runtime.rows vocabulary",
-    "runtime.logits": "kernels runtime.automaton runtime.core runtime.guide runtime.index runtime.rows",
+    "runtime.logits": "kernels runtime.automaton runtime.guide runtime.index runtime.rows",
     "runtime.events": "vocabulary",
     "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",

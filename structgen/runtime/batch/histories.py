@@ -8,14 +8,13 @@ nobody comes back to are swept out when the forest has doubled; their tokens are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...system.types import Array
-from ..guide.guide import NO_TOKEN
+from ..guide.guide import NO_TOKEN, Forgotten
 
 _FEW = 1 << 13
 
@@ -38,7 +37,7 @@ class Histories:
         self.used = np.zeros(1, np.int64)
         self._sweep_at = _FEW
         #: The tokens of which no nodes are left, as a `Guide` has them, by the first node behind them.
-        self._texts: dict[int, Any] = {}
+        self._texts: dict[int, Forgotten | None] = {}
 
     def _hold(self, nodes: NDArray[np.int32]) -> None:
         #: ``int32[3, capacity]``: the node before each, -1 where there is none; its configuration; the token that led
@@ -55,7 +54,7 @@ class Histories:
         """A new node with nothing before it."""
         return self.grow([config], [NO_TOKEN])
 
-    def grow(self, path: Sequence[int], tokens: Sequence[int], text: Any = None) -> int:
+    def grow(self, path: Sequence[int], tokens: Sequence[int], text: Forgotten | None = None) -> int:
         """New nodes, one behind the other; returns the last.
 
         Parameters
@@ -128,7 +127,7 @@ class Histories:
         found: list[int] = self.configs[self._chain(sequence)].tolist()
         return found
 
-    def tokens_of(self, sequence: int) -> tuple[list[int], Any]:
+    def tokens_of(self, sequence: int) -> tuple[list[int], Forgotten | None]:
         """The token that led to each configuration of `path`, and those before the first one's."""
         chain = self._chain(sequence)
         return self.tokens[chain].tolist(), self._texts.get(chain[0])

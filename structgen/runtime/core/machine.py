@@ -187,8 +187,9 @@ class CompiledMachine(Machine, Protocol):
         """The rows of single configurations that are there already, without those that are put together."""
         return ()
 
-    def flat(self) -> Flat | None:
-        """The machine as one whose states can be followed on a device; None for what has a stack."""
+    def flat(self) -> Any:
+        """The machine itself where it is an `AutomatonMachine`, which a device can follow; None where it has a stack.
+        """
         return None
 
     def to_meta(self) -> JsonMap:
@@ -198,19 +199,6 @@ class CompiledMachine(Machine, Protocol):
     def to_sections(self, *, self_contained: bool = False) -> Sections:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
         return {}
-
-
-class Flat(Protocol):
-    """A machine that is one finite automaton."""
-
-    @property
-    def tables(self) -> Any:
-        """The automaton: `structgen.runtime.automaton.tables.Tables`."""
-        ...
-
-    def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
-        """Every state and count from which it has another row, with that row; missing ones are worked out."""
-        ...
 
 
 #: Reads what `CompiledMachine.to_meta` and `to_sections` wrote. Raises `FormatError`, which names the file.

@@ -93,9 +93,7 @@ class Embedded:
         }
 
     @classmethod
-    def read(
-        cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, terminals: int, where: str
-    ) -> Embedded:
+    def read(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, terminals: int, where: str) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         found = columns.read_meta(meta, FIELDS, {"size": vocabulary.size, "terminals": terminals}, where)
         machines = []

@@ -116,9 +116,7 @@ def from_sections(
     return places
 
 
-def _table(
-    sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: str
-) -> PartialMaskTable:
+def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: str) -> PartialMaskTable:
     found = columns.read(sections, SECTIONS, sizes, where)
     table = PartialMaskTable(
         sizes["lexer"], found["pl_way"], found["pl_place"], found["pl_groups"], found["pl_group"], found["pl_ends"],

@@ -103,9 +103,7 @@ def _mask_dense(row: Array, words: NDArray[np.int32], never: int, target: Array)
     target ^= never
 
 
-def _mask_few(
-    row: Array, words: NDArray[np.int32], places: NDArray[np.intp], never: int, target: Array
-) -> None:
+def _mask_few(row: Array, words: NDArray[np.int32], places: NDArray[np.intp], never: int, target: Array) -> None:
     """The same, where few words have a bit set: only those are looked into."""
     whole = len(row) // BITS
     places = places[: np.searchsorted(places, whole)]

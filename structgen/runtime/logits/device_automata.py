@@ -17,8 +17,8 @@ from ...errors import BatchError, UnsupportedError
 from ...kernels import SET
 from ...system.arguments import integer
 from ...system.types import Array
-from ..automaton.tables import Tables, byte_classes
-from ..core.machine import Flat
+from ..automaton.machine import AutomatonMachine
+from ..automaton.tables import byte_classes
 from ..index.index import Index
 from ..rows.bitmask import common_vocabulary, describe, ids_of
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
@@ -45,9 +45,9 @@ class DeviceAutomata:
     """
 
     def __init__(self, indexes: Sequence[Index], device: torch.device | str) -> None:
-        machines: list[Flat] = []
+        machines: list[AutomatonMachine] = []
         for number, index in enumerate(indexes):
-            machine = index.machine.flat()
+            machine: AutomatonMachine | None = index.machine.flat()
             if machine is None:
                 raise UnsupportedError(
                     f"the index of a {index.kind} needs a stack, which stays on the host",
@@ -63,9 +63,8 @@ class DeviceAutomata:
         #: That of the tensors: for ``"cuda"`` the GPU that was torch's current one.
         self.device = self.pool.device
 
-    def _build(self, machines: list[Flat], device: torch.device) -> None:
-        vocabulary = self.vocabulary
-        tables: list[Tables] = [machine.tables for machine in machines]
+    def _build(self, machines: list[AutomatonMachine], device: torch.device) -> None:
+        vocabulary, tables = self.vocabulary, [machine.tables for machine in machines]
         firsts = np.cumsum([0] + [each.states for each in tables])
         total = int(firsts[-1])
         self.ended, self.free = total, total + 1
@@ -207,7 +206,7 @@ class DeviceAutomata:
 
 
 def _rows_of(
-    machines: list[Flat], firsts: NDArray[np.int64], store: RowStore
+    machines: list[AutomatonMachine], firsts: NDArray[np.int64], store: RowStore
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """By state, and count from which it holds, ascending: the rows of all states."""
     begins: list[int] = []

@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import torch
@@ -194,7 +193,7 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def preferred_device() -> Any:
+def preferred_device() -> torch.device:
     """CUDA or MPS where there is one, else the CPU."""
     if torch.cuda.is_available():
         return torch.device("cuda")

@@ -77,9 +77,7 @@ class SuccessorDistances:
         self._node_of = np.repeat(np.arange(len(trie.byte)), np.diff(trie.first_token))
         self._remembered: dict[Configuration[Thread], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def find(
-        self, config: Configuration[Thread], distances: Measure
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def find(self, config: Configuration[Thread], distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
         found = self._remembered.get(config)
         if found is None:

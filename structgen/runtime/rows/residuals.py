@@ -107,9 +107,7 @@ class Residuals:
         }
 
     @classmethod
-    def from_sections(
-        cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str
-    ) -> Residuals:
+    def from_sections(cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str) -> Residuals:
         """Read `to_sections`. Raises `FormatError`.
 
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
@@ -127,9 +125,7 @@ class Residuals:
         return lists
 
 
-def decoded(
-    gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, where: str
-) -> list[NDArray[np.int32]]:
+def decoded(gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, where: str) -> list[NDArray[np.int32]]:
     """Stored resume lists: ascending nodes of the trie, none twice. Raises `FormatError`.
 
     So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
