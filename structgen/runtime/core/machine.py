@@ -181,6 +181,10 @@ class CompiledMachine(Machine, Protocol):
         """Call kernels that rows of another definition can need, and those of this one may not."""
         return
 
+    def share_rows(self, fetch: Callable[[bytes], Any], keep: Callable[[bytes, Any], None]) -> None:
+        """Ask for rows that belong to the vocabulary by name, None where there is none, and hand over new ones."""
+        return
+
     # -- devices and files -----------------------------------------------------------------------------
 
     def stored_rows(self) -> Iterable[NDArray[np.int32]]:

@@ -27,6 +27,7 @@ from ..automaton.tables import FIELDS, MARK, SET
 from ..core.interned_machine import Configuration, StackMachine
 from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StackRows
+from .shared_masks import SharedMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import PushdownTables
@@ -434,6 +435,12 @@ class PushdownMachine(StackMachine[Thread]):
     def known_rows(self) -> int:
         """How many places have been settled so far."""
         return len(self.rows)
+
+    def share_rows(
+        self, fetch: Callable[[bytes], SharedMasks | None], keep: Callable[[bytes, SharedMasks], None]
+    ) -> None:
+        """Ask for rows inside strings, and hand over new ones."""
+        self.rows.shared.fetch, self.rows.shared.keep = fetch, keep
 
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need."""
