@@ -27,14 +27,9 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-def shortest(index: Index) -> int:
-    """The tokens of the shortest text of an index, the EOS token included; see `Index.shortest`."""
-    return index.shortest()
-
-
 def checked(index: Index, max_tokens: int) -> int:
     """A number of tokens that suffices for some text of an index. Raises `TokenBudgetError`, `UnsupportedError`."""
-    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), shortest(index)
+    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), index.shortest()
     if number < needed:
         raise TokenBudgetError(
             f"max_tokens is {number}, but a text of this definition takes {needed} tokens, the EOS token included",
