@@ -14,8 +14,8 @@ from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .definitions.grammar_marks import read_marks
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
-from .runtime.index.index import AnyMachine, Index, distances_of
-from .runtime.pushdown.machine import PushdownMachine
+from .runtime.core.machine import CompiledMachine
+from .runtime.index.index import Index
 from .system.garbage import paused
 from .system.locks import Lock, Rank
 from .vocabulary.vocabulary import Vocabulary
@@ -119,22 +119,21 @@ def compile_kernels(progress: Progress | None = None) -> float:
     machines = _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
     for machine in machines:
         with suppress(UnsupportedError):  # some grammars have none
-            distances = distances_of(machine)  # what guides with max_tokens need
+            distances = machine.distances()  # what guides with max_tokens need
             distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
     return time.perf_counter() - began
 
 
-def _exercise(samples: Sequence[Definition], report: Progress) -> list[AnyMachine]:
+def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledMachine]:
     """Compile some definitions for a vocabulary of bytes, so that every kernel they need is called."""
-    machines: list[AnyMachine] = []
+    machines: list[CompiledMachine] = []
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
     for done, sample in enumerate(samples):
         report("compiling kernels", done, len(samples))
         meter = Meter(Budget(seconds=3600))
         machine, _ = build(sample, vocabulary, meter)
-        if isinstance(machine, PushdownMachine):
-            machine.rows.exercise_kernels()
+        machine.exercise_kernels()
         machine.fill(meter=meter)
         machine.row(machine.start)
         machines.append(machine)

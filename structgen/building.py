@@ -12,10 +12,10 @@ from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
 from .definitions.grammar_marks import read_marks, special_token
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
+from .runtime.core.machine import CompiledMachine
 from .runtime.grammar.embedded import Embedded, by_id
 from .runtime.grammar.machine import GrammarMachine
 from .runtime.grammar.tables import GrammarTables
-from .runtime.index.index import AnyMachine
 from .runtime.pushdown.machine import PushdownMachine
 from .runtime.rows.row_pool import RowPool
 from .vocabulary.vocabulary import Vocabulary
@@ -30,7 +30,7 @@ _MOST_NOTES = 5
 
 def build(
     definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
-) -> tuple[AnyMachine, tuple[str, ...]]:
+) -> tuple[CompiledMachine, tuple[str, ...]]:
     """The machine of a definition, and what was relaxed in it. The ``cache`` keeps the tables of grammars.
 
     Raises

@@ -13,7 +13,6 @@ from . import __version__
 from .definitions import Definition, Grammar
 from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
-from .runtime.pushdown.machine import PushdownMachine
 from .runtime.pushdown.shared_masks import SharedMasks
 from .storage.container import FORMAT_VERSION
 from .vocabulary.vocabulary import Vocabulary
@@ -54,20 +53,19 @@ def keep(cache: Cache, key: str, index: Index) -> None:
 
 def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
-    machine = index.machine
-    if cache is None or not isinstance(machine, PushdownMachine):
+    if cache is None:
         return
-    fingerprint = machine.vocabulary.fingerprint
+    vocabulary, fingerprint = index.vocabulary, index.vocabulary_fingerprint
 
     def fetch_row(name: bytes) -> SharedMasks | None:
         key = _shared_key(fingerprint, name)
         where = f"cache entry {key}"
-        return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, machine.vocabulary, where))
+        return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, vocabulary, where))
 
     def keep_row(name: bytes, place: SharedMasks) -> None:
         cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
 
-    machine.rows.shared.fetch, machine.rows.shared.keep = fetch_row, keep_row
+    index.machine.share_rows(fetch_row, keep_row)
 
 
 def _shared_key(fingerprint: str, name: bytes) -> str:

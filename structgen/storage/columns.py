@@ -12,14 +12,14 @@ quantity that is not known yet is given by the first section that has it as its 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..system.types import Array, Foreign, JsonMap, Sections
 
 #: A number, the name of a quantity, or a sum of these.
 Total: TypeAlias = "int | str | tuple[int | str, ...]"
@@ -153,15 +153,13 @@ def total(quantity: Total, sizes: Sizes) -> int:
     return amount
 
 
-def read(
-    sections: Mapping[str, NDArray[Any]], columns: Sequence[Column], sizes: Sizes, where: str
-) -> dict[str, NDArray[Any]]:
+def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str) -> dict[str, Array]:
     """Sections by name, checked: copies, but for those that are mapped.
 
     ``sizes`` has the quantities that are known, and gets the others. Raises `FormatError`, which names the section,
     the value and its bound.
     """
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, Array] = {}
     for column in columns:
         stored = sections.get(column.name)
         if stored is None:
@@ -180,18 +178,16 @@ class _Wrong(Exception):
     """What is wrong with a section."""
 
 
-def _made_up(column: Column, sizes: Sizes) -> NDArray[Any]:
+def _made_up(column: Column, sizes: Sizes) -> Array:
     assert isinstance(column.rows, str)
     rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
-    array: NDArray[Any] = np.zeros((rows, width) if width else rows, column.dtype if column.dtype != "u" else "u1")
+    array: Array = np.zeros((rows, width) if width else rows, column.dtype if column.dtype != "u" else "u1")
     if column.default:
         array.fill(column.default)
     return array
 
 
-def _checked(
-    column: Column, stored: NDArray[Any], sizes: Sizes, others: Mapping[str, NDArray[Any]]
-) -> NDArray[Any]:
+def _checked(column: Column, stored: Array, sizes: Sizes, others: Sections) -> Array:
     if stored.dtype not in column.dtypes:
         raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
     array = stored if column.mapped else stored.astype(column.cast) if column.cast else stored.copy()
@@ -212,7 +208,7 @@ def _checked(
     return array
 
 
-def _checked_words(column: Column, array: NDArray[Any], sizes: Sizes) -> NDArray[Any]:
+def _checked_words(column: Column, array: Array, sizes: Sizes) -> Array:
     """Sets and flags."""
     if column.flags is not None:
         count = total(column.flags, sizes)
@@ -222,7 +218,7 @@ def _checked_words(column: Column, array: NDArray[Any], sizes: Sizes) -> NDArray
     return array
 
 
-def _fix(array: NDArray[Any], rows: Total | None, columns: Total, sizes: Sizes) -> None:
+def _fix(array: Array, rows: Total | None, columns: Total, sizes: Sizes) -> None:
     """Check the shape where it is known; a quantity that is not known is so from now on."""
     shape = array.shape
     if len(shape) != (2 if columns else 1):
@@ -244,7 +240,7 @@ def _equate(quantity: Total, count: int, of: str, sizes: Sizes) -> None:
         raise _Wrong(f"has {count} {of}, must have {expected}")
 
 
-def _check_bounds(column: Column, array: NDArray[Any], largest: int, sizes: Sizes) -> None:
+def _check_bounds(column: Column, array: Array, largest: int, sizes: Sizes) -> None:
     below = MOST if column.below is None else total(column.below, sizes)
     if below <= largest and (top := int(_largest(array, None))) >= below:
         raise _Wrong(f"has the value {top}, must be below {below}")
@@ -253,7 +249,7 @@ def _check_bounds(column: Column, array: NDArray[Any], largest: int, sizes: Size
         raise _Wrong(f"has the value {low}, must be at least {column.least}")
 
 
-def _check_fields(column: Column, array: NDArray[Any], sizes: Sizes) -> None:
+def _check_fields(column: Column, array: Array, sizes: Sizes) -> None:
     by_field = np.ascontiguousarray(array.T)  # fifty times faster than along the first axis
     lows, tops = np.minimum.reduce(by_field, 1).tolist(), _largest(by_field, 1).tolist()
     for number, (least, quantity) in enumerate(column.fields):
@@ -263,7 +259,7 @@ def _check_fields(column: Column, array: NDArray[Any], sizes: Sizes) -> None:
             raise _Wrong(f"has the value {low} in column {number}, must be at least {least}")
 
 
-def _check_members(column: Column, sets: NDArray[Any], sizes: Sizes) -> None:
+def _check_members(column: Column, sets: Array, sizes: Sizes) -> None:
     assert column.members is not None
     words, extra = divmod(total(column.members, sizes), 32)
     words += extra > 0
@@ -275,7 +271,7 @@ def _check_members(column: Column, sets: NDArray[Any], sizes: Sizes) -> None:
         raise _Wrong(f"has a member of {total(column.members, sizes)} or more")
 
 
-def _check_starts(column: Column, starts: NDArray[Any], sizes: Sizes) -> None:
+def _check_starts(column: Column, starts: Array, sizes: Sizes) -> None:
     assert column.starts is not None
     if not len(starts) or starts[0]:
         raise _Wrong("does not begin at 0")
@@ -286,7 +282,7 @@ def _check_starts(column: Column, starts: NDArray[Any], sizes: Sizes) -> None:
         raise _Wrong(f"has a part of {widest}, must have at most {column.widest}")
 
 
-def _check_order(column: Column, keys: NDArray[Any], others: Mapping[str, NDArray[Any]]) -> None:
+def _check_order(column: Column, keys: Array, others: Sections) -> None:
     wrong = keys[1:] <= keys[:-1] if column.order == "rises" else keys[1:] < keys[:-1]
     if column.within:
         begins = others[column.within][:-1]
@@ -298,18 +294,18 @@ def _check_order(column: Column, keys: NDArray[Any], others: Mapping[str, NDArra
         raise _Wrong(f"has the value {keys[at + 1]} behind {keys[at]}: it {column.order}")
 
 
-def _check_gaps(gaps: NDArray[Any], starts: NDArray[Any], below: int) -> None:
+def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
     """Check that no list comes to an id out of bounds. (Sums of 2**32 gaps are below 2**48.)"""
     begins = starts[:-1][starts[:-1] < starts[1:]]  # of lists that are not empty
     if (top := int(_largest(np.add.reduceat(gaps, begins, dtype=np.int64)))) >= below:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 
-def read_meta(meta: Mapping[str, Any], fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
+def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
     """Fields of the meta section by name, checked; those that are single ints become quantities."""
     found: dict[str, Any] = {}
     for field in fields:
-        value: Any = meta.get(field.name)
+        value: Foreign = meta.get(field.name)
         if not _is_sound(field, value, sizes):
             shown = reprlib.repr(value) if field.name in meta else "missing"
             raise FormatError(f"the meta field {field.name!r} can't be: {shown}", where=where, remedy=_REBUILD)
@@ -319,7 +315,7 @@ def read_meta(meta: Mapping[str, Any], fields: Sequence[Field], sizes: Sizes, wh
     return found
 
 
-def _is_sound(field: Field, value: Any, sizes: Sizes) -> bool:
+def _is_sound(field: Field, value: Foreign, sizes: Sizes) -> bool:
     kind: Any = field.kind
     if kind is float:
         return type(value) in (int, float) and 0 <= value < MOST  # so no NaN
@@ -333,7 +329,7 @@ def _is_sound(field: Field, value: Any, sizes: Sizes) -> bool:
     return _are_sound(field, field.of, values, sizes)
 
 
-def _are_sound(field: Field, kind: type, values: list[Any], sizes: Sizes) -> bool:
+def _are_sound(field: Field, kind: type, values: list[object], sizes: Sizes) -> bool:
     if kind is list:
         assert isinstance(field.below, list)
         bounds = [total(each, sizes) for each in field.below]

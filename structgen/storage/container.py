@@ -24,14 +24,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import FormatError
+from ..system.types import Array, JsonMap, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
 FORMAT_VERSION = 1
@@ -53,7 +52,7 @@ _REBUILD = "Delete the file and compile it again."
 Buffer = bytes | bytearray | memoryview
 
 
-def pack(meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> bytes:
+def pack(meta: JsonMap, sections: Sections) -> bytes:
     """Serialise a JSON-able mapping and 1-D or 2-D arrays of u1, u2, u4 or i4."""
     payloads = [(_META, np.frombuffer(json.dumps(meta, sort_keys=True).encode(), np.uint8))]
     payloads += [(name, np.ascontiguousarray(array)) for name, array in sections.items()]
@@ -74,7 +73,7 @@ def pack(meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> bytes
     return header + body
 
 
-def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[str, Array]]:
     """Check a packed file and return its meta mapping and read-only views of its arrays, without copying.
 
     Raises `FormatError` naming ``where`` for anything that `pack` of this format version did not write.
@@ -109,8 +108,8 @@ def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[s
     return meta, sections
 
 
-def _sections(view: memoryview, end_of_table: int, where: str) -> dict[str, NDArray[Any]]:
-    sections: dict[str, NDArray[Any]] = {}
+def _sections(view: memoryview, end_of_table: int, where: str) -> dict[str, Array]:
+    sections: dict[str, Array] = {}
     end, ndarray = len(view), np.ndarray
     for raw_name, code, columns, offset, nbytes in _ENTRY.iter_unpack(view[_HEADER.size : end_of_table]):
         name, dtype, start = _name(raw_name), _STORED.get(code), offset * ALIGNMENT
@@ -139,7 +138,7 @@ def _align(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
-def smallest(array: NDArray[Any]) -> NDArray[Any]:
+def smallest(array: Array) -> Array:
     """The same non-negative integers in the narrowest of u1, u2, u4."""
     top = int(array.max()) if array.size else 0
     if top < 1 << 8:

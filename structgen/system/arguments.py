@@ -10,27 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from operator import index as as_int
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BatchError, BitmaskError, RollbackError, StructgenError, TokenIdError
+from .types import Array, Foreign
 
 #: Numbers of rows, of tokens, or token ids: a sequence or an array of integers, or a tensor on the CPU.
-Integers: TypeAlias = Any
+Integers: TypeAlias = Foreign
 
 _largest = np.maximum.reduce  # the methods of short arrays take longer than the work
 
 
-def describe(array: Any) -> str:
+def describe(array: Foreign) -> str:
     """``int32[2, 4008]`` for anything with a dtype and a shape, the type's name for anything else."""
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
         return type(array).__name__
     return f"{str(array.dtype).removeprefix('torch.')}{list(array.shape)}"
 
 
-def integer(value: Any, name: str, error: type[StructgenError], *, least: int | None = None) -> int:
+def integer(value: object, name: str, error: type[StructgenError], *, least: int | None = None) -> int:
     """A number, of at least ``least``. Raises ``error``, which names it."""
     number = value if type(value) is int else _index(value, name, error)
     if least is not None and number < least:
@@ -38,7 +39,7 @@ def integer(value: Any, name: str, error: type[StructgenError], *, least: int | 
     return number
 
 
-def _index(value: Any, name: str, error: type[StructgenError]) -> int:
+def _index(value: Foreign, name: str, error: type[StructgenError]) -> int:
     try:
         if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
             raise TypeError
@@ -47,7 +48,7 @@ def _index(value: Any, name: str, error: type[StructgenError]) -> int:
         raise error(f"{name} is an integer, got {describe(value)}") from cause
 
 
-def checked_token(token_id: Any, size: int) -> int:
+def checked_token(token_id: object, size: int) -> int:
     """A token id of a vocabulary of so many. Raises `TokenIdError`."""
     number = integer(token_id, "a token id", TokenIdError)
     if not 0 <= number < size:
@@ -55,7 +56,7 @@ def checked_token(token_id: Any, size: int) -> int:
     return number
 
 
-def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name: str = "token_ids") -> NDArray[Any]:
+def checked_tokens(token_ids: Integers, size: int, *, dimensions: int = 1, name: str = "token_ids") -> Array:
     """`integers`, ids of a vocabulary of so many.
 
     Raises `TokenIdError` for anything else, `BatchError` for another shape.
@@ -77,7 +78,7 @@ def _outside(number: int, size: int, place: str = "") -> TokenIdError:
     return TokenIdError(f"token id {number} is outside the vocabulary", where=f"{place}0..{size - 1}")
 
 
-def checked_rollback(max_rollback: Any) -> int | None:
+def checked_rollback(max_rollback: object) -> int | None:
     """How many tokens are to be remembered; None for all. Raises `RollbackError`."""
     if max_rollback is None:
         return None
@@ -120,7 +121,7 @@ def integers(
     return array.astype(np.int64, copy=False)
 
 
-def _has_bool(values: Iterable[Any]) -> bool:
+def _has_bool(values: Iterable[object]) -> bool:
     """Whether a list, or a list in it, holds a boolean among numbers, where NumPy makes a number of it."""
     types = set(map(type, values))
     if not types.isdisjoint((bool, np.bool_)):
@@ -128,7 +129,7 @@ def _has_bool(values: Iterable[Any]) -> bool:
     return not types.isdisjoint((list, tuple)) and any(_has_bool(v) for v in values if isinstance(v, list | tuple))
 
 
-def _kinds(values: Any) -> str:
+def _kinds(values: Foreign) -> str:
     """What an argument holds, for a message."""
     if hasattr(values, "dtype"):
         return str(values.dtype).removeprefix("torch.")
@@ -157,7 +158,7 @@ def overlaps(shape: Sequence[int], strides: Sequence[int], size: int) -> bool:
     return False
 
 
-def check_distinct(array: NDArray[Any], name: str) -> None:
+def check_distinct(array: Array, name: str) -> None:
     """Raise `BitmaskError` where elements of an array that is to be written share memory."""
     if not array.flags.c_contiguous and overlaps(array.shape, array.strides, array.itemsize):
         raise sharing(name)
@@ -168,7 +169,7 @@ def sharing(name: str) -> BitmaskError:
     return BitmaskError(f"elements of the {name} share memory", remedy="Pass a copy: .clone(), .copy().")
 
 
-def array_of(bitmask: Any, wanted: str) -> NDArray[Any]:
+def array_of(bitmask: object, wanted: str) -> Array:
     """The NumPy view of a bitmask that is to be written: an array, or a dense tensor on the CPU.
 
     Raises `BitmaskError`, which says what is ``wanted``.
@@ -192,7 +193,7 @@ def array_of(bitmask: Any, wanted: str) -> NDArray[Any]:
     return array
 
 
-def checked_masks(bitmask: Any, count: int, words: int) -> NDArray[np.int32]:
+def checked_masks(bitmask: object, count: int, words: int) -> NDArray[np.int32]:
     """``int32[count, width]``, at least so many words wide, writable. Raises `BitmaskError`."""
     masks = array_of(bitmask, f"int32[{count}, {words}]")
     if masks.dtype != np.int32 or masks.ndim != 2 or len(masks) != count or masks.shape[1] < words:

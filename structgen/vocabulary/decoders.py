@@ -13,11 +13,11 @@ about text that is appended after a prompt, where that space stays, so it belong
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import VocabularyError
+from ..system.types import JsonMap
 from . import byte_level
 
 _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
@@ -66,7 +66,7 @@ class PieceDecoder:
         return content.encode() if self.byte_level else self.piece(content) or b""
 
 
-def piece_decoder(document: Mapping[str, Any]) -> PieceDecoder:
+def piece_decoder(document: JsonMap) -> PieceDecoder:
     """Read the decoder of a parsed ``tokenizer.json``; raises `VocabularyError` with the reason."""
     if document.get("decoder") is None:
         if "ByteLevel" in _kinds(document.get("pre_tokenizer"), "pretokenizers"):
@@ -90,7 +90,7 @@ def piece_decoder(document: Mapping[str, Any]) -> PieceDecoder:
     return decoder
 
 
-def _check_steps(steps: list[Mapping[str, Any]], kinds: list[str]) -> None:
+def _check_steps(steps: list[JsonMap], kinds: list[str]) -> None:
     """Refuse what is not ``Replace* ByteFallback? Fuse? Strip?``, with ``Strip`` only after ``Fuse``."""
     for kind in kinds:
         if kind not in _STEPS:
@@ -104,7 +104,7 @@ def _check_steps(steps: list[Mapping[str, Any]], kinds: list[str]) -> None:
             raise refused("its decoder strips more than spaces at the beginning")
 
 
-def flatten(component: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str, Any]]:
+def flatten(component: JsonMap | None, key: str) -> Iterator[JsonMap]:
     """The steps of a component, ``Sequence``s taken apart; ``key`` names their list."""
     if component is None:
         return
@@ -115,7 +115,7 @@ def flatten(component: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[s
         yield component
 
 
-def _kinds(component: Mapping[str, Any] | None, key: str) -> list[str]:
+def _kinds(component: JsonMap | None, key: str) -> list[str]:
     return [step["type"] for step in flatten(component, key)]
 
 

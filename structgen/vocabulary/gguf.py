@@ -16,11 +16,12 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError
+from ..system.types import JsonMap
 from . import byte_level
 from .token_table import MAX_SIZE, TokenTable
 
@@ -85,9 +86,7 @@ def read_gguf(
     return assemble(metadata, eos_ids, size, where)
 
 
-def assemble(
-    metadata: Mapping[str, Any], eos_ids: Iterable[int] | None, size: int | None, where: str
-) -> TokenTable:
+def assemble(metadata: JsonMap, eos_ids: Iterable[int] | None, size: int | None, where: str) -> TokenTable:
     """The tokens of parsed metadata, whose keys go without ``tokenizer.ggml.``."""
     kind, pieces, types = (metadata.get(key) for key in ("model", "tokens", "token_type"))
     if kind not in ("llama", "gpt2"):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError
+from ..system.types import Foreign, JsonMap
 from . import sentencepiece, tekken, tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts
 from .token_table import TokenTable
@@ -37,7 +38,9 @@ Encode = Callable[[str], Sequence[int]]
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 
 
-def read_transformers(tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> TokenTable:
+def read_transformers(
+    tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None, size: int | None = None
+) -> TokenTable:
     """Read a tokenizer object, and check on a few texts that its tokens spell what it encodes.
 
     Parameters
@@ -111,8 +114,8 @@ def read_pretrained(
 # -- the kinds of tokenizer objects --------------------------------------------------------------------
 
 
-def _read(tokenizer: Any) -> TokenTable:
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+def _read(tokenizer: Foreign) -> TokenTable:
+    backend: Foreign = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):
         special_names = getattr(tokenizer, "all_special_tokens", ())
         return tokenizer_json.read(json.loads(backend.to_str()), special_names=special_names)
@@ -128,7 +131,7 @@ def _read(tokenizer: Any) -> TokenTable:
     )
 
 
-def _read_mistral(tokenizer: Any) -> TokenTable:
+def _read_mistral(tokenizer: Foreign) -> TokenTable:
     """Read what mistral-common has inside: a ``Tekkenizer`` or a ``SentencePieceTokenizer``."""
     if hasattr(tokenizer, "id_to_byte_piece") and hasattr(tokenizer, "num_special_tokens"):
         return tekken.read_tekkenizer(tokenizer)
@@ -136,7 +139,7 @@ def _read_mistral(tokenizer: Any) -> TokenTable:
     return sentencepiece.read_processor(tokenizer._model)
 
 
-def _codec(tokenizer: Any) -> tuple[Callable[[str], Sequence[int]], Callable[[Sequence[int]], str]]:
+def _codec(tokenizer: Foreign) -> tuple[Callable[[str], Sequence[int]], Callable[[Sequence[int]], str]]:
     """The tokenizer's own ``encode`` and ``decode``, the former without special tokens."""
     if hasattr(tokenizer, "to_str"):
         return (
@@ -201,7 +204,7 @@ def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
     """The tokenizer in a file, which is read when a text is first encoded: that takes longer than all the rest."""
 
     @cache
-    def tokenizer() -> Any:
+    def tokenizer() -> Foreign:
         from tokenizers import Tokenizer
 
         found = Tokenizer.from_file(str(file))
@@ -231,7 +234,7 @@ def _load_json(file: Path) -> dict[str, Any]:
     return document
 
 
-def _special_names(config: Mapping[str, Any]) -> set[str]:
+def _special_names(config: JsonMap) -> set[str]:
     """Contents of the tokens that a tokenizer config names: ``eos_token``, ``image_token``, further ones."""
     named = [value for key, value in config.items() if key.endswith("_token")]
     for key in ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"):
@@ -240,7 +243,7 @@ def _special_names(config: Mapping[str, Any]) -> set[str]:
     return {content for token in named if (content := _content(token))}
 
 
-def _content(token: Any) -> str | None:
+def _content(token: object) -> str | None:
     """The content of a token in a config: a string, or an object with a ``content``."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None
@@ -254,9 +257,7 @@ def _is_path(name: str) -> bool:
     return os.path.isabs(name) or name.startswith((".", "~")) or name.count("/") > 1 or Path(name).exists()
 
 
-def _from_auto_tokenizer(
-    name: str, eos_ids: Iterable[int] | None, size: int | None, options: Mapping[str, Any]
-) -> TokenTable:
+def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | None, options: JsonMap) -> TokenTable:
     try:
         from transformers import AutoTokenizer, GenerationConfig
     except ImportError as error:

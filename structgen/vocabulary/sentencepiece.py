@@ -6,13 +6,12 @@ The model itself says of each piece whether it is a byte, a control symbol, unkn
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import VocabularyError
+from ..system.types import Foreign
 from .token_table import TokenTable
 
 
-def read_processor(processor: Any) -> TokenTable:
+def read_processor(processor: Foreign) -> TokenTable:
     """Read a ``sentencepiece.SentencePieceProcessor``; token ids are its piece ids."""
     tokens: dict[int, bytes] = {}
     special_tokens: dict[str, int] = {}
@@ -25,7 +24,7 @@ def read_processor(processor: Any) -> TokenTable:
     return TokenTable(tokens, special_tokens)
 
 
-def read_slow(tokenizer: Any) -> TokenTable:
+def read_slow(tokenizer: Foreign) -> TokenTable:
     """Read a slow transformers tokenizer that has an ``sp_model``.
 
     Its ids need not be those of the model: XLM-RoBERTa shifts them by one. So pieces are matched by name.
@@ -53,7 +52,7 @@ def read_slow(tokenizer: Any) -> TokenTable:
     return TokenTable(tokens, special_tokens)
 
 
-def _piece_bytes(processor: Any, piece_id: int) -> bytes | None:
+def _piece_bytes(processor: Foreign, piece_id: int) -> bytes | None:
     """Bytes of one piece, ``None`` for a control symbol, the unknown piece and unused ones."""
     if processor.is_control(piece_id) or processor.is_unknown(piece_id) or processor.is_unused(piece_id):
         return None

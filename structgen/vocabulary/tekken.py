@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..errors import VocabularyError
+from ..system.types import Foreign, JsonMap
 from .token_table import MAX_SIZE, TokenTable
 
 _EOS = "</s>"
@@ -78,7 +78,7 @@ def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
     """mistral-common's tokenizer of a file, which is read when a text is first encoded."""
 
     @cache
-    def tokenizer() -> Any:
+    def tokenizer() -> Foreign:
         from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
         return Tekkenizer.from_file(file)
@@ -90,7 +90,7 @@ def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
     return encode
 
 
-def read_tekkenizer(tekkenizer: Any) -> TokenTable:
+def read_tekkenizer(tekkenizer: Foreign) -> TokenTable:
     """Read mistral-common's ``Tekkenizer`` object."""
     specials = range(tekkenizer.num_special_tokens)
     return TokenTable(
@@ -99,7 +99,7 @@ def read_tekkenizer(tekkenizer: Any) -> TokenTable:
     )
 
 
-def _read(document: Mapping[str, Any]) -> TokenTable:
+def _read(document: JsonMap) -> TokenTable:
     config = document["config"]
     first_id = config["default_num_special_tokens"]
     used = config["default_vocab_size"] - first_id
@@ -115,7 +115,7 @@ def _read(document: Mapping[str, Any]) -> TokenTable:
     return TokenTable(tokens, special_tokens)
 
 
-def _special_tokens(document: Mapping[str, Any], count: int) -> dict[str, int]:
+def _special_tokens(document: JsonMap, count: int) -> dict[str, int]:
     """Names of the special ids; those that the file does not name are ``<SPECIAL_i>``."""
     defined = document.get("special_tokens")
     if defined is not None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..errors import VocabularyError
+from ..system.types import Foreign
 from .token_table import TokenTable
 
 _EOS = "<|endoftext|>"
 
 
-def read_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> TokenTable:
+def read_tiktoken(encoding: Foreign, *, eos_ids: Iterable[int] | None = None, size: int | None = None) -> TokenTable:
     """Read a tiktoken encoding.
 
     Parameters
@@ -45,7 +45,7 @@ def read_tiktoken(encoding: Any, *, eos_ids: Iterable[int] | None = None, size: 
     return TokenTable(found, special_tokens, eos_ids, size, encoding.encode_ordinary)
 
 
-def _token(encoding: Any, i: int) -> bytes | None:
+def _token(encoding: Foreign, i: int) -> bytes | None:
     try:
         token: bytes = encoding.decode_single_token_bytes(i)
     except KeyError:  # An id that the encoding leaves out, as cl100k_base does with 100256.
@@ -53,7 +53,7 @@ def _token(encoding: Any, i: int) -> bytes | None:
     return token
 
 
-def _named(name: str) -> Any:
+def _named(name: str) -> Foreign:
     try:
         import tiktoken
     except ImportError as error:

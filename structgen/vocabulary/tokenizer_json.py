@@ -7,11 +7,11 @@ the pieces mean (`decoders`), and added tokens on top, which win where an id has
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from ..errors import VocabularyError
 from ..system.arguments import integer
+from ..system.types import JsonMap
 from .decoders import REASONS, PieceDecoder, flatten, piece_decoder, refused
 from .token_table import MAX_TOKEN_BYTES, TokenTable
 
@@ -19,10 +19,10 @@ _WELL_DEFINED_MODELS = ("BPE", "Unigram", "WordLevel")
 
 
 def read(
-    document: Mapping[str, Any],
+    document: JsonMap,
     *,
     special_names: Collection[str] = (),
-    added_tokens: Iterable[Mapping[str, Any]] = (),
+    added_tokens: Iterable[JsonMap] = (),
 ) -> TokenTable:
     """Read a parsed ``tokenizer.json``.
 
@@ -51,9 +51,7 @@ def read(
         ) from error
 
 
-def _read(
-    document: Mapping[str, Any], special_names: Collection[str], added_tokens: Iterable[Mapping[str, Any]]
-) -> TokenTable:
+def _read(document: JsonMap, special_names: Collection[str], added_tokens: Iterable[JsonMap]) -> TokenTable:
     model = document["model"]
     _check_model(model)
     pieces = _pieces(model)
@@ -79,7 +77,7 @@ def _read(
     return TokenTable(tokens, special_tokens)
 
 
-def _pieces(model: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _pieces(model: JsonMap) -> list[tuple[str, int]]:
     """Each piece of the model and its id. A Unigram vocabulary is a list of ``[piece, log probability]``."""
     vocab = model["vocab"]
     if isinstance(vocab, dict):
@@ -87,14 +85,14 @@ def _pieces(model: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(piece, i) for i, (piece, _) in enumerate(vocab)]
 
 
-def _unknown_piece(model: Mapping[str, Any]) -> str | None:
+def _unknown_piece(model: JsonMap) -> str | None:
     """The piece that stands for what the model cannot spell."""
     if model.get("unk_id") is not None:
         return str(model["vocab"][model["unk_id"]][0])
     return model.get("unk_token")
 
 
-def _check_model(model: Mapping[str, Any]) -> None:
+def _check_model(model: JsonMap) -> None:
     # Old files leave the type out, and were only written for BPE.
     kind = model.get("type") or ("BPE" if "merges" in model else None)
     if kind not in _WELL_DEFINED_MODELS:
@@ -104,7 +102,7 @@ def _check_model(model: Mapping[str, Any]) -> None:
             raise refused(f"its {affix} {model[affix]!r} stands for spaces that cannot be known exactly")
 
 
-def _added_bytes(entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None, decoder: PieceDecoder) -> bytes:
+def _added_bytes(entry: JsonMap, normalizer: JsonMap | None, decoder: PieceDecoder) -> bytes:
     """Bytes of an added token that is text: its content, normalized first where the text around it is."""
     content = entry["content"]
     for step in flatten(normalizer, "normalizers") if entry.get("normalized") else ():
@@ -114,7 +112,7 @@ def _added_bytes(entry: Mapping[str, Any], normalizer: Mapping[str, Any] | None,
     return decoder.added(content)
 
 
-def _normalize(content: str, step: Mapping[str, Any]) -> str:
+def _normalize(content: str, step: JsonMap) -> str:
     kind = step["type"]
     if kind in ("NFC", "NFD", "NFKC", "NFKD"):
         return unicodedata.normalize(kind, content)

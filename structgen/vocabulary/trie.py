@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..system.properties import cached_property
+from ..system.types import Array
 
 #: Bytes that the sort compares at a time.
 _WORD = 8
@@ -87,7 +87,7 @@ class Trie:
         tops = np.flatnonzero(self.depth == 1)
         return dict(zip(self.byte[tops].tolist(), tops.tolist(), strict=True))
 
-    def nodes_below(self, classes: NDArray[Any]) -> NDArray[np.float64]:
+    def nodes_below(self, classes: Array) -> NDArray[np.float64]:
         """Nodes whose first byte is in each class: what a live transition may cost. ``classes``: ``uint[256]``."""
         return np.bincount(classes, self._below_byte, int(classes[-1]) + 1).astype(np.float64)
 

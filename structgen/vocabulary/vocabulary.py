@@ -19,6 +19,7 @@ from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
 from ..system.memo import Memo
 from ..system.properties import cached_property
+from ..system.types import Foreign, JsonMap, Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
 from .trie import Trie
 
@@ -168,7 +169,7 @@ class Vocabulary:
 
     @classmethod
     def from_transformers(
-        cls, tokenizer: Any, *, eos_ids: Iterable[int] | None = None, size: int | None = None
+        cls, tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
         """Read a transformers (or tokenizers) tokenizer; see `structgen.vocabulary.huggingface`."""
         from .huggingface import read_transformers
@@ -190,7 +191,7 @@ class Vocabulary:
         return cls.from_table(read_tekken(path))
 
     @classmethod
-    def from_tiktoken(cls, encoding: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+    def from_tiktoken(cls, encoding: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
         """Read a tiktoken ``Encoding``, or the one of that name."""
         from .tiktoken import read_tiktoken
 
@@ -268,7 +269,7 @@ class Vocabulary:
     def __copy__(self) -> Vocabulary:
         return self  # it never changes
 
-    def __deepcopy__(self, _: Any) -> Vocabulary:
+    def __deepcopy__(self, _: object) -> Vocabulary:
         return self
 
     def to_bytes(self) -> bytes:
@@ -283,7 +284,7 @@ class Vocabulary:
         return cls.from_sections(meta, sections, where)
 
     @classmethod
-    def from_sections(cls, meta: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], where: str) -> Vocabulary:
+    def from_sections(cls, meta: JsonMap, sections: Sections, where: str) -> Vocabulary:
         """Read the sections ``token_offsets`` and ``token_bytes`` of an unpacked file, validated."""
         sizes: Sizes = {}
         offsets, blob = columns.read(sections, SECTIONS, sizes, where).values()

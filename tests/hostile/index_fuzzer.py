@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 import structgen as sg
 from structgen.runtime.automaton.machine import AutomatonMachine
+from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import stack as parser_stack
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage import columns
@@ -293,6 +294,7 @@ def rows(index: sg.Index, random: Random) -> None:
     elif isinstance(machine, PushdownMachine):
         _settle(machine, random)
     else:
+        assert isinstance(machine, GrammarMachine)
         places, states = machine.places, range(len(machine.tables.table))
         for resume in pick(range(len(places.resumes)), k=6):
             for state in pick(states, k=4):

@@ -80,11 +80,11 @@ ROOMS = {
     "building": (
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
         " compiler.json_schema compiler.patterns compiler.programs definitions grammar_store runtime.automaton"
-        " runtime.grammar runtime.index runtime.pushdown runtime.rows vocabulary"
+        " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
     ),
     "api": (
-        "building cache compiler.json_schema.strings definitions index_store runtime.batch runtime.index"
-        " runtime.pushdown runtime.rows vocabulary"
+        "building cache compiler.json_schema.strings definitions index_store runtime.batch runtime.core runtime.index"
+        " runtime.rows vocabulary"
     ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (

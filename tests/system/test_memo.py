@@ -149,7 +149,7 @@ class TestGenerations:
                 patched.setattr(stack_rows, "MOST_GROWN", 40_000)
                 assert masks_of_members(bounded, seed) == wanted
             assert machine.rows.pool.grown + machine.rows.resumes.grown < 80_000
-        sets = index.machine.rows.sets  # type: ignore[union-attr]
+        sets = index.machine.rows.sets  # type: ignore[attr-defined]
         assert len(sets) > 12 * 20
         assert len(machine.rows.sets) < len(sets) // 3
         assert machine.rows.generation > 2

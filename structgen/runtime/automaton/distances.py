@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 
 from ...errors import BudgetExceededError
 from ...system.memo import Memo
-from .machine import MEMO_ENTRIES, AutomatonMachine
+from ...vocabulary.vocabulary import Vocabulary
+from .tables import Tables
+
+#: What is remembered by configuration, or by configuration and token.
+MEMO_ENTRIES = 1 << 16
 
 #: The distance of what no tokens complete.
 NEVER = 1 << 30
@@ -28,7 +32,7 @@ class AutomatonDistances:
 
     Parameters
     ----------
-    machine:
+    tables, vocabulary:
         The automaton and the vocabulary.
 
     Raises
@@ -37,12 +41,12 @@ class AutomatonDistances:
         Where there are too many counts, or the walks take longer than a minute.
     """
 
-    def __init__(self, machine: AutomatonMachine) -> None:
+    def __init__(self, tables: Tables, vocabulary: Vocabulary) -> None:
         from ... import kernels
 
-        tables, trie = machine.tables, machine.vocabulary.trie
+        trie = vocabulary.trie
         self._kernels = kernels
-        self._words = machine.vocabulary.words
+        self._words = vocabulary.words
         self._n = tables.states
         classes = tables.classes()
         table = tables.dense(classes)
@@ -60,7 +64,7 @@ class AutomatonDistances:
                 remedy="Use smaller bounds in counted repeats.",
             )
         self._outcomes, self._begins = self._find_outcomes(counts)
-        self._distances = self._search(tables.accepting, counts, int(bool(machine.vocabulary.eos_ids)))
+        self._distances = self._search(tables.accepting, counts, int(bool(vocabulary.eos_ids)))
         self._start_of = self._places.tolist()
         self._farthest: Memo[int, int] = Memo(MEMO_ENTRIES)
         #: The largest distance of all that tokens lead to.

@@ -9,28 +9,29 @@ A configuration is an integer: the state plus, where the automaton counts, ``sta
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...budget import Meter
+from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import MOST, Column
 from ...storage.container import smallest
 from ...system.locks import Lock, Rank
 from ...system.memo import shorten
+from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import Config, Match, ranges_of
+from ..core.machine import CompiledMachine, Match, ranges_of
 from ..rows.row_pool import RowPool, Segments
+from .distances import MEMO_ENTRIES, AutomatonDistances
 from .tables import DEAD, FIELDS, SET, Tables
 
 if TYPE_CHECKING:
     from .partial_masks import TokenMapper
-
-#: Remembered (configuration, token) pairs and rows by configuration.
-MEMO_ENTRIES = 1 << 16
 
 _MISSING = -1
 
@@ -43,10 +44,8 @@ SEGMENTS = (
 ROW_OF = (Column("row_of", rows="states", below=("rows", "segmented", 1), cast="i4"),)
 
 
-class AutomatonMachine:
+class AutomatonMachine(CompiledMachine):
     """A byte automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
-
-    Safe to use from several threads.
 
     Parameters
     ----------
@@ -73,10 +72,9 @@ class AutomatonMachine:
         self.tables = tables
         self.vocabulary = vocabulary
         self.pool = pool
-        self.on_new_row: Callable[[], None] | None = None
+        self.states = self._n = tables.states
         self._row_of = row_of
         self._segmented = segmented
-        self._n = tables.states
         self._size = vocabulary.size
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
@@ -85,29 +83,28 @@ class AutomatonMachine:
         self._next: dict[int, dict[int, int]] = {}
         self._targets: dict[int, int] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
+        self.remembered = self._targets, self._rows
         self._decodings = 0  # of the pool's, while these rows were remembered
         self._starts = tables.edge_start.data  # likewise
         self._mapper: TokenMapper | None = None
         self._lock = Lock(Rank.MACHINE)
 
     @property
-    def start(self) -> Config:
+    def start(self) -> int:
         """The initial configuration."""
         return self.tables.start
 
-    @property
-    def remembered(self) -> tuple[dict[int, int], dict[int, NDArray[np.int32]]]:
-        """Targets by ``config * size + token``, -1 for none, and rows by configuration, as far as they are known."""
-        return self._targets, self._rows
+    def distances(self) -> AutomatonDistances:
+        """How far configurations are from a complete text: exact."""
+        return AutomatonDistances(self.tables, self.vocabulary)
 
-    @property
-    def slow_steps(self) -> int:
-        """As for other machines; a state's row is one short walk."""
-        return 0
+    def flat(self) -> AutomatonMachine:
+        """This machine: it has no stack."""
+        return self
 
     # -- following bytes -------------------------------------------------------------------------------
 
-    def advance(self, config: Any, token_id: int) -> int | None:
+    def advance(self, config: int, token_id: int) -> int | None:
         """Follow a token's bytes; ``None`` where they die or the token has none."""
         key = config * self._size + token_id
         target = self._targets.get(key)
@@ -170,16 +167,16 @@ class AutomatonMachine:
         self._next[state] = edges
         return edges
 
-    def follow_byte(self, config: Any, byte: int) -> int | None:
+    def follow_byte(self, config: int, byte: int) -> int | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
         target = self.follow(config, bytes([byte]))
         return target if target >= 0 else None
 
-    def repeats(self, config: Any) -> bool:
+    def repeats(self, config: int) -> bool:
         """Whether nothing is counted."""
-        return bool(config < self._n)
+        return config < self._n
 
-    def is_accepting(self, config: Any) -> bool:
+    def is_accepting(self, config: int) -> bool:
         """Whether the text so far is complete."""
         return bool(self._accepting[config % self._n])
 
@@ -197,9 +194,9 @@ class AutomatonMachine:
     def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
         return ranges_of(sorted(byte for byte, _ in self.following(state + self._n * count)))
 
-    def place(self, config: Any) -> int:
+    def place(self, config: int) -> int:
         """Where a configuration is, for `following`."""
-        return config  # type: ignore[no-any-return]
+        return config
 
     def following(self, place: int) -> Iterator[tuple[int, int]]:
         """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
@@ -219,7 +216,7 @@ class AutomatonMachine:
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def row(self, config: Any) -> NDArray[np.int32]:
+    def row(self, config: int) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
         try:
             return self._rows[config]
@@ -258,14 +255,18 @@ class AutomatonMachine:
             self._segmented.append(segments)
 
     def all_rows(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
-        """Every state, which must have been filled in, and count from which it has another row, with that row."""
+        """Every state and count from which it has another row, with that row; missing ones are worked out."""
+        self.fill()
         for state, number in enumerate(self._row_of.tolist()):
             segments = self._segmented[-2 - number] if number < _MISSING else Segments((0,), (number,))
             for begin, row in zip(segments.begins, segments.rows, strict=True):
-                yield state, begin, self.stored_row(row)
+                yield state, begin, self._stored_row(row)
 
-    def stored_row(self, number: int) -> NDArray[np.int32]:
-        """A row of the pool: read-only ``int32[words]``."""
+    def stored_rows(self) -> Iterator[NDArray[np.int32]]:
+        """The rows of the pool: read-only ``int32[words]`` each."""
+        return map(self._stored_row, range(len(self.pool)))
+
+    def _stored_row(self, number: int) -> NDArray[np.int32]:
         with self._lock:
             return self.pool.dense(number)
 
@@ -273,10 +274,6 @@ class AutomatonMachine:
         """The states whose rows have not been worked out."""
         found: list[int] = np.flatnonzero(self._row_of == _MISSING).tolist()
         return found
-
-    def is_filled(self) -> bool:
-        """Whether there is nothing left for `fill` to do."""
-        return self.is_complete()
 
     @property
     def known_rows(self) -> int:
@@ -287,12 +284,11 @@ class AutomatonMachine:
         """Whether every state's rows have been worked out."""
         return not (self._row_of == _MISSING).any()
 
-    def fill(self, **options: Any) -> None:
-        """Work out every missing row; ``options`` are those of `TokenMapper.all_segments`."""
-        states = self.missing()
-        if states:
-            pairs: Iterable[tuple[int, Segments]] = self._map().all_segments(states, **options)
-            for state, segments in pairs:
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out every missing row; see `TokenMapper.all_segments`."""
+        if states := self.missing():
+            every = self._map().all_segments(states, threads=threads, meter=meter, progress=progress)
+            for state, segments in every:
                 with self._lock:
                     self.put(state, segments)
                     self._lock.give_way()
@@ -316,11 +312,11 @@ class AutomatonMachine:
         segments = sum(8 * len(s.rows) for s in self._segmented)
         return self.tables.nbytes + self.pool.nbytes + 2 * self._n + segments
 
-    def to_meta(self) -> dict[str, Any]:
+    def to_meta(self) -> JsonMap:
         """What goes into the file's meta section, beyond what every index has."""
-        return {}
+        return {"states": self.states, "start": self.start}
 
-    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); always self-contained."""
         with self._lock:
             sections = self.tables.to_sections() | self.pool.to_sections()
@@ -337,9 +333,7 @@ class AutomatonMachine:
         return sections
 
     @classmethod
-    def from_sections(
-        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
-    ) -> AutomatonMachine:
+    def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> AutomatonMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         columns.read_meta(meta, FIELDS, sizes, where)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ... import kernels
 from ...budget import Meter
 from ...progress import Progress, silent
 from ...system.locks import Lock
+from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.row_pool import RowPool, Segments
 from .tables import DEAD, Tables
@@ -238,7 +239,7 @@ class TokenMapper:
         return Segments((0, *begins[1:]), tuple(rows))
 
 
-def _flip(row: NDArray[np.uint32], ids: NDArray[Any]) -> None:
+def _flip(row: NDArray[np.uint32], ids: Array) -> None:
     ids = ids.astype(np.uint32)
     np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & 31))
 

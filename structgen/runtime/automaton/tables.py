@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +11,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Field, Sizes
 from ...storage.container import smallest
+from ...system.types import Array, Sections
 
 #: A dead state, and a missing target.
 DEAD = -1
@@ -31,7 +30,7 @@ def byte_classes(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.
 
 
 def dense_table(
-    edge_start: NDArray[Any],
+    edge_start: Array,
     low: NDArray[np.uint8],
     high: NDArray[np.uint8],
     target: NDArray[np.int64],
@@ -107,10 +106,10 @@ class Tables:
         The initial state.
     """
 
-    edge_start: NDArray[Any]
+    edge_start: Array
     edge_low: NDArray[np.uint8]
     edge_high: NDArray[np.uint8]
-    edge_target: NDArray[Any]
+    edge_target: Array
     accepting: NDArray[np.uint8]
     records: NDArray[np.int32]
     loops: NDArray[np.int32]
@@ -139,9 +138,9 @@ class Tables:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); counters only where there are any."""
-        sections: dict[str, NDArray[Any]] = {
+        sections: dict[str, Array] = {
             "edge_start": smallest(self.edge_start),
             "edge_low": self.edge_low,
             "edge_high": self.edge_high,
@@ -153,7 +152,7 @@ class Tables:
         return sections
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> Tables:
+    def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> Tables:
         """Read `to_sections`. Raises `FormatError`."""
         found = columns.read(sections, SECTIONS, sizes, where)
         if (found["edge_high"] < found["edge_low"]).any():

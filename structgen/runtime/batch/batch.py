@@ -26,6 +26,7 @@ from ...system.arguments import (
     integers,
 )  # fmt: skip
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.machine import Config
 from ..guide.guide import NO_TOKEN, Guide
 from ..index.index import Index
 from ..rows.bitmask import describe
@@ -196,10 +197,10 @@ class GuideBatch:
     def _start(self, index: Index | None) -> int:
         return FREE if index is None else self.automaton.number(index.machine, index.machine.start)
 
-    def _number(self, index: Index, config: Any) -> int:
+    def _number(self, index: Index, config: Config) -> int:
         return ENDED if config is None else self.automaton.number(index.machine, config)
 
-    def _look(self, rows: Any, ahead: int = 0) -> None:
+    def _look(self, rows: Integers, ahead: int = 0) -> None:
         self._limits.look(np.asarray(rows, np.int32), self._row_ids, self._indexes, ahead)
 
     # -- masks -----------------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ class GuideBatch:
         view.flags.writeable = False
         return view
 
-    def fill_bitmask(self, bitmask: Any) -> None:
+    def fill_bitmask(self, bitmask: object) -> None:
         """Write the allowed tokens of every row into ``bitmask``, in place.
 
         Parameters
@@ -315,7 +316,7 @@ class GuideBatch:
                 self._refused(int(which[i]), int(wanted[i]))
         return accepted
 
-    def advance_many(self, token_ids: Any, counts: Integers = None) -> NDArray[np.int64]:
+    def advance_many(self, token_ids: Integers, counts: Integers = None) -> NDArray[np.int64]:
         """Append several tokens to each row, as far as they are allowed, and return how many were: ``int64[batch]``.
 
         Parameters

@@ -6,8 +6,6 @@ A draft moves no sequence. Its masks come in one call; what the model then accep
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -93,6 +91,6 @@ class Drafts:
                 self.errors[place] = error
         return found
 
-    def fill_bitmask(self, bitmask: Any) -> None:
+    def fill_bitmask(self, bitmask: object) -> None:
         """Write the mask behind each token into ``bitmask``, ``int32[n, words]`` or wider; see `row_ids`."""
         self._rows.copy(self._find_rows(), bitmask)

@@ -8,13 +8,13 @@ nobody comes back to are swept out when the forest has doubled; their tokens are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ..guide.guide import NO_TOKEN
+from ...system.types import Array
+from ..guide.guide import NO_TOKEN, Forgotten
 
 _FEW = 1 << 13
 
@@ -37,7 +37,7 @@ class Histories:
         self.used = np.zeros(1, np.int64)
         self._sweep_at = _FEW
         #: The tokens of which no nodes are left, as a `Guide` has them, by the first node behind them.
-        self._texts: dict[int, Any] = {}
+        self._texts: dict[int, Forgotten | None] = {}
 
     def _hold(self, nodes: NDArray[np.int32]) -> None:
         #: ``int32[3, capacity]``: the node before each, -1 where there is none; its configuration; the token that led
@@ -54,7 +54,7 @@ class Histories:
         """A new node with nothing before it."""
         return self.grow([config], [NO_TOKEN])
 
-    def grow(self, path: Sequence[int], tokens: Sequence[int], text: Any = None) -> int:
+    def grow(self, path: Sequence[int], tokens: Sequence[int], text: Forgotten | None = None) -> int:
         """New nodes, one behind the other; returns the last.
 
         Parameters
@@ -100,7 +100,7 @@ class Histories:
         self.at = numbers[self.at]
         self.used[0] = len(kept)
 
-    def _cut(self, firsts: NDArray[Any], marks: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
+    def _cut(self, firsts: Array, marks: NDArray[np.int32], numbers: NDArray[np.int32]) -> None:
         """Keep the tokens before nodes that become the first ones of their chains."""
         stops, tops, starts = (np.zeros(len(firsts), np.int64), np.zeros(len(firsts), np.int32),
                                np.zeros(len(firsts), np.int64))  # fmt: skip
@@ -127,7 +127,7 @@ class Histories:
         found: list[int] = self.configs[self._chain(sequence)].tolist()
         return found
 
-    def tokens_of(self, sequence: int) -> tuple[list[int], Any]:
+    def tokens_of(self, sequence: int) -> tuple[list[int], Forgotten | None]:
         """The token that led to each configuration of `path`, and those before the first one's."""
         chain = self._chain(sequence)
         return self.tokens[chain].tolist(), self._texts.get(chain[0])

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
-from ...system.arguments import integer
+from ...system.arguments import Integers, integer
 from ...system.memo import Memo
+from ..core.machine import Config
 from ..index.token_budget import LimitedMachine, checked, limited
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ class Limits:
             self.left[rows] -= 1
             self.look(rows[self.left[rows] <= self._near[rows]], row_ids, indexes)
 
-    def give_back(self, rows: NDArray[np.int32], counts: Any, row_ids: NDArray[np.int32], indexes: list[Any]) -> None:
+    def give_back(
+        self, rows: NDArray[np.int32], counts: Integers, row_ids: NDArray[np.int32], indexes: list[Any]
+    ) -> None:
         """Tokens of rows have been taken back."""
         if self._is_used:
             self.left[rows] += counts
@@ -110,7 +113,7 @@ class Limits:
             node = int(histories.at[row])
             place = automaton.place(int(histories.configs[node]))
             self._near[row] = _NEVER
-            if place is None or isinstance(place[0], LimitedMachine):
+            if place is None or place[0] is not indexes[row].machine:  # it has ended, or is there already
                 continue
             machine, left = self._machine(indexes[row]), int(self.left[row])
             near = machine.distances.near(place[1], left)
@@ -121,7 +124,7 @@ class Limits:
             histories.configs[node] = number
             row_ids[row] = automaton.row_of[number]
 
-    def path(self, row: int, configs: list[Any]) -> list[Any]:
+    def path(self, row: int, configs: list[Config]) -> list[Config]:
         """The configurations that a row was at, None for the end, as places of a `LimitedMachine` if it has one."""
         if self.given[row] >= _ANY:
             return configs
@@ -129,11 +132,10 @@ class Limits:
         return [c if c is None or isinstance(c, tuple) else (c, first - i, first - i) for i, c in enumerate(configs)]
 
 
-def taken_apart(guide: Guide) -> tuple[list[Any], int | None, int | None]:
+def taken_apart(guide: Guide) -> tuple[list[Config], int | None, int | None]:
     """The configurations of its index that a guide was at, what it began with, and what it has left."""
-    path, machine = guide.path(), guide.machine
-    if not isinstance(machine, LimitedMachine):
+    path = guide.path()
+    if guide.machine is guide.index.machine:
         return path, None, None
-    given: int = machine.start[1]
-    places: list[Any] = path
-    return [place and place[0] for place in places], given, given - len(path) + 1
+    given = guide.machine.start[1]
+    return [place and place[0] for place in path], given, given - len(path) + 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from ...system.types import Array
 
 
 def words_of(sets: list[int], members: int) -> NDArray[np.uint32]:
@@ -33,7 +33,7 @@ def bits_of(words: NDArray[np.uint32], members: int) -> NDArray[np.bool_]:
     return np.unpackbits(data, axis=1, count=members, bitorder="little").view(np.bool_)
 
 
-def from_bits(bits: NDArray[Any]) -> NDArray[np.uint32]:
+def from_bits(bits: Array) -> NDArray[np.uint32]:
     """The inverse of `bits_of`."""
     data = np.packbits(bits, axis=1, bitorder="little")
     data = np.pad(data, [(0, 0), (0, -data.shape[1] % 4)])

@@ -7,17 +7,17 @@ cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...system.locks import Lock, Rank
 from ...vocabulary.vocabulary import Vocabulary
-from .machine import Config, Match, ranges_of
+from .machine import CompiledMachine, Match, ranges_of
 
 #: Configurations that are remembered, and where tokens lead from them, all together; past that it starts afresh.
 MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
@@ -47,17 +47,15 @@ class Configuration(Generic[T]):
         self.threads = threads
         self.targets: dict[int, Configuration[T] | None] = {}
         self.accepting: bool | None = None
-        self.row: Any = None  # the key of its row, where the machine has such
+        self.row: tuple[int, ...] | None = None  # the key of its row, where the machine has such
         self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
 
     def __repr__(self) -> str:
         return " | ".join(map(repr, self.threads))
 
 
-class StackMachine(ABC, Generic[T]):
-    """A `structgen.runtime.core.machine.Machine` over threads of type ``T``.
-
-    Safe to use from several threads of the process.
+class StackMachine(CompiledMachine, Generic[T]):
+    """A `structgen.runtime.core.machine.CompiledMachine` over threads of type ``T``.
 
     Parameters
     ----------
@@ -71,8 +69,6 @@ class StackMachine(ABC, Generic[T]):
 
     def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool) -> None:
         self.vocabulary = vocabulary
-        #: Called when a row was worked out that was not known.
-        self.on_new_row: Callable[[], None] | None = None
         self._filled = filled
         self._fills = 0  # how many are going on
         self._bytes = vocabulary.bytes
@@ -82,12 +78,8 @@ class StackMachine(ABC, Generic[T]):
         self._targets = 0  # how many the configurations remember
         self._start = self._config(start)
 
-    def belong_to(self, machine: StackMachine[Any]) -> None:
-        """Be part of another machine, whose lock is held wherever this one's would be."""
-        self._lock = machine._lock
-
     @property
-    def start(self) -> Config:
+    def start(self) -> Configuration[T]:
         """The initial configuration."""
         return self._start
 
@@ -113,10 +105,10 @@ class StackMachine(ABC, Generic[T]):
         """The ids of tokens without bytes that may come next."""
         return ()
 
-    def place(self, config: Any) -> tuple[T, ...]:
+    def place(self, config: Configuration[T]) -> tuple[T, ...]:
         """Where a configuration is, for `following`."""
         self._make_room()
-        return config.threads  # type: ignore[no-any-return]
+        return config.threads
 
     def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
         """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
@@ -134,10 +126,10 @@ class StackMachine(ABC, Generic[T]):
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         return self._may_end(place) or bool(self._tokens(place))
 
-    def advance(self, config: Any, token_id: int) -> Configuration[T] | None:
+    def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
         try:
-            return config.targets[token_id]  # type: ignore[no-any-return]
+            return config.targets[token_id]
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
@@ -149,13 +141,13 @@ class StackMachine(ABC, Generic[T]):
         config.targets[token_id] = target
         return target
 
-    def follow_byte(self, config: Any, byte: int) -> Configuration[T] | None:
+    def follow_byte(self, config: Configuration[T], byte: int) -> Configuration[T] | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
         self._make_room()
         threads = self.after(config.threads, byte)
         return self._config(threads) if threads is not None else None
 
-    def repeats(self, config: Any) -> bool:
+    def repeats(self, config: Configuration[T]) -> bool:
         """Whether texts come by the same configuration often; see `structgen.runtime.core.machine.Machine`."""
         return False
 
@@ -186,11 +178,11 @@ class StackMachine(ABC, Generic[T]):
             known.targets = {}
         self._configs[self._start.threads] = self._start
 
-    def is_accepting(self, config: Any) -> bool:
+    def is_accepting(self, config: Configuration[T]) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
             config.accepting = self._may_end(config.threads)
-        return bool(config.accepting)
+        return config.accepting
 
     def match(self, data: bytes) -> Match:
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
@@ -216,14 +208,9 @@ class StackMachine(ABC, Generic[T]):
         """How often working out rows gave way to others that waited."""
         return self._lock.passed_on
 
-    @property
-    @abstractmethod
-    def known_rows(self) -> int:
-        """How many places have been settled so far."""
-
-    def row(self, config: Any) -> NDArray[np.int32]:
+    def row(self, config: Configuration[T]) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
-        row: NDArray[np.int32] | None = config.dense
+        row = config.dense
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:

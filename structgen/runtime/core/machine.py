@@ -1,20 +1,31 @@
-"""The interface between a `Guide` and the kind of automaton behind its index.
+"""The interface between an index, with all that moves over it, and the kind of automaton behind it.
 
 A machine is shared and immutable to its users; a configuration is one sequence's place in it. For a regex a
-configuration is an integer, for what has a stack an object (`structgen.runtime.core.interned_machine`). The guide
-only keeps configurations and hands them back, so that rollback and fork cost nothing whatever the machine is.
+configuration is an integer, for what has a stack an object (`structgen.runtime.core.interned_machine`). Guides only
+keep configurations and hand them back, so that rollback and fork cost nothing whatever the machine is.
+
+What guides and batches move over is a `Machine`; what stands behind an index, and has rows to fill in and to keep,
+a `CompiledMachine`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Config = Hashable
+from ...budget import Meter
+from ...errors import UnsupportedError
+from ...progress import Progress, silent
+from ...system.types import JsonMap, Sections
+from ...vocabulary.vocabulary import Vocabulary
+
+#: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
+Config: TypeAlias = Any
+Place: TypeAlias = Any
 
 
 class Machine(Protocol):
@@ -51,19 +62,19 @@ class Machine(Protocol):
         """Whether the text so far is complete."""
         ...
 
-    def place(self, config: Config) -> Any:
+    def place(self, config: Config) -> Place:
         """Where a configuration is between two bytes, for `following` and `may_stop`."""
         ...
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
         ...
 
-    def after(self, place: Any, byte: int) -> Any:
+    def after(self, place: Place, byte: int) -> Place | None:
         """The place after a byte, None where it can't follow."""
         ...
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, place: Place) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...
 
@@ -71,19 +82,19 @@ class Machine(Protocol):
 class Distances(Protocol):
     """Distances of one machine's configurations. Safe to use from several threads."""
 
-    def distance(self, config: Any) -> int:
+    def distance(self, config: Config) -> int:
         """How many tokens complete a text, the EOS token included."""
         ...
 
-    def farthest(self, config: Any) -> int:
+    def farthest(self, config: Config) -> int:
         """The largest distance that a single token leads to, or more."""
         ...
 
-    def near(self, config: Any, left: int) -> int:
+    def near(self, config: Config, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
         ...
 
-    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+    def row(self, config: Config, most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         ...
 
@@ -108,6 +119,94 @@ class Match:
     accepted: bool
     can_end: bool
     expected: tuple[tuple[int, int], ...]
+
+
+class CompiledMachine(Machine, Protocol):
+    """The machine behind an index. Machines inherit from it, and what does not differ from kind to kind.
+
+    Safe to use from several threads.
+    """
+
+    #: The tokens, the number of the automaton's states, and the rows, each once.
+    vocabulary: Vocabulary
+    states: int
+    pool: Sized
+
+    #: Called when a row was worked out that was not known; no lock is held.
+    on_new_row: Callable[[], None] | None = None
+
+    #: Where tokens lead, by ``config * size + token``, -1 for nowhere, and rows by configuration, as far as they are
+    #: remembered here; None where configurations themselves have ``targets`` and a ``dense`` row.
+    remembered: tuple[dict[int, int], dict[int, NDArray[np.int32]]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
+        ...
+
+    def match(self, data: bytes) -> Match:
+        """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
+        ...
+
+    def distances(self) -> Distances:
+        """How far configurations are from a complete text. Raises `UnsupportedError` where no bound is known."""
+        what = "max_tokens is not supported for this kind of definition"
+        raise UnsupportedError(what, remedy="Leave max_tokens out.")
+
+    # -- rows ------------------------------------------------------------------------------------------
+
+    @property
+    def known_rows(self) -> int:
+        """How many partial masks have been worked out so far."""
+        return 0
+
+    @property
+    def slow_steps(self) -> int:
+        """How often working out rows gave way to others that waited."""
+        return 0
+
+    def is_complete(self) -> bool:
+        """Whether every row that a guide can need has been worked out."""
+        ...
+
+    def is_filled(self) -> bool:
+        """Whether there is nothing left for `fill` to do."""
+        return self.is_complete()
+
+    def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
+        """Work out the missing rows, but for those that would take too long, on so many ``threads`` at most."""
+        return
+
+    def exercise_kernels(self) -> None:
+        """Call kernels that rows of another definition can need, and those of this one may not."""
+        return
+
+    def share_rows(self, fetch: Callable[[bytes], Any], keep: Callable[[bytes, Any], None]) -> None:
+        """Ask for rows that belong to the vocabulary by name, None where there is none, and hand over new ones."""
+        return
+
+    # -- devices and files -----------------------------------------------------------------------------
+
+    def stored_rows(self) -> Iterable[NDArray[np.int32]]:
+        """The rows of single configurations that are there already, without those that are put together."""
+        return ()
+
+    def flat(self) -> Any:
+        """The machine itself where it is an `AutomatonMachine`, which a device can follow; None where it has a stack.
+        """
+        return None
+
+    def to_meta(self) -> JsonMap:
+        """What goes into the file's meta section, beyond what every index has."""
+        return {}
+
+    def to_sections(self, *, self_contained: bool = False) -> Sections:
+        """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
+        return {}
+
+
+#: Reads what `CompiledMachine.to_meta` and `to_sections` wrote. Raises `FormatError`, which names the file.
+Reader: TypeAlias = Callable[[JsonMap, Sections, Vocabulary, str], CompiledMachine]
 
 
 def ranges_of(members: Iterable[int]) -> tuple[tuple[int, int], ...]:

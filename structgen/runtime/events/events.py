@@ -9,13 +9,16 @@ Like a guide it can go back and be forked in constant time; what it remembers of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeAlias
 
 from ...errors import ArgumentError, RollbackError, TokenIdError
 from ...system.arguments import checked_rollback, integer
 from ...vocabulary.vocabulary import Vocabulary
 from .json_event import JsonEvent
 from .json_states import CLOSED, START, State, finish, may_end, one_more, read
+
+#: A persistent linked list of the earlier list and state, as in a guide: forks share it.
+_Past: TypeAlias = "tuple[_Past | None, State]"
 
 
 class JsonEvents:
@@ -68,8 +71,7 @@ class JsonEvents:
         self._most = max_rollback
         self._room = -1 if max_rollback is None else 2 * max_rollback + 1
         self._state: State = START
-        # A persistent linked list of (earlier list, earlier state), as in a guide: forks share it.
-        self._past: tuple[Any, State] | None = None
+        self._past: _Past | None = None
 
     # -- moves -----------------------------------------------------------------------------------------
 

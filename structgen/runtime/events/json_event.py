@@ -17,7 +17,8 @@ Chunk: TypeAlias = tuple[Any, bytes, int, int]
 
 #: An open container: the one around it; its key there (a number, a name as it was written, None for the outermost);
 #: whether it is an object; where it begins, and in which piece.
-Frame: TypeAlias = tuple[Any, Any, bool, int, int]
+Key: TypeAlias = bytes | int | None
+Frame: TypeAlias = tuple[Any, Key, bool, int, int]
 
 Kind: TypeAlias = Literal["value", "start", "delta"]
 
@@ -43,7 +44,7 @@ class JsonEvent:
         kind: Kind,
         type: str,
         frame: Frame | None,
-        key: Any,
+        key: Key,
         start: int,
         end: int,
         chunk: Chunk | None,
@@ -140,7 +141,7 @@ def text_of(chunk: Chunk, start: int, end: int) -> bytes:
     return b"".join(reversed(parts))[: end - start]
 
 
-def path_of(frame: Frame | None, key: Any) -> tuple[str | int, ...]:
+def path_of(frame: Frame | None, key: Key) -> tuple[str | int, ...]:
     """The path of a value, from the container that it is in and its key there."""
     keys: list[str | int] = []
     while frame is not None and key is not None:
@@ -149,7 +150,7 @@ def path_of(frame: Frame | None, key: Any) -> tuple[str | int, ...]:
     return tuple(reversed(keys))
 
 
-def pointer_of(frame: Frame | None, key: Any) -> str:
+def pointer_of(frame: Frame | None, key: Key) -> str:
     """The path of a value as a JSON pointer (RFC 6901)."""
     return "".join("/" + str(k).replace("~", "~0").replace("/", "~1") for k in path_of(frame, key))
 

@@ -12,7 +12,7 @@ from codecs import utf_8_decode
 from typing import Any, TypeAlias
 
 from ...errors import JsonTextError
-from .json_event import Chunk, Frame, JsonEvent, pointer_of, text_of
+from .json_event import Chunk, Frame, JsonEvent, Key, pointer_of, text_of
 
 #: What is expected: a value; one or the end of an array; a name or the end of an object; a name; and so on. The last
 #: is other text behind the JSON.
@@ -276,13 +276,13 @@ def finish(state: State) -> tuple[State, list[JsonEvent]]:
     return (CLOSED, *state[1:]), events
 
 
-def _place(position: int, frame: Frame | None, key: Any) -> str:
+def _place(position: int, frame: Frame | None, key: Key) -> str:
     pointer = pointer_of(frame, key)
     return f"byte {position}, in {pointer}" if pointer else f"byte {position}"
 
 
 def _unexpected(
-    state: State, data: bytes, i: int, mode: int, frame: Frame | None, key: Any, expected: str = ""
+    state: State, data: bytes, i: int, mode: int, frame: Frame | None, key: Key, expected: str = ""
 ) -> JsonTextError:
     if mode == AFTER and frame is not None:
         expected = "a comma or }" if frame[2] else "a comma or ]"

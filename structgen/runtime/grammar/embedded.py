@@ -11,9 +11,9 @@ complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...storage import columns
 from ...storage.columns import Column, Field
 from ...storage.container import pack, unpack
+from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..pushdown.machine import PushdownMachine
 from ..pushdown.stacks import Thread
@@ -74,7 +75,7 @@ class Embedded:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_meta(self) -> dict[str, Any]:
+    def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
         tokens = sorted((i, terminal) for i, terminals in (self.tokens or {}).items() for terminal in terminals)
         return {
@@ -82,22 +83,17 @@ class Embedded:
             "tokens": [list(pair) for pair in tokens],
         }
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """A section for each definition: a file within the file (see docs/internals/format.md)."""
         return {
-            f"inner_{number}": np.frombuffer(_packed(machine), np.uint8)
+            f"inner_{number}": np.frombuffer(
+                pack(machine.to_meta(), machine.to_sections(self_contained=True)), np.uint8
+            )
             for number, (_, machine) in enumerate(self.definitions)
         }
 
     @classmethod
-    def read(
-        cls,
-        meta: dict[str, Any],
-        sections: dict[str, NDArray[Any]],
-        vocabulary: Vocabulary,
-        terminals: int,
-        where: str,
-    ) -> Embedded:
+    def read(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, terminals: int, where: str) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         found = columns.read_meta(meta, FIELDS, {"size": vocabulary.size, "terminals": terminals}, where)
         machines = []
@@ -109,14 +105,7 @@ class Embedded:
         return cls(tuple(machines), by_id(found["tokens"]))
 
 
-def _packed(machine: PushdownMachine) -> bytes:
-    return pack(
-        {"states": machine.tables.states, "start": int(machine.tables.start), **machine.to_meta()},
-        machine.to_sections(self_contained=True),
-    )
-
-
-def by_id(pairs: list[Any]) -> dict[int, tuple[int, ...]]:
+def by_id(pairs: Iterable[Sequence[int]]) -> dict[int, tuple[int, ...]]:
     """Terminals by the id of their special token, of pairs of an id and a terminal."""
     found: dict[int, tuple[int, ...]] = {}
     for token_id, terminal in pairs:

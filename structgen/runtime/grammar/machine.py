@@ -7,7 +7,6 @@ sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,11 @@ from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
 from ...system.properties import cached_property
+from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.interned_machine import Configuration, Grown, StackMachine
-from ..rows.row_pool import RowPool
+from .distances.token_distances import GrammarDistances
 from .embedded import Embedded, row_of
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
@@ -70,13 +70,15 @@ class GrammarMachine(StackMachine[Thread]):
         filled: bool = False,
     ) -> None:
         self.tables = tables
+        self.states = tables.states
         self.places = places if places is not None else LexemeMasks(tables, vocabulary)
+        self.pool = self.places.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
         self._meter: Meter | None = None
         self.places.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
         self._reader = LexerThreads(tables, self.places, self.embedded, self._pause)
-        self._unions: dict[tuple[Any, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
+        self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
             self.places, self._reader.parses, self._reader.is_open_to, self._walk,
@@ -88,7 +90,11 @@ class GrammarMachine(StackMachine[Thread]):
         )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
         for machine in self._inner:
-            machine.belong_to(self)
+            machine.belong_to(self._lock)
+
+    def distances(self) -> GrammarDistances:
+        """How far configurations are from a complete text: upper bounds."""
+        return GrammarDistances(self)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -125,11 +131,6 @@ class GrammarMachine(StackMachine[Thread]):
         """See `LexemeMasks.walk`. Safe to use from several threads."""
         with self._lock:
             return self.places.walk(nodes, state, watched)
-
-    @property
-    def pool(self) -> RowPool:
-        """The rows, each once."""
-        return self.places.pool
 
     @property
     def nbytes(self) -> int:
@@ -295,19 +296,18 @@ class GrammarMachine(StackMachine[Thread]):
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_meta(self) -> dict[str, Any]:
+    def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
-        return {"filled": self._filled, **self.embedded.to_meta()}
+        tables = self.tables
+        return {"states": tables.states, "start": tables.start, "filled": self._filled, **self.embedded.to_meta()}
 
-    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); nothing is kept elsewhere."""
         with self._lock:
             return self.tables.to_sections() | to_sections(self.places) | self.embedded.to_sections()
 
     @classmethod
-    def from_sections(
-        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
-    ) -> GrammarMachine:
+    def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> GrammarMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]

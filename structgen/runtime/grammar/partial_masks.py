@@ -19,13 +19,14 @@ where that one is complete once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...system.memo import first
 from ...system.properties import cached_property
+from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import sets_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
@@ -48,10 +49,10 @@ class _Walk(NamedTuple):
     watches: list[Watched]
     ids: NDArray[np.int32]
     ends: NDArray[np.int32]
-    end_watch: NDArray[Any]  # nothing where nothing was watched to begin with
+    end_watch: Array  # nothing where nothing was watched to begin with
     below: NDArray[np.int32]
     below_state: NDArray[np.int32]
-    below_watch: NDArray[Any]
+    below_watch: Array
 
 
 class LexemeMasks:
@@ -255,7 +256,7 @@ def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:
     return values[np.concatenate([[True], ~again])] if again.any() else values
 
 
-def _by_value(values: NDArray[Any], things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
+def _by_value(values: Array, things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
     """Things that have the same value, value by value."""
     if not len(values):
         return []

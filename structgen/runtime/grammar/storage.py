@@ -15,7 +15,6 @@ the lexer state that goes on from it. So the ends of a place are pairs of a term
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import Column, Sizes
 from ...storage.container import smallest
+from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import words_of
 from ..rows.residuals import Residuals
@@ -47,7 +47,7 @@ SECTIONS = (
 )
 
 
-def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
+def to_sections(places: LexemeMasks) -> dict[str, Array]:
     """The sections of the file format: places, whatever order they were settled in, rows and resume lists."""
     found = places.all_settled()
     watches = sorted({(), *(key[2] for key in found), *(end.watched for each in found.values() for end in each.ends)})
@@ -72,7 +72,7 @@ def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
     }
 
 
-def _pairs(values: list[tuple[int, int]]) -> NDArray[Any]:
+def _pairs(values: list[tuple[int, int]]) -> Array:
     return smallest(np.array(values, np.int64).reshape(-1, 2))
 
 
@@ -105,7 +105,7 @@ def _ways(
 
 
 def from_sections(
-    tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], sizes: Sizes, where: str
+    tables: GrammarTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
 ) -> LexemeMasks:
     """Read `to_sections`. Raises `FormatError`."""
     resumes = Residuals.from_sections(sections, sizes, vocabulary, where)
@@ -116,9 +116,7 @@ def from_sections(
     return places
 
 
-def _table(
-    sections: Mapping[str, NDArray[Any]], sizes: Sizes, starts: NDArray[np.int32], where: str
-) -> PartialMaskTable:
+def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: str) -> PartialMaskTable:
     found = columns.read(sections, SECTIONS, sizes, where)
     table = PartialMaskTable(
         sizes["lexer"], found["pl_way"], found["pl_place"], found["pl_groups"], found["pl_group"], found["pl_ends"],

@@ -6,9 +6,7 @@ The readable forms are `structgen.compiler.grammar.parser.lalr.Lalr` and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,7 @@ from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
+from ...system.types import Array, Sections
 from ..core.bitsets import set_at
 from ..core.lazy_table import OnDemand
 from .completability.lexeme_ends import Endings
@@ -185,7 +184,7 @@ class GrammarTables:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md)."""
         names = "\n".join(self.terminals).encode()
         return {
@@ -210,7 +209,7 @@ class GrammarTables:
         }
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, NDArray[Any]], where: str) -> GrammarTables:
+    def from_sections(cls, sections: Sections, where: str) -> GrammarTables:
         """Read `to_sections`. Raises `FormatError`."""
         sizes: Sizes = {}
         try:

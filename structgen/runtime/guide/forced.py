@@ -8,9 +8,8 @@ No mask is worked out for it. The machine names bytes one by one, so that two th
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
-from ..core.machine import Config, Machine
+from ..core.machine import Config, Machine, Place
 
 #: So many bytes are looked ahead, unless the caller says how many.
 MOST_BYTES = 1024
@@ -25,7 +24,7 @@ def forced_bytes(machine: Machine, config: Config, most: int = MOST_BYTES) -> by
     return b"" if config is None else follow_forced(machine, machine.place(config), most)[0]
 
 
-def follow_forced(machine: Machine, place: Any, most: int = MOST_BYTES) -> tuple[bytes, Any]:
+def follow_forced(machine: Machine, place: Place, most: int = MOST_BYTES) -> tuple[bytes, Place]:
     """The bytes that must follow at a place, and the place behind them."""
     found = bytearray()
     while len(found) < most:

@@ -15,10 +15,10 @@ when in doubt there are fewer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import VocabularyError
-from ..core.machine import Config, Machine
+from ..core.machine import Config, Machine, Place
 from ..rows.bitmask import ids_of
 from .forced import MOST_BYTES, follow_forced, whole_characters
 
@@ -108,7 +108,7 @@ class _Splitter:
         self._vocabulary = vocabulary
         self._encode = encode
 
-    def split(self, text: bytes, behind: tuple[Machine, Any] | None) -> list[int]:
+    def split(self, text: bytes, behind: tuple[Machine, Place] | None) -> list[int]:
         """The stable tokens of a text, which ends there, or else goes on as a machine says."""
         whole = whole_characters(text)
         tokens = self.encoded(whole or "")
@@ -169,7 +169,7 @@ class _Splitter:
         return b"".join(self._vocabulary.token(t) or b"" for t in tokens if 0 <= t < size)
 
 
-def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Any) -> Iterator[bytes]:
+def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Place) -> Iterator[bytes]:
     """Of the tokens that begin with some bytes, but are longer, and that may be written: what is longer in each.
 
     Where too many nodes had to be looked at, an empty text stands for those that were not.

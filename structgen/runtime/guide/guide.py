@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,12 @@ class _End:
 
 
 _END = _End()
+
+
+#: Persistent linked lists, which forks share: the earlier list, configuration and token; and the earlier list and
+#: tokens that were forgotten, ``int32``.
+_Past: TypeAlias = "tuple[_Past | None, Config, int]"
+Forgotten: TypeAlias = "tuple[Forgotten | None, bytes]"
 
 
 class Guide:
@@ -78,10 +84,8 @@ class Guide:
         self._size = index.vocabulary.size
         self._words = index.vocabulary.words
         self._config: Config = self._machine.start
-        # A persistent linked list of (earlier list, earlier configuration, token): forks share it.
-        self._past: tuple[Any, Config, int] | None = None
-        # Likewise, of (earlier list, tokens that were forgotten, ``int32``).
-        self._text: tuple[Any, bytes] | None = None
+        self._past: _Past | None = None
+        self._text: Forgotten | None = None
         self._room = _room(max_rollback)
 
     @property
@@ -109,7 +113,7 @@ class Guide:
         config = self._config
         return self._index.eos_row if config is _END else self._machine.row(config)
 
-    def fill_bitmask(self, bitmask: Any) -> None:
+    def fill_bitmask(self, bitmask: object) -> None:
         """Write the allowed tokens into ``bitmask`` in place.
 
         Parameters
@@ -229,7 +233,7 @@ class Guide:
 
     __copy__ = fork
 
-    def __deepcopy__(self, _: Any) -> Guide:
+    def __deepcopy__(self, _: object) -> Guide:
         return self.fork()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -240,7 +244,7 @@ class Guide:
             parts.append(earlier)
         return _replayed, (self._index, self._most, self._given, b"".join(reversed(parts)))
 
-    def tokens(self) -> tuple[list[int], Any]:
+    def tokens(self) -> tuple[list[int], Forgotten | None]:
         """The token that led to each configuration of `path`, `NO_TOKEN` for the first, and those before them."""
         found, past = [], self._past
         while past is not None:
@@ -264,7 +268,7 @@ class Guide:
         index: Index,
         path: Iterable[Config | None],
         tokens: Iterable[int],
-        text: Any = None,
+        text: Forgotten | None = None,
         *,
         max_tokens: int | None = None,
     ) -> Guide:
@@ -317,7 +321,7 @@ class Guide:
         return f"<Guide {state} at {self._config!r} of {self._index!r}>"
 
 
-def _checked_mask(bitmask: Any, words: int) -> NDArray[np.int32]:
+def _checked_mask(bitmask: object, words: int) -> NDArray[np.int32]:
     """The words of a mask that a row is to be written to; those behind are set to zero. Raises `BitmaskError`."""
     array = array_of(bitmask, f"int32[{words}]")
     if array.dtype != _INT32 or array.ndim != 1 or len(array) < words:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BitmaskError, TokenIdError, VocabularyError
+from ...system.types import Array
 from ..rows.bitmask import common_vocabulary
 from .guide import Guide
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..index.index import Index
 
 #: Token ids, of whatever integer type the engine has.
-Ids = NDArray[Any]
+Ids = Array
 
 
 class Text:

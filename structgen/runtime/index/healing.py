@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ...system.arguments import integer
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import Machine, Match
+from ..core.machine import CompiledMachine
 from .healing_machine import Anything, HealingMachine, beyond, is_spelled
-from .index import AnyMachine, Index
+from .index import Index
 
 #: Tokens that are taken back at most; as many as in llguidance.
 MAX_TOKENS = 4
@@ -85,7 +85,7 @@ def heal(
         )
     ids = [integer(i, "a token id", TokenIdError) for i in prompt_ids]
     max_tokens = integer(max_tokens, "max_tokens", ArgumentError, least=0)
-    machine: Machine = Anything(vocabulary) if index is None else index.machine
+    machine = Anything(vocabulary) if index is None else index.machine
     tails = [b""]
     for token_id in reversed(ids[1:]):
         data = vocabulary.token(token_id)
@@ -108,7 +108,7 @@ def _remembered(prefix: bytes, index: Index) -> Index:
     return healed
 
 
-def _can_heal(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> bool:
+def _can_heal(vocabulary: Vocabulary, machine: CompiledMachine, prefix: bytes) -> bool:
     """Whether longer tokens begin with a prefix, and all ways over it lead to where a definition's own texts lead.
 
     The compiler has seen to it that every text that tokens spell can be finished. So the bytes beyond the prefix have
@@ -139,13 +139,11 @@ class HealedIndex(Index):
         Its index; None where anything may follow.
     """
 
-    def __init__(self, prefix: bytes, machine: Machine, inner: Index | None) -> None:
-        vocabulary = inner.vocabulary if inner is not None else cast(Anything, machine).vocabulary
-        healing = HealingMachine(prefix, machine, vocabulary)
+    def __init__(self, prefix: bytes, machine: CompiledMachine, inner: Index | None) -> None:
         super().__init__(
             "healed",
             f"{prefix!r}, then {'anything' if inner is None else inner.definition}",
-            cast(AnyMachine, healing),
+            HealingMachine(prefix, machine),
             origin="compiled" if inner is None else inner.origin,
             relaxations=() if inner is None else inner.relaxations,
         )
@@ -154,38 +152,6 @@ class HealedIndex(Index):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _healed_again, (self.prefix, self.inner, self.vocabulary)
-
-    @property
-    def states(self) -> int:
-        """Number of automaton states, with those of the prefix."""
-        return len(self.prefix) + (1 if self.inner is None else self.inner.states)
-
-    @property
-    def row_count(self) -> int:
-        """Number of distinct bitmask rows worked out so far, without those of the prefix."""
-        return 1 if self.inner is None else self.inner.row_count
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows, without those of the prefix."""
-        return 0 if self.inner is None else self.inner.nbytes
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row is there: the first ones of a prefix are worked out on first touch."""
-        return not self.prefix and (self.inner is None or self.inner.complete)
-
-    def match(self, data: bytes) -> Match:
-        """How far a text, prefix included, goes along with the definition, and what could follow."""
-        prefix, rest = self.prefix, data[len(self.prefix) :]
-        if not data.startswith(prefix):
-            pairs = zip(data, prefix, strict=False)
-            same = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), len(data))
-            return Match(same, False, False, ((prefix[same], prefix[same]),))
-        if self.inner is None:
-            return Match(len(data), True, True, ((0, 255),))
-        found = self.inner.match(rest)
-        return Match(len(prefix) + found.consumed, found.accepted, found.can_end, found.expected)
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:
         """Refused with a `FormatError`: an index is kept without a prefix."""

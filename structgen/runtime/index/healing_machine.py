@@ -6,14 +6,13 @@ What it is for is in `structgen.runtime.index.healing`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import Config, Machine
+from ..core.machine import CompiledMachine, Config, Machine, Match, Place
 from ..rows.bitmask import fill_first
 
 #: Tokens that are remembered at each place of a prefix.
@@ -73,10 +72,10 @@ def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[
         yield level[trie.token[level] < no_token]
 
 
-class Anything:
-    """The `Machine` of any text: every id is allowed, and an EOS id ends it."""
+class Anything(CompiledMachine):
+    """The machine of any text: every id is allowed, and an EOS id ends it."""
 
-    start: Config = 0
+    start, states, nbytes = 0, 1, 0
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -84,6 +83,15 @@ class Anything:
         self._row = np.zeros(vocabulary.words, np.int32)
         fill_first(self._row, vocabulary.size)
         self._row.flags.writeable = False
+        self.pool = [self._row]
+
+    def is_complete(self) -> bool:
+        """Whether the row is there."""
+        return True
+
+    def match(self, data: bytes) -> Match:
+        """Any text goes along."""
+        return Match(len(data), True, True, ((0, 255),))
 
     def advance(self, config: Config, token_id: int) -> Config | None:
         """Where a token leads; ``None`` for an EOS id."""
@@ -97,20 +105,20 @@ class Anything:
         """Whether texts come by the configuration often; there is only one."""
         return True
 
-    def place(self, config: Config) -> Any:
+    def place(self, config: Config) -> Place:
         """Where a configuration is; there is only one place."""
         return config
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """Each byte, and the place after it."""
         for byte in range(256):
             yield byte, place
 
-    def after(self, place: Any, byte: int) -> Any:
+    def after(self, place: Place, byte: int) -> Place | None:
         """The place after a byte."""
         return place
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, place: Place) -> bool:
         """Whether something other than a byte may follow."""
         return True
 
@@ -137,11 +145,10 @@ class _Spelling:
         return f"<prefix from byte {self.offset}>"
 
 
-class HealingMachine:
-    """A prefix, then a definition, as a `structgen.runtime.core.machine.Machine`.
+class HealingMachine(CompiledMachine):
+    """A prefix, then a definition, as a machine around the definition's machine. It is not kept in files.
 
-    Its configurations are places in the prefix and, behind it, those of the definition's machine. Safe to use from
-    several threads.
+    Its configurations are places in the prefix and, behind it, those of the definition's machine.
 
     Parameters
     ----------
@@ -149,12 +156,11 @@ class HealingMachine:
         What the text begins with.
     inner:
         The definition's machine.
-    vocabulary:
-        The tokens.
     """
 
-    def __init__(self, prefix: bytes, inner: Machine, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, prefix: bytes, inner: CompiledMachine) -> None:
+        self.vocabulary, self.pool = inner.vocabulary, inner.pool  # the rows without those of the prefix
+        self.states = len(prefix) + inner.states
         self._prefix = prefix
         self._inner = inner
         self._places: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
@@ -177,6 +183,25 @@ class HealingMachine:
     def start(self) -> Config:
         """The configuration before the prefix."""
         return self._places[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the automaton and its rows, without those of the prefix."""
+        return self._inner.nbytes
+
+    def is_complete(self) -> bool:
+        """Whether every row is there: the first ones of a prefix are worked out on first touch."""
+        return not self._prefix and self._inner.is_complete()
+
+    def match(self, data: bytes) -> Match:
+        """How far a text, prefix included, goes along with the definition, and what could follow."""
+        prefix = self._prefix
+        if not data.startswith(prefix):
+            pairs = zip(data, prefix, strict=False)
+            same = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), len(data))
+            return Match(same, False, False, ((prefix[same], prefix[same]),))
+        found = self._inner.match(data[len(prefix) :])
+        return Match(len(prefix) + found.consumed, found.accepted, found.can_end, found.expected)
 
     def advance(self, config: Config, token_id: int) -> Config | None:
         """Where a token leads; ``None`` where it is not compatible with the prefix, or its rest not allowed."""
@@ -212,11 +237,11 @@ class HealingMachine:
         """Whether single bytes are worth remembering; not those of the prefix, which a vocabulary may not spell."""
         return type(config) is not _Spelling and self._inner.repeats(config)
 
-    def place(self, config: Config) -> Any:
+    def place(self, config: Config) -> Place:
         """Where a configuration is, for `following`: in the prefix, or a place of the definition's machine."""
         return config if type(config) is _Spelling else self._inner.place(config)
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """Each byte that can follow, in no order, and the place after it."""
         if type(place) is not _Spelling:
             yield from self._inner.following(place)
@@ -224,14 +249,14 @@ class HealingMachine:
         byte = self._prefix[place.offset]
         yield byte, self.after(place, byte)
 
-    def after(self, place: Any, byte: int) -> Any:
+    def after(self, place: Place, byte: int) -> Place | None:
         """The place after a byte, None where it can't follow."""
         if type(place) is not _Spelling:
             return self._inner.after(place, byte)
         config = self.follow_byte(place, byte)
         return None if config is None else self.place(config)
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, place: Place) -> bool:
         """Whether something other than a byte may follow; never inside the prefix."""
         return type(place) is not _Spelling and self._inner.may_stop(place)
 

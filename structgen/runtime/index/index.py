@@ -5,35 +5,32 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, UnsupportedError, VocabularyMismatchError
+from ...errors import FormatError, VocabularyMismatchError
 from ...storage import columns
 from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
 from ...system.memo import Memo
 from ...system.properties import cached_property
+from ...system.types import JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
-from ..core.machine import Distances, Match
+from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
 from ..grammar.machine import GrammarMachine
 from ..pushdown.machine import PushdownMachine
 
-#: The machines behind indexes; what guides need of them is `structgen.runtime.core.machine.Machine`.
-AnyMachine = AutomatonMachine | PushdownMachine | GrammarMachine
-
-#: Which machine reads the sections of which kind of index.
-MACHINES: dict[str, type[AutomatonMachine] | type[PushdownMachine] | type[GrammarMachine]] = {
-    "regex": AutomatonMachine,
-    "fsm": AutomatonMachine,
-    "json_schema": PushdownMachine,
-    "grammar": GrammarMachine,
-    "gbnf": PushdownMachine,
+#: What reads the sections of which kind of index.
+READERS: dict[str, Reader] = {
+    "regex": AutomatonMachine.from_sections,
+    "fsm": AutomatonMachine.from_sections,
+    "json_schema": PushdownMachine.from_sections,
+    "grammar": GrammarMachine.from_sections,
+    "gbnf": PushdownMachine.from_sections,
 }
 
 #: The fields of every index's meta section.
@@ -78,7 +75,7 @@ class Index:
         self,
         kind: str,
         definition: str,
-        machine: AnyMachine,
+        machine: CompiledMachine,
         *,
         origin: str = "compiled",
         compile_seconds: float = 0.0,
@@ -95,9 +92,9 @@ class Index:
         self.healed: Memo[bytes, Index] = Memo(_MOST_PREFIXES)
         #: Rows near the end of a number of tokens, as far as they are known; see
         #: `structgen.runtime.index.token_budget`.
-        self.limited_rows: Memo[Any, NDArray[np.int32]] = Memo(_MOST_ROWS)
+        self.limited_rows: Memo[tuple[Config, int], NDArray[np.int32]] = Memo(_MOST_ROWS)
         #: Tokens that must follow; see `structgen.runtime.guide.forced_tokens`.
-        self.forced: Memo[Any, tuple[int, ...]] = Memo(_MOST_FORCED)
+        self.forced: Memo[object, tuple[int, ...]] = Memo(_MOST_FORCED)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -114,7 +111,7 @@ class Index:
     @property
     def states(self) -> int:
         """Number of automaton states."""
-        return self.machine.tables.states
+        return self.machine.states
 
     @property
     def row_count(self) -> int:
@@ -148,7 +145,7 @@ class Index:
 
         Raises `UnsupportedError` where no bound is known.
         """
-        return distances_of(self.machine)
+        return self.machine.distances()
 
     def shortest(self) -> int:
         """The tokens of the shortest text, the EOS token included: the smallest ``max_tokens`` of a guide.
@@ -175,21 +172,19 @@ class Index:
     def __copy__(self) -> Index:
         return self  # to its users it never changes
 
-    def __deepcopy__(self, _: Any) -> Index:
+    def __deepcopy__(self, _: object) -> Index:
         return self
 
     def _packed(self, *, with_vocabulary: bool = False, self_contained: bool) -> bytes:
-        meta: dict[str, Any] = {
+        meta = {
             "kind": self.kind,
             "definition": self.definition,
             "vocabulary": self.vocabulary.fingerprint,
-            "states": self.states,
-            "start": self.machine.tables.start,
             "compile_seconds": round(self.compile_seconds, 6),
             "relaxations": list(self.relaxations),
             **self.machine.to_meta(),
         }
-        sections = self.machine.to_sections(self_contained=self_contained)
+        sections = dict(self.machine.to_sections(self_contained=self_contained))
         if with_vocabulary:
             meta["eos_ids"] = list(self.vocabulary.eos_ids)
             meta["special_tokens"] = self.vocabulary.special_tokens
@@ -241,30 +236,14 @@ class Index:
         """Read what `to_bytes` wrote, in place; see `load`."""
         meta, sections = unpack(buffer, where)
         found = columns.read_meta(meta, FIELDS, {}, where)
-        machine_type = MACHINES.get(found["kind"])
-        if machine_type is None:
+        reader = READERS.get(found["kind"])
+        if reader is None:
             raise FormatError(f"not an index that this structgen knows: kind {found['kind']!r}", where=where)
         vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)
-        machine = machine_type.from_sections(meta, sections, vocabulary, where)
+        machine = reader(meta, sections, vocabulary, where)
         seconds, relaxations = float(found["compile_seconds"]), tuple(found["relaxations"])
         return cls(found["kind"], found["definition"], machine, origin=origin, compile_seconds=seconds,
                    relaxations=relaxations)  # fmt: skip
-
-
-def distances_of(machine: AnyMachine) -> Distances:
-    """The distances of a machine. Raises `UnsupportedError` where no bound is known."""
-    from ..automaton.distances import AutomatonDistances
-    from ..grammar.distances.token_distances import GrammarDistances
-    from ..pushdown.distances import StackDistances
-
-    known: dict[type, Callable[[Any], Distances]] = {
-        AutomatonMachine: AutomatonDistances, PushdownMachine: StackDistances, GrammarMachine: GrammarDistances,
-    }  # fmt: skip
-    found = known.get(type(machine))
-    if found is None:
-        what = "max_tokens is not supported for this kind of definition"
-        raise UnsupportedError(what, remedy="Leave max_tokens out.")
-    return found(machine)
 
 
 def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
@@ -272,11 +251,7 @@ def _unpickled(data: bytes, vocabulary: Vocabulary, origin: str) -> Index:
 
 
 def _vocabulary_for(
-    fingerprint: str,
-    given: Vocabulary | None,
-    meta: dict[str, Any],
-    sections: dict[str, NDArray[Any]],
-    where: str,
+    fingerprint: str, given: Vocabulary | None, meta: JsonMap, sections: Sections, where: str
 ) -> Vocabulary:
     """The caller's vocabulary, one that this process already holds, or the file's own."""
     if given is not None and given.fingerprint != fingerprint:

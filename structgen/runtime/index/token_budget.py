@@ -14,29 +14,22 @@ number of tokens left from which on it is worth looking (`Distances.near`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ..automaton.machine import AutomatonMachine
-from ..core.interned_machine import StackMachine
-from ..core.machine import Config, Machine
+from ..core.machine import Config, Machine, Place
 
 if TYPE_CHECKING:
     from .index import Index
 
 
-def shortest(index: Index) -> int:
-    """The tokens of the shortest text of an index, the EOS token included; see `Index.shortest`."""
-    return index.shortest()
-
-
 def checked(index: Index, max_tokens: int) -> int:
     """A number of tokens that suffices for some text of an index. Raises `TokenBudgetError`, `UnsupportedError`."""
-    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), shortest(index)
+    number, needed = integer(max_tokens, "max_tokens", TokenBudgetError), index.shortest()
     if number < needed:
         raise TokenBudgetError(
             f"max_tokens is {number}, but a text of this definition takes {needed} tokens, the EOS token included",
@@ -46,10 +39,11 @@ def checked(index: Index, max_tokens: int) -> int:
 
 
 #: A configuration, how many tokens are left, and from how many left on the distance is to be looked at.
-Place = tuple[Any, int, int]
+Limited: TypeAlias = tuple[Config, int, int]
 
 #: As many tokens as no text has.
 _ANY = 1 << 62
+
 
 class LimitedMachine:
     """A `structgen.runtime.core.machine.Machine` whose texts are complete within a number of tokens.
@@ -80,11 +74,11 @@ class LimitedMachine:
         self._rows = index.limited_rows
         self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 
-    def at(self, config: Config, left: int) -> Place:
+    def at(self, config: Config, left: int) -> Limited:
         """A configuration with so many tokens left."""
         return config, left, self.distances.near(config, left)
 
-    def advance(self, place: Any, token_id: int) -> Place | None:
+    def advance(self, place: Limited, token_id: int) -> Limited | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = place
         target = self._advance(config, token_id)
@@ -97,31 +91,31 @@ class LimitedMachine:
             return None
         return self.at(target, left)
 
-    def follow_byte(self, place: Any, byte: int) -> Place | None:
+    def follow_byte(self, place: Limited, byte: int) -> None:
         """No place is within a token."""
-        return None
+        return
 
-    def repeats(self, place: Any) -> bool:
+    def repeats(self, place: Limited) -> bool:
         """No place comes again: less is left."""
         return False
 
-    def place(self, config: Any) -> Any:
+    def place(self, config: Limited) -> Place:
         """Where a configuration is between two bytes: tokens are not counted there."""
         return self.machine.place(config[0])
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
+    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """Each byte that can follow, however many tokens are left, in no order, and the place after it."""
         return self.machine.following(place)
 
-    def after(self, place: Any, byte: int) -> Any:
+    def after(self, place: Place, byte: int) -> Place | None:
         """The place after a byte, None where it can't follow."""
         return self.machine.after(place, byte)
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, place: Place) -> bool:
         """Whether something other than a byte may follow."""
         return self.machine.may_stop(place)
 
-    def row(self, place: Any) -> NDArray[np.int32]:
+    def row(self, place: Limited) -> NDArray[np.int32]:
         """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
         config, left, near = place
         if left > near:
@@ -138,18 +132,18 @@ class LimitedMachine:
             self._rows[key] = row
         return row
 
-    def is_accepting(self, place: Any) -> bool:
+    def is_accepting(self, place: Limited) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(place[0])
 
 
 class LimitedStackMachine(LimitedMachine):
-    """A `LimitedMachine` over a `structgen.runtime.core.interned_machine.StackMachine`.
+    """A `LimitedMachine` over one whose configurations remember where tokens lead, and their rows.
 
-    What that remembers is looked up here: far from the end a call more would be most of what a limit costs.
+    That is looked up here: far from the end a call more would be most of what a limit costs.
     """
 
-    def advance(self, place: Any, token_id: int) -> Place | None:
+    def advance(self, place: Limited, token_id: int) -> Limited | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = place
         targets = config.targets  # read once: another thread may have the machine forget at any time
@@ -158,7 +152,7 @@ class LimitedStackMachine(LimitedMachine):
             return None if target is None else (target, left - 1, near)
         return super().advance(place, token_id)
 
-    def row(self, place: Any) -> NDArray[np.int32]:
+    def row(self, place: Limited) -> NDArray[np.int32]:
         """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
         config, left, near = place
         if left > near:
@@ -168,15 +162,16 @@ class LimitedStackMachine(LimitedMachine):
 
 
 class LimitedAutomaton(LimitedMachine):
-    """A `LimitedMachine` over an `AutomatonMachine`, which looks things up as `LimitedStackMachine` does."""
+    """A `LimitedMachine` over one that remembers all that itself, looked up likewise."""
 
-    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, index: Index, targets: dict[int, int], rows: dict[int, NDArray[np.int32]], max_tokens: int | None
+    ) -> None:
         super().__init__(index, max_tokens)
-        assert isinstance(index.machine, AutomatonMachine)
         self._size = index.vocabulary.size
-        self._targets, self._dense = index.machine.remembered
+        self._targets, self._dense = targets, rows
 
-    def advance(self, place: Any, token_id: int) -> Place | None:
+    def advance(self, place: Limited, token_id: int) -> Limited | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = place
         if left > near + 1:
@@ -185,7 +180,7 @@ class LimitedAutomaton(LimitedMachine):
                 return (target, left - 1, near) if target >= 0 else None
         return super().advance(place, token_id)
 
-    def row(self, place: Any) -> NDArray[np.int32]:
+    def row(self, place: Limited) -> NDArray[np.int32]:
         """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
         config, left, near = place
         row = self._dense.get(config) if left > near else None
@@ -194,4 +189,7 @@ class LimitedAutomaton(LimitedMachine):
 
 def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:
     """The `LimitedMachine` of an index."""
-    return (LimitedStackMachine if isinstance(index.machine, StackMachine) else LimitedAutomaton)(index, max_tokens)
+    remembered = index.machine.remembered
+    if remembered is None:
+        return LimitedStackMachine(index, max_tokens)
+    return LimitedAutomaton(index, *remembered, max_tokens)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError
 from ...system.arguments import check_distinct
+from ...system.types import Array
 from ..rows.bitmask import BITS, describe, little_endian_bytes, words_for
 
 #: Where one word in so many has a bit set, the others are not looked into.
@@ -26,7 +27,7 @@ _BITS_OF: dict[np.dtype[Any], Any] = {
 }
 
 
-def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:
+def apply_bitmask(logits: Array, bitmask: NDArray[np.int32]) -> None:
     """Set the logits of disallowed tokens to ``-inf``, in place.
 
     Parameters
@@ -68,7 +69,7 @@ def apply_bitmask(logits: NDArray[Any], bitmask: NDArray[np.int32]) -> None:
     rows[:, covered:] = -np.inf
 
 
-def mask_bits(bits: NDArray[Any], words: NDArray[np.int32], never: int) -> None:
+def mask_bits(bits: Array, words: NDArray[np.int32], never: int) -> None:
     """Replace the bits of disallowed tokens by ``never``, in place.
 
     Parameters
@@ -85,7 +86,7 @@ def mask_bits(bits: NDArray[Any], words: NDArray[np.int32], never: int) -> None:
         mask_row(row, row_words, never, row)
 
 
-def mask_row(row: NDArray[Any], words: NDArray[np.int32], never: int, target: NDArray[Any]) -> None:
+def mask_row(row: Array, words: NDArray[np.int32], never: int, target: Array) -> None:
     """The same for one row, ``[width]``, written to ``target``, which may be the row itself."""
     places = words.nonzero()[0]
     if len(places) * _SPARSE < len(words) and row.flags.c_contiguous and target.flags.c_contiguous:
@@ -94,7 +95,7 @@ def mask_row(row: NDArray[Any], words: NDArray[np.int32], never: int, target: ND
         _mask_dense(row, words, never, target)
 
 
-def _mask_dense(row: NDArray[Any], words: NDArray[np.int32], never: int, target: NDArray[Any]) -> None:
+def _mask_dense(row: Array, words: NDArray[np.int32], never: int, target: Array) -> None:
     keep = _lanes(row.dtype).take(little_endian_bytes(words), axis=0).reshape(-1)[: len(row)]
     # ((x ^ never) & keep) ^ never: x where keep is all ones, never where it is zero.
     np.bitwise_xor(row, never, out=target)
@@ -102,9 +103,7 @@ def _mask_dense(row: NDArray[Any], words: NDArray[np.int32], never: int, target:
     target ^= never
 
 
-def _mask_few(
-    row: NDArray[Any], words: NDArray[np.int32], places: NDArray[np.intp], never: int, target: NDArray[Any]
-) -> None:
+def _mask_few(row: Array, words: NDArray[np.int32], places: NDArray[np.intp], never: int, target: Array) -> None:
     """The same, where few words have a bit set: only those are looked into."""
     whole = len(row) // BITS
     places = places[: np.searchsorted(places, whole)]
@@ -117,6 +116,6 @@ def _mask_few(
 
 
 @cache
-def _lanes(dtype: np.dtype[Any]) -> NDArray[Any]:
+def _lanes(dtype: np.dtype[Any]) -> Array:
     """``dtype[256, 8]``: all ones where the bit of the byte is set, else zero."""
     return -(np.arange(256)[:, None] >> np.arange(8) & 1).astype(dtype)

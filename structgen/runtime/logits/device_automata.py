@@ -8,7 +8,6 @@ loop of fixed length, or by one Triton kernel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ...errors import BatchError, UnsupportedError
 from ...kernels import SET
 from ...system.arguments import integer
+from ...system.types import Array
 from ..automaton.machine import AutomatonMachine
 from ..automaton.tables import byte_classes
 from ..index.index import Index
@@ -47,13 +47,14 @@ class DeviceAutomata:
     def __init__(self, indexes: Sequence[Index], device: torch.device | str) -> None:
         machines: list[AutomatonMachine] = []
         for number, index in enumerate(indexes):
-            if not isinstance(index.machine, AutomatonMachine):
+            machine: AutomatonMachine | None = index.machine.flat()
+            if machine is None:
                 raise UnsupportedError(
                     f"the index of a {index.kind} needs a stack, which stays on the host",
                     where=f"index {number}",
                     remedy="Use GuideBatch with structgen.runtime.logits.devices.DeviceRows.",
                 )
-            machines.append(index.machine)
+            machines.append(machine)
         vocabulary = common_vocabulary([index.vocabulary for index in indexes])
         if vocabulary is None:
             raise UnsupportedError("there is no index to put on the device")
@@ -93,7 +94,7 @@ class DeviceAutomata:
         is_eos[list(vocabulary.eos_ids)] = 1
         self.reach = _longest_allowed(store, vocabulary.offsets)
 
-        def put(array: NDArray[Any]) -> torch.Tensor:
+        def put(array: Array) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
         #: The states that sequences begin at, by index; on the host.
@@ -211,7 +212,6 @@ def _rows_of(
     begins: list[int] = []
     rows: list[int] = []
     for machine, first in zip(machines, firsts[:-1].tolist(), strict=True):
-        machine.fill()
         for state, begin, row in machine.all_rows():
             begins.append((first + state) << 32 | begin)
             rows.append(store.add(row))
@@ -221,7 +221,7 @@ def _rows_of(
     return np.array(begins, np.int64), np.array(rows, np.int32)
 
 
-def _longest_allowed(store: RowStore, offsets: NDArray[Any]) -> int:
+def _longest_allowed(store: RowStore, offsets: Array) -> int:
     """Bytes of the longest token that some row of a definition allows."""
     rows = np.delete(store.rows[: len(store)], ALL_IDS, axis=0)
     lengths = np.diff(offsets.astype(np.int64))

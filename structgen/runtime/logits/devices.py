@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from itertools import islice
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ...errors import BitmaskError
 from ...system.arguments import integer
-from ..automaton.machine import AutomatonMachine
 from ..index.index import Index
 from ..rows.bitmask import words_for
 from ..rows.row_store import RowStore
@@ -66,10 +65,8 @@ class DeviceRows:
 
         Of other definitions masks are put together as they are met. More than the pool holds are left out.
         """
-        machine = index.machine
-        if isinstance(machine, AutomatonMachine):
-            numbers = [self._store.add(machine.stored_row(n)) for n in range(min(len(machine.pool), len(self.pool)))]
-            self.slots(self._store.ids_of(np.array(numbers, np.int32)))
+        numbers = [self._store.add(row) for row in islice(index.machine.stored_rows(), len(self.pool))]
+        self.slots(self._store.ids_of(np.array(numbers, np.int32)))
 
     def slots(self, row_ids: NDArray[np.int32]) -> torch.Tensor:
         """Where the masks of rows are in the pool, ``int32[n]`` on the device; those that are missing are uploaded.
@@ -196,7 +193,7 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def preferred_device() -> Any:
+def preferred_device() -> torch.device:
     """CUDA or MPS where there is one, else the CPU."""
     if torch.cuda.is_available():
         return torch.device("cuda")

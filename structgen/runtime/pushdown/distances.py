@@ -12,9 +12,9 @@ add up along the stack, and one walk of the trie from all states at once finds b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,13 @@ from numpy.typing import NDArray
 from ...errors import BudgetExceededError, FormatError, UnsupportedError
 from ...system.memo import Memo
 from ...vocabulary.trie import Trie
-from ..automaton.distances import NEVER
-from ..automaton.machine import MEMO_ENTRIES
+from ..automaton.distances import MEMO_ENTRIES, NEVER
 from ..automaton.tables import DEAD, MARK
+from ..core.interned_machine import Configuration
 from ..core.lazy_table import OnDemand
-from .stacks import Fork
-from .successors import SuccessorDistances, row_of
-
-if TYPE_CHECKING:
-    from .machine import PushdownMachine
-    from .stacks import Stack, Thread
+from .stacks import Fork, Stack, Thread
+from .successors import StackAutomaton, SuccessorDistances, row_of
+from .tables import PushdownTables
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
 _MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
@@ -41,6 +38,10 @@ _FEW_PLACES = 1 << 14
 
 #: Steps of the walk that bounds what a token can add, two seconds or so; past that it is looked at everywhere.
 _MOST_STEPS = 1 << 26
+
+
+#: What a move does with a counter or a register, None for neither.
+_Record: TypeAlias = "tuple[int, ...] | None"
 
 
 class StackDistances:
@@ -59,7 +60,7 @@ class StackDistances:
         Where there are too many counts.
     """
 
-    def __init__(self, machine: PushdownMachine) -> None:
+    def __init__(self, machine: StackAutomaton) -> None:
         from ... import kernels
 
         tables, vocabulary = machine.tables, machine.vocabulary
@@ -89,13 +90,13 @@ class StackDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._next: Memo[tuple[int, int], Any] = Memo(MEMO_ENTRIES)
+        self._next: Memo[tuple[int, int], tuple[int, _Record, tuple[int, ...]]] = Memo(MEMO_ENTRIES)
         self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
         self._sums: dict[Stack, int] = {None: 0}
-        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._reached = SuccessorDistances(machine, arena)
-        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._gain = self._find_gain(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise _too_long("a text of more than a million bytes")
@@ -180,7 +181,7 @@ class StackDistances:
             found = self._after[thread] = byte, self._settled(after)
         return found
 
-    def _choose(self, state: int, count: int) -> tuple[int, Any, tuple[int, ...]]:
+    def _choose(self, state: int, count: int) -> tuple[int, _Record, tuple[int, ...]]:
         """The byte that begins the cheapest text of a state, with its record and sequence: the first among equals."""
         wanted = self._cost(state, count)
         for byte in self._bytes:
@@ -260,7 +261,7 @@ class StackDistances:
 
     # -- what guides ask for ---------------------------------------------------------------------------
 
-    def distance(self, config: Any) -> int:
+    def distance(self, config: Configuration[Thread]) -> int:
         """So many tokens, the EOS token included, complete a text."""
         found = self._known.get(config)
         if found is None:
@@ -297,13 +298,13 @@ class StackDistances:
         if len(self._sums) >= MEMO_ENTRIES:
             self._sums = {None: 0}
 
-    def near(self, config: Any, left: int) -> int:
+    def near(self, config: Configuration[Thread], left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
         with self._work():
             least = max(map(self._sum, config.threads))
         return left - max(0, (left - least) // (self._gain + 1))
 
-    def farthest(self, config: Any) -> int:
+    def farthest(self, config: Configuration[Thread]) -> int:
         """The largest distance that a single token leads to."""
         found = self._farthest.get(config)
         if found is None:
@@ -311,14 +312,14 @@ class StackDistances:
                 found = self._farthest[config] = int(self._reached.find(config, self)[1].max(initial=0))
         return found
 
-    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+    def row(self, config: Configuration[Thread], most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._work():
             tokens, far = self._reached.find(config, self)
         return row_of(tokens[far <= most], self._words)
 
 
-def children_of(trie: Trie) -> Any:
+def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:
     """By node its children by byte."""
     skip, byte = trie.skip, trie.byte
 
@@ -349,7 +350,7 @@ def preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie)
     return list(chosen.values())
 
 
-def _read(tables: Any) -> NDArray[np.bool_]:
+def _read(tables: PushdownTables) -> NDArray[np.bool_]:
     """``bool[256]``: the bytes that some edge takes."""
     read = np.zeros(257, np.int64)
     np.add.at(read, tables.edge_low, 1)

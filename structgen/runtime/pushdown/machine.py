@@ -18,13 +18,16 @@ from ...budget import Meter
 from ...progress import Progress, silent
 from ...storage import columns
 from ...storage.columns import Field
+from ...system.locks import Lock
 from ...system.memo import shorten
 from ...system.properties import cached_property
+from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import FIELDS, MARK, SET
 from ..core.interned_machine import Configuration, StackMachine
-from ..rows.row_pool import RowPool
+from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StackRows
+from .shared_masks import SharedMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import PushdownTables
@@ -45,6 +48,9 @@ _SHORT = 8
 
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
+
+#: A move for a byte: a state for a plain one, a list of (record, sequence), or None.
+_Move: TypeAlias = Any
 
 #: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
 _Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
@@ -77,7 +83,9 @@ class PushdownMachine(StackMachine[Thread]):
         complete: bool = False,
     ) -> None:
         self.tables = tables
+        self.states = tables.states
         self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.pool = self.rows.pool
         self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
@@ -85,27 +93,25 @@ class PushdownMachine(StackMachine[Thread]):
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
-        self._moves: dict[int, Any] = {}  # by state and byte; see `_move`
-        self._dense: dict[Any, NDArray[np.int32]] = {}
+        self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
+        self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
         self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
         self._lock = self.rows.lock
 
-    def belong_to(self, machine: StackMachine[Any]) -> None:
-        """Be part of another machine, whose lock walks pass on."""
-        super().belong_to(machine)
-        self.rows.lock = self._lock
+    def belong_to(self, lock: Lock) -> None:
+        """Be part of another machine, whose lock is held wherever this one's would be, and passed on by walks."""
+        self._lock = self.rows.lock = lock
+
+    def distances(self) -> StackDistances:
+        """How far configurations are from a complete text: upper bounds."""
+        return StackDistances(self)
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:
         """The threads of the initial configuration."""
         return self._start.threads
-
-    @property
-    def pool(self) -> RowPool:
-        """The rows, each once."""
-        return self.rows.pool
 
     @property
     def nbytes(self) -> int:
@@ -122,7 +128,7 @@ class PushdownMachine(StackMachine[Thread]):
     def _is_full(self) -> bool:
         return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
 
-    def repeats(self, config: Any) -> bool:
+    def repeats(self, config: Configuration[Thread]) -> bool:
         """Whether nothing is counted on top of the stack."""
         return not any(count for _, count, _ in config.threads)
 
@@ -245,11 +251,11 @@ class PushdownMachine(StackMachine[Thread]):
         t = self.tables
         return tuple(column.tolist() for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
 
-    def _move(self, state: int, byte: int) -> Any:
-        """A state's move for a byte: a state for a plain one, a list of (record, sequence), or None."""
+    def _move(self, state: int, byte: int) -> _Move:
+        """A state's move for a byte."""
         starts, lows, highs, targets, like = self._edges
         key, here = state << 8 | byte, state
-        move: Any = None
+        move: _Move = None
         while here >= 0:
             begin = starts[here]
             edge = bisect_right(lows, byte, begin, starts[here + 1]) - 1
@@ -411,7 +417,7 @@ class PushdownMachine(StackMachine[Thread]):
                 )  # fmt: skip
         return known[resume, stack]
 
-    def _union(self, key: tuple[Any, ...]) -> NDArray[np.int32]:
+    def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
         _, accepting, *numbers = key
         row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
         for number in numbers[1:]:
@@ -430,6 +436,16 @@ class PushdownMachine(StackMachine[Thread]):
         """How many places have been settled so far."""
         return len(self.rows)
 
+    def share_rows(
+        self, fetch: Callable[[bytes], SharedMasks | None], keep: Callable[[bytes, SharedMasks], None]
+    ) -> None:
+        """Ask for rows inside strings, and hand over new ones."""
+        self.rows.shared.fetch, self.rows.shared.keep = fetch, keep
+
+    def exercise_kernels(self) -> None:
+        """Call every kernel that rows of a vocabulary can need."""
+        self.rows.exercise_kernels()
+
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
         """Work out the missing rows, but for a few that would take too long.
 
@@ -445,11 +461,13 @@ class PushdownMachine(StackMachine[Thread]):
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_meta(self) -> dict[str, Any]:
+    def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
-        return {"filled": self._filled, "complete": self._complete}
+        return {
+            "states": self.states, "start": self.tables.start, "filled": self._filled, "complete": self._complete
+        }  # fmt: skip
 
-    def to_sections(self, *, self_contained: bool = False) -> dict[str, NDArray[Any]]:
+    def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
         with self._lock:
             self.rows.pauses = False
@@ -459,9 +477,7 @@ class PushdownMachine(StackMachine[Thread]):
                 self.rows.pauses = True
 
     @classmethod
-    def from_sections(
-        cls, meta: dict[str, Any], sections: dict[str, NDArray[Any]], vocabulary: Vocabulary, where: str
-    ) -> PushdownMachine:
+    def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> PushdownMachine:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         flags = columns.read_meta(meta, _FIELDS, sizes, where)

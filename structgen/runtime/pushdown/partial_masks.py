@@ -22,7 +22,6 @@ automaton.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 from ...storage.container import smallest
 from ...system.locks import Lock, Rank
 from ...system.memo import first
+from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
@@ -62,11 +62,11 @@ class StoredPlaces:
     def __init__(
         self,
         states: int,
-        resumes: NDArray[Any],
-        of: NDArray[Any],
-        counts: NDArray[Any],
-        rows: NDArray[Any],
-        following: NDArray[Any],
+        resumes: Array,
+        of: Array,
+        counts: Array,
+        rows: Array,
+        following: Array,
     ) -> None:
         self._states = states
         self._columns = resumes, of, counts, rows, following

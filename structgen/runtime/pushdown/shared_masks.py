@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column
 from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
@@ -68,7 +69,7 @@ class SharedMasks(NamedTuple):
         begins = cuts.tolist()
         return cls(begins, rows, [nodes[bisect_right(places, begin) - 1] for begin in begins])
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
         gaps = [encode_gaps(nodes) for nodes in self.resumes]
         return {
@@ -79,7 +80,7 @@ class SharedMasks(NamedTuple):
         }
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, NDArray[Any]], vocabulary: Vocabulary, where: str) -> SharedMasks:
+    def from_sections(cls, sections: Sections, vocabulary: Vocabulary, where: str) -> SharedMasks:
         """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
+from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import Residuals
 from ..rows.row_pool import RowPool
 from .partial_masks import StackRows, StoredPlaces, in_order
 from .shared_masks import NAME_BYTES, PartialRow, SharedMasks
 from .tables import PushdownTables
-
-Sections = dict[str, NDArray[Any]]
 
 #: A set of members is stored in two words of so many bits.
 _LOWER = (1 << 31) - 1
@@ -58,7 +56,7 @@ SEGMENTS = (
 )
 
 
-def to_sections(rows: StackRows, self_contained: bool) -> Sections:
+def to_sections(rows: StackRows, self_contained: bool) -> dict[str, Array]:
     """The sections; ``self_contained`` includes the shared rows."""
     keys, values = in_order(rows.all_settled())  # a reader searches
     found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
@@ -73,7 +71,7 @@ def to_sections(rows: StackRows, self_contained: bool) -> Sections:
             "seg_row": np.array([place.row for group in places for place in group]),
             "seg_next": np.array([place.resume for group in places for place in group]),
         }
-    sections: Sections = {name: smallest(column) for name, column in found.items()}
+    sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
         words = [(members & _LOWER, members >> 31) for members in rows.sets]
         sections["set_members"] = np.array(words, np.uint32)
@@ -83,7 +81,7 @@ def to_sections(rows: StackRows, self_contained: bool) -> Sections:
     return sections
 
 
-def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
+def _shared_sections(rows: StackRows, self_contained: bool) -> dict[str, Array]:
     used = rows.shared.used
     state_of = {name: state for (name, _), (state, _) in used.items()}
     number = {name: i for i, name in enumerate(state_of)}
@@ -94,7 +92,7 @@ def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
         "shared_row": [settled.row for _, settled in used.values()],
         "shared_next": [settled.resume for _, settled in used.values()],
     }
-    sections: Sections = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
+    sections: dict[str, Array] = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
     if self_contained:
         kept = [rows.shared.find(name, state) for name, state in state_of.items()]
         together = SharedMasks(

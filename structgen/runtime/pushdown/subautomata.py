@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def subautomaton(tables: PushdownTables, state: int, *, far: bool = False) -> Su
         if tables.returns[here] or tables.like[here] or len(queue) > _LARGEST:
             return None
         begin, end = int(tables.edge_start[here]), int(tables.edge_start[here + 1])
-        names: list[Any] = [int(tables.live[here]) >= 0 and not far]
+        names: list[object] = [int(tables.live[here]) >= 0 and not far]
         for target in (tables.edge_target[begin:end].astype(np.int64) - 1).tolist():
             if target < tables.states:
                 names.append(named(target))

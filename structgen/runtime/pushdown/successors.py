@@ -3,18 +3,19 @@ stack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..automaton.distances import NEVER
+from ..core.interned_machine import Configuration
+from ..core.machine import CompiledMachine
 from ..rows.bitmask import ids_of
-from .stacks import Fork
-
-if TYPE_CHECKING:
-    from .machine import PushdownMachine
-    from .stacks import Frame, Stack, Thread
+from ..rows.row_pool import RowPool
+from .partial_masks import StackRows
+from .stacks import Fork, Frame, Stack, Stacks, Thread
+from .tables import PushdownTables
 
 #: Configurations for which this is remembered, a megabyte each at most with Llama-3's vocabulary.
 _MOST_CONFIGS = 16
@@ -27,6 +28,22 @@ _MOST_STACKS = 64
 
 #: Threads that a slice of a walk follows: a millisecond or two, about.
 _THREADS = 1 << 15
+
+
+class StackAutomaton(CompiledMachine, Protocol):
+    """What distances need of a `structgen.runtime.pushdown.machine.PushdownMachine`."""
+
+    tables: PushdownTables
+    rows: StackRows
+    stacks: Stacks
+    pool: RowPool
+
+    def _move(self, state: int, byte: int) -> Any: ...
+
+    def _make(
+        self, record: tuple[int, ...] | None, sequence: tuple[int, ...], count: int, frame: Stack,
+        found: dict[Thread, None],
+    ) -> None: ...  # fmt: skip
 
 
 class Measure(Protocol):
@@ -48,7 +65,7 @@ class SuccessorDistances:
         The automaton, also in the form for kernels.
     """
 
-    def __init__(self, machine: PushdownMachine, arena: NDArray[np.int32]) -> None:
+    def __init__(self, machine: StackAutomaton, arena: NDArray[np.int32]) -> None:
         from ... import kernels
 
         self._kernels = kernels
@@ -58,9 +75,9 @@ class SuccessorDistances:
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth)
         self._tokens = trie.token_ids
         self._node_of = np.repeat(np.arange(len(trie.byte)), np.diff(trie.first_token))
-        self._remembered: dict[Any, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._remembered: dict[Configuration[Thread], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def find(self, config: Any, distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def find(self, config: Configuration[Thread], distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
         found = self._remembered.get(config)
         if found is None:
@@ -116,7 +133,9 @@ class SuccessorDistances:
         np.minimum.at(by_node, nodes[:pairs], far[numbers[:pairs]])
         return True
 
-    def _one_by_one(self, config: Any, distances: Measure) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _one_by_one(
+        self, config: Configuration[Thread], distances: Measure
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The same by following each token."""
         vocabulary = self._machine.vocabulary
         tokens = np.setdiff1d(ids_of(self._machine.row(config)), np.array(vocabulary.eos_ids, np.int64))

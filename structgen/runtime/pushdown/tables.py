@@ -5,10 +5,8 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,7 @@ from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
+from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
 
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
@@ -92,15 +91,15 @@ class PushdownTables:
         The initial state, alone on the stack.
     """
 
-    edge_start: NDArray[Any]
+    edge_start: Array
     edge_low: NDArray[np.uint8]
     edge_high: NDArray[np.uint8]
-    edge_target: NDArray[Any]
-    like: NDArray[Any]
-    group_start: NDArray[Any]
-    move_record: NDArray[Any]
-    move_start: NDArray[Any]
-    sequence: NDArray[Any]
+    edge_target: Array
+    like: Array
+    group_start: Array
+    move_record: Array
+    move_start: Array
+    sequence: Array
     returns: NDArray[np.uint8]
     records: NDArray[np.int32]
     loops: NDArray[np.int32]
@@ -208,7 +207,7 @@ class PushdownTables:
         moves = np.zeros((len(self.move_start), 2), np.int32)
         moves[:-1, 0] = self.move_record.astype(np.int32) - 1
         moves[:, 1] = self.move_start
-        parts: dict[int, NDArray[Any]] = {
+        parts: dict[int, Array] = {
             kernels.A_CLASS_OF: classes,
             kernels.A_TABLE: table,
             kernels.A_GROUPS: self.group_start,
@@ -230,9 +229,9 @@ class PushdownTables:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); counters only where there are any."""
-        sections: dict[str, NDArray[Any]] = {
+        sections: dict[str, Array] = {
             "edge_start": smallest(self.edge_start),
             "edge_low": self.edge_low,
             "edge_high": self.edge_high,
@@ -251,7 +250,7 @@ class PushdownTables:
         return sections
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> PushdownTables:
+    def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> PushdownTables:
         """Read `to_sections`. Raises `FormatError`."""
         found = columns.read(sections, SECTIONS, sizes, where)
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
@@ -263,7 +262,7 @@ class PushdownTables:
         return cls(**found, start=sizes["start"])
 
 
-def _check_ranges(start: NDArray[Any], low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
+def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
     """Raise `FormatError` unless the ranges of bytes of each state ascend without overlap."""
     overlap = low[1:] <= high[:-1]
     begins = start[1:-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ class StackWalker:
     def __init__(self, tables: PushdownTables, vocabulary: Vocabulary, pause: Callable[[], object]) -> None:
         from ... import kernels
 
-        self._kernels: Any = kernels
+        self._kernels = kernels
         self._pause = pause
         trie = vocabulary.trie
         self._tables = tables

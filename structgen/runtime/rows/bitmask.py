@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary | None]) -> Vocabulary |
     return vocabulary
 
 
-def check_bitmask(bitmask: Any, dimensions: tuple[int, ...]) -> None:
+def check_bitmask(bitmask: object, dimensions: tuple[int, ...]) -> None:
     """Raise `BitmaskError` for what is no array of masks with as many dimensions."""
     if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32 or bitmask.ndim not in dimensions:
         shapes = " or ".join("int32[words]" if n == 1 else "int32[batch, words]" for n in dimensions)

@@ -5,9 +5,8 @@ See `structgen.runtime.pushdown.partial_masks` for what they are for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
+from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from .row_pool import encode_gaps
 
@@ -97,7 +97,7 @@ class Residuals:
         """Bytes of the lists that belong to the index, where they were decoded."""
         return sum(2 * len(x) for i, x in enumerate(self._lists) if x is not None and i not in self._shared)
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """``resume_start`` and ``resume_gaps``; shared lists are empty there."""
         none = np.zeros(0, np.int32)
         gaps = [encode_gaps(none if i in self._shared else self[i]) for i in range(2, len(self._lists))]
@@ -107,9 +107,7 @@ class Residuals:
         }
 
     @classmethod
-    def from_sections(
-        cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, vocabulary: Vocabulary, where: str
-    ) -> Residuals:
+    def from_sections(cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str) -> Residuals:
         """Read `to_sections`. Raises `FormatError`.
 
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
@@ -127,9 +125,7 @@ class Residuals:
         return lists
 
 
-def decoded(
-    gaps: NDArray[np.uint16], starts: NDArray[Any], vocabulary: Vocabulary, where: str
-) -> list[NDArray[np.int32]]:
+def decoded(gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, where: str) -> list[NDArray[np.int32]]:
     """Stored resume lists: ascending nodes of the trie, none twice. Raises `FormatError`.
 
     So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
@@ -150,5 +146,5 @@ def decoded(
     again[begins[(begins > 0) & (begins < len(nodes))] - 1] = False
     if again.any():
         raise FormatError("a resume list has a node twice", where=where)
-    nodes = nodes.astype(np.int32)
-    return [nodes[i:j] for i, j in pairwise(starts.tolist())]
+    narrow = nodes.astype(np.int32)
+    return [narrow[i:j] for i, j in pairwise(starts.tolist())]

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
+from ...system.types import Array, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -73,8 +73,8 @@ class RowPool:
         self.size = size
         self.words = -(-size // 32)
         # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
-        self._base: NDArray[Any] = np.zeros(0, np.uint8)
-        self._start: NDArray[Any] = np.zeros(1, np.uint8)
+        self._base: Array = np.zeros(0, np.uint8)
+        self._start: Array = np.zeros(1, np.uint8)
         self._gaps = np.zeros(0, np.uint16)
         self._added: list[tuple[int, NDArray[np.uint16]]] = []
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
@@ -104,7 +104,7 @@ class RowPool:
 
     # -- adding ----------------------------------------------------------------------------------------
 
-    def add_ids(self, ids: NDArray[Any]) -> int:
+    def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
         gaps = encode_gaps(ids)
         return self._add(gaps.tobytes(), 0, gaps)
@@ -124,7 +124,7 @@ class RowPool:
             return self.add_ids(kernels.set_bits(row, np.zeros_like(row), bits))
         return self._add(key, base, encode_gaps(kernels.set_bits(row, self._bases[base - 1], bits)))
 
-    def add_difference(self, row: int, ids: NDArray[Any]) -> int:
+    def add_difference(self, row: int, ids: Array) -> int:
         """The number of the row that differs from ``row`` in these token ids, ascending."""
         if not len(ids):
             return row
@@ -168,7 +168,7 @@ class RowPool:
         stored = self._flat_bases + 1 + np.arange(len(found))
         return bool((self._base[found] == stored).all() and (self._start[found + 1] == self._start[found]).all())
 
-    def _add_list(self, base: int, ids: NDArray[Any]) -> int:
+    def _add_list(self, base: int, ids: Array) -> int:
         gaps = encode_gaps(ids)
         return self._add(base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*", base, gaps)
 
@@ -329,7 +329,7 @@ class RowPool:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/internals/format.md)."""
         ends = int(self._start[-1]) + np.cumsum([len(gaps) for _, gaps in self._added], dtype=np.int64)
         base = np.array([b for b, _ in self._added], np.int64)
@@ -351,7 +351,7 @@ class RowPool:
         }
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, NDArray[Any]], sizes: Sizes, where: str) -> RowPool:
+    def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> RowPool:
         """Read `to_sections`; whole rows are used where they lie. Raises `FormatError`.
 
         The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
@@ -372,7 +372,7 @@ class RowPool:
 _LONGEST_CHAIN = 64
 
 
-def _bases_are_sound(row_base: NDArray[Any], bases: int, shared: int) -> bool:
+def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     """Whether every base is there, and every row that is a base comes before its users, in short chains."""
     if int(row_base.max(initial=0)) <= bases + shared:
         return True
@@ -387,12 +387,12 @@ def _bases_are_sound(row_base: NDArray[Any], bases: int, shared: int) -> bool:
     return False
 
 
-def _digest(row: NDArray[Any]) -> bytes:
+def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
     return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
-def encode_gaps(ids: NDArray[Any]) -> NDArray[np.uint16]:
+def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
     if len(ids) < 2 and (not len(ids) or ids[0] < LONG_GAP):
         return np.asarray(ids).astype(np.uint16)

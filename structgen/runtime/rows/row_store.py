@@ -6,7 +6,6 @@ A device holds the same array and needs only numbers then (`structgen.runtime.lo
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +62,7 @@ class RowStore:
 
     def _begin(self) -> None:
         self._numbers: dict[bytes, int] = {}
-        self._by_identity: Memo[int, tuple[Any, int]] = Memo(self._most)
+        self._by_identity: Memo[int, tuple[object, int]] = Memo(self._most)
         self._count = 0
         for row in self._always:
             self._append(row, *_key(row))
@@ -81,7 +80,7 @@ class RowStore:
         self._ahead = (self._ahead + self._count - len(self._always)) % _MOST_IDS
         self._begin()
 
-    def copy(self, numbers: NDArray[np.int32], bitmask: Any) -> None:
+    def copy(self, numbers: NDArray[np.int32], bitmask: object) -> None:
         """Write rows by number, ``int32[n]``, into ``int32[n, words]`` or wider; see `GuideBatch.fill_bitmask`."""
         masks = checked_masks(bitmask, len(numbers), self.words)
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)

@@ -198,7 +198,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
             index = sg.compile(definition, vocabulary, eager=False)
         except sg.errors.DefinitionError:
             continue
-        if index.machine.tables.endings.is_loose:  # type: ignore[union-attr]
+        if index.machine.tables.endings.is_loose:  # type: ignore[attr-defined]
             continue
         looked += 1
         guide, written = sg.Guide(index), b""

@@ -18,7 +18,6 @@ from structgen.errors import BudgetExceededError, TokenBudgetError, UnsupportedE
 from structgen.runtime import ids_of
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.index.index import Index
-from structgen.runtime.index.token_budget import shortest
 from structgen.runtime.pushdown import distances as stack_distances
 from structgen.runtime.pushdown import successors as reached
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -44,7 +43,7 @@ def test_distances_of_regexes_are_exact(pattern: str) -> None:
         index = sg.compile(sg.Regex(pattern), vocabulary_of(b"abc", rng, size), eager=False)
         moves, expected = searched(index)
         distances: Any = index.distances
-        assert index.shortest() == shortest(index) == expected[index.machine.start]
+        assert index.shortest() == expected[index.machine.start]
         for config, targets in moves.items():
             far = {token: expected[target] for token, target in targets.items()}
             assert distances.distance(config) == expected[config]

@@ -20,6 +20,7 @@ from structgen.compiler.programs.program import (
 )
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
+from structgen.runtime.core.machine import Config
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.storage.container import pack, unpack
@@ -90,7 +91,8 @@ def ids_of(row: np.ndarray, size: int) -> set[int]:
 def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
     vocabulary = machine.vocabulary
-    config, stacks = machine.start, oracle.start(program)
+    config: Config = machine.start
+    stacks = oracle.start(program)
     for _ in range(steps):
         allowed = ids_of(machine.row(config), vocabulary.size)
         expected = set()
@@ -190,7 +192,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:
-    config = machine.start
+    config: Config = machine.start
     for _ in range(6):
         allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
         some = rng.sample(allowed, min(len(allowed), 12))
@@ -208,7 +210,7 @@ def test_ambiguity_is_followed_on_every_path() -> None:
         program.edge(state, 97, 97, *sequence)
     vocabulary = Vocabulary.from_bytes([b"a", b"aa", b"aaa", b"b", None], eos_ids=[4])
     machine = PushdownMachine(to_tables(program), vocabulary)
-    config = machine.start
+    config: Config = machine.start
     for _ in range(5):
         assert ids_of(machine.row(config), 5) - {4} == {0, 1, 2}
         config = machine.advance(config, 1)
@@ -223,7 +225,7 @@ def test_deep_nesting_costs_no_recursion() -> None:
     program.edge(tail, 93, 93)
     vocabulary = Vocabulary.from_bytes([b"[", b"]", b"a", b"[[", None], eos_ids=[4])
     machine = PushdownMachine(to_tables(program), vocabulary)
-    config = machine.start
+    config: Config = machine.start
     for _ in range(50_000):
         config = machine.advance(config, 0)
     config = machine.advance(config, 2)

@@ -16,6 +16,7 @@ from test_stacks import ARRAYS, LONG, VOCABULARY
 
 import structgen as sg
 from structgen import kernels
+from structgen.runtime.core.machine import Config
 from structgen.runtime.pushdown import (
     machine as pushdown,
 )
@@ -101,7 +102,8 @@ def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
 def test_rows_of_many_threads_are_those_of_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     together, apart = machine_of(DEFINITIONS[name]), machine_of(DEFINITIONS[name])
     monkeypatch.setattr(together, "_takes_long", lambda threads: True)
-    rng, configs = random.Random(name), (together.start, apart.start)
+    rng = random.Random(name)
+    configs: tuple[Config, Config] = (together.start, apart.start)
     for _ in range(20):
         rows = [machine.row(config) for machine, config in zip((together, apart), configs, strict=True)]
         np.testing.assert_array_equal(rows[0], rows[1])
@@ -158,7 +160,7 @@ def test_another_thread_has_its_turn_inside_a_walk(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(stack_walks, "_NODES", 20)
     definition = sg.Gbnf('root ::= "(" root ")" | [a-c]+ "1"')
     machine, again = machine_of(definition), machine_of(definition)
-    opened = machine.advance(machine.start, 8)  # "("
+    opened: Config = machine.advance(machine.start, 8)  # "("
     rows: list[NDArray[np.int32]] = []
     answered = threading.Event()
 
@@ -184,7 +186,8 @@ def test_another_thread_has_its_turn_inside_a_walk(monkeypatch: pytest.MonkeyPat
     other.join(60)
     assert inside[0]
     np.testing.assert_array_equal(row, again.row(again.start))
-    np.testing.assert_array_equal(rows[0], again.row(again.advance(again.start, 8)))
+    then: Config = again.advance(again.start, 8)
+    np.testing.assert_array_equal(rows[0], again.row(then))
 
 
 def test_counts_are_told_apart_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:

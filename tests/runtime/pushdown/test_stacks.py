@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import structgen as sg
 from structgen.errors import UnsupportedError
+from structgen.runtime.core.machine import Config
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.stacks import Fork, Frame, Stacks, Thread
 from structgen.system import locks
@@ -95,7 +96,7 @@ def test_a_step_costs_the_same_after_long_texts(name: str, monkeypatch: pytest.M
     machine = index.machine
     assert isinstance(machine, PushdownMachine)
     work = work_of(machine, monkeypatch)
-    config = machine.start
+    config: Config = machine.start
     costs = []
     for token in ids_of(begin + turn * turns + end):
         work.clear()
@@ -115,7 +116,7 @@ def test_masks_along_texts(name: str) -> None:
     index = sg.compile(definition, VOCABULARY, eager=False)
     machine = index.machine
     assert isinstance(machine, PushdownMachine)
-    config = machine.start
+    config: Config = machine.start
     text = begin + turn * 12 + end[:60]
     rng = random.Random(name)
     for at, token in enumerate(ids_of(text)):
@@ -159,7 +160,7 @@ def test_texts_with_nested_ways(seed: int) -> None:
         data = bytes(rng.choice(b"aabbc") for _ in range(rng.randint(1, 14)))
         found = machine.match(data)
         assert (found.consumed, found.accepted) == judge.verdict(data), (text, data)
-    config = machine.start
+    config: Config = machine.start
     for _ in range(5):
         check_mask(machine, config)
         following = [t for t in ids_of(b"abc") if machine.advance(config, t) is not None]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from ....errors import FormatError
 from ....storage.container import smallest
 from ....system.properties import cached_property
+from ....system.types import Array
 from ...core.bitsets import set_at
 from ...core.lazy_table import OnDemand
 from .obligations import Watched
@@ -119,7 +119,7 @@ class Endings:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def to_sections(self) -> dict[str, NDArray[Any]]:
+    def to_sections(self) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md)."""
         return {
             "lex_ending": smallest(self.ends),

@@ -9,12 +9,13 @@ deterministic automata, a search through pairs of states. Only what nothing else
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....system.memo import Memo
+from ....system.types import Array
 from ...core.lazy_table import OnDemand
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
@@ -44,7 +45,7 @@ class Obligations:
         By state, other than 0: whether a longer lexeme is complete there; whether one is owed if the text ends there.
     """
 
-    def __init__(self, rows: OnDemand[list[int]], beats: NDArray[Any], lapses: NDArray[Any]) -> None:
+    def __init__(self, rows: OnDemand[list[int]], beats: Array, lapses: Array) -> None:
         self._rows = rows
         self._beats: list[int] = beats.tolist()
         self._lapses: list[int] = lapses.tolist()

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...automaton.distances import NEVER
+from ...core.interned_machine import Configuration
+from ...core.machine import CompiledMachine
 from ...rows.bitmask import ids_of
+from ...rows.row_pool import RowPool
 from ..completability.obligations import Watched
-from ..parser.parser_driver import Parse
-
-if TYPE_CHECKING:
-    from ..lexer_threads import Thread
-    from ..machine import GrammarMachine
+from ..embedded import Embedded
+from ..lexer_threads import Thread
+from ..parser.parser_driver import Parse, ParserDriver
+from ..partial_masks import Walked
+from ..tables import GrammarTables
 
 #: Configurations for which this is remembered, a megabyte each at most with Llama-3's vocabulary.
 _MOST_CONFIGS = 16
+
+
+class LexedMachine(CompiledMachine, Protocol):
+    """What distances need of a `structgen.runtime.grammar.machine.GrammarMachine`."""
+
+    tables: GrammarTables
+    embedded: Embedded
+    pool: RowPool
+
+    @property
+    def parses(self) -> ParserDriver:
+        """The parser."""
+        ...
+
+    def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
+        """See `LexemeMasks.walk`."""
+        ...
 
 
 class GrammarSuccessors:
@@ -32,13 +52,13 @@ class GrammarSuccessors:
         The tokens that complete what a thread has read, `structgen.runtime.automaton.distances.NEVER` at most.
     """
 
-    def __init__(self, machine: GrammarMachine, distance: Callable[[Thread], int]) -> None:
+    def __init__(self, machine: LexedMachine, distance: Callable[[Thread], int]) -> None:
         self._machine = machine
         self._distance = distance
         self._starts: list[int] = machine.tables.starts.tolist()
-        self._remembered: dict[Any, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._remembered: dict[Configuration[Thread], tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
 
-    def find(self, config: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def find(self, config: Configuration[Thread]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
         found = self._remembered.get(config)
         if found is None:

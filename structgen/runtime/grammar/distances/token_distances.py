@@ -8,26 +8,21 @@ such a text, of the thread for which that is least; it is at most one more than 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import UnsupportedError
 from ....system.locks import Lock, Rank
 from ....system.memo import Memo
-from ...automaton.distances import NEVER
-from ...automaton.machine import MEMO_ENTRIES
+from ...automaton.distances import MEMO_ENTRIES, NEVER
+from ...core.interned_machine import Configuration
 from ...core.lazy_table import OnDemand
 from ...pushdown.distances import children_of, preferred
 from ...pushdown.successors import row_of
+from ..lexer_threads import Thread
 from .potential import Gain, find_gain
-from .successors import GrammarSuccessors
+from .successors import GrammarSuccessors, LexedMachine
 from .texts import GrammarTexts, Stuck
-
-if TYPE_CHECKING:
-    from ..lexer_threads import Thread
-    from ..machine import GrammarMachine
 
 #: Bytes of a cheap text at most; longer ones count as none.
 _MOST_BYTES = 1 << 20
@@ -50,7 +45,7 @@ class GrammarDistances:
         Where the parser has too many conflicts.
     """
 
-    def __init__(self, machine: GrammarMachine) -> None:
+    def __init__(self, machine: LexedMachine) -> None:
         tables, vocabulary = machine.tables, machine.vocabulary
         _check(machine)
         self._trie = vocabulary.trie
@@ -69,8 +64,8 @@ class GrammarDistances:
         self._texts = GrammarTexts(tables, machine.parses, chosen)
         self._moves: dict[Thread, tuple[int, Thread | None] | None] = {}  # None for a thread that is stuck
         self._tokens: dict[Thread | None, int] = {None: 0}
-        self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
-        self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
+        self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
+        self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarSuccessors(machine, self.of_thread)
         self._gain: Gain | None = None
         try:
@@ -122,7 +117,7 @@ class GrammarDistances:
 
     # -- what guides ask for ---------------------------------------------------------------------------
 
-    def distance(self, config: Any) -> int:
+    def distance(self, config: Configuration[Thread]) -> int:
         """So many tokens, the EOS token included, complete a text."""
         found = self._known.get(config)
         if found is None:
@@ -139,7 +134,7 @@ class GrammarDistances:
         if self._gain is not None and self._gain.remembered >= MEMO_ENTRIES:
             self._gain.forget()
 
-    def near(self, config: Any, left: int) -> int:
+    def near(self, config: Configuration[Thread], left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
         gain = self._gain
         if gain is None:
@@ -149,7 +144,7 @@ class GrammarDistances:
             enough = max(gain.bound(parse.stack) for parse, _, _ in config.threads)
         return left - max(0, (left - enough) // (gain.most + 1))
 
-    def farthest(self, config: Any) -> int:
+    def farthest(self, config: Configuration[Thread]) -> int:
         """The largest distance that a single token leads to."""
         found = self._farthest.get(config)
         if found is None:
@@ -158,14 +153,14 @@ class GrammarDistances:
                 found = self._farthest[config] = int(self._reached.find(config)[1].max(initial=0))
         return found
 
-    def row(self, config: Any, most: int) -> NDArray[np.int32]:
+    def row(self, config: Configuration[Thread], most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._lock:
             tokens, far = self._reached.find(config)
         return row_of(tokens[far <= most], self._words)
 
 
-def _check(machine: GrammarMachine) -> None:
+def _check(machine: LexedMachine) -> None:
     """Raise `UnsupportedError` for grammars of which no bound is known."""
     tables = machine.tables
     for is_there, what in (

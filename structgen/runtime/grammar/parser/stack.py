@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count as numbers
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class Stack:
         self.after: dict[int, After] = _NOTHING  # by terminal
         self.parses: dict[Any, Any] = _NOTHING  # see `structgen.runtime.grammar.parser.parser_driver`
 
-    def remember(self, key: Any, parse: Any) -> Any:
+    def remember(self, key: object, parse: Any) -> Any:
         """Enter a parse on this stack, if there is none; returns the one that is there."""
         entered = self.parses
         if entered is _NOTHING:
@@ -133,7 +133,8 @@ class Stack:
         One that is on top of several stacks stands for all that they are.
         """
         found: list[object] = []
-        last, stack = self, cast("Stack | None", self)
+        last: Stack = self
+        stack: Stack | None = self
         while stack is not None and count:
             found.append(stack.state)
             last, stack = stack, stack.below
