@@ -168,7 +168,7 @@ def _read_vocabulary(model: Any, eos_ids: Iterable[int] | None) -> Vocabulary:
 def _masker(indexes: Any, model: Any) -> Any:
     """The processor of the engine behind a model."""
     if model.tensor_library_name == "torch":
-        from ..runtime.transformers import LogitsProcessor as OfTransformers
+        from .transformers import LogitsProcessor as OfTransformers
 
         return OfTransformers(indexes)
     if model.tensor_library_name == "numpy":

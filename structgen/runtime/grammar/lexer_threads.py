@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ...system.memo import Memo
 from ...system.properties import cached_property
 from ..core.digraph import bits
-from ..core.lazy_table import OnDemand
+from ..core.lazy_table import LazyTable
 from .completability.completions import Completions
 from .completability.obligations import Watched
 from .embedded import Embedded, Inner
@@ -92,14 +92,14 @@ class LexerThreads:
             self.parses.forget()
 
     @cached_property
-    def _within(self) -> OnDemand[list[int]]:
+    def _within(self) -> LazyTable[list[int]]:
         """By lexer state and class: the state after it, -1 for none; -2 where a lexeme can end before it."""
 
         def of(state: int) -> list[int]:
             goes_on = self._tables.goes_on[state].tolist()
             return [-2 if ends else target for target, ends in zip(self._table[state], goes_on, strict=True)]
 
-        return OnDemand(of)
+        return LazyTable(of)
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         """All threads over bytes."""
@@ -292,10 +292,10 @@ class LexerThreads:
         return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
 
     @cached_property
-    def _loose_of(self) -> OnDemand[int]:
+    def _loose_of(self) -> LazyTable[int]:
         """By set of terminals: their loose endings."""
         by_terminal = self._tables.endings.by_terminal
-        return OnDemand(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
+        return LazyTable(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
 
     def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
         """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, ParserTables
+from .mask_graph import PartialMaskGraph
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Stack
 from .partial_masks import ROOT, LexemeMasks, Watched
-from .place_graph import PartialMaskGraph
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20

@@ -100,7 +100,7 @@ class PartialMaskTable:
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
     def way_at(self, number: int) -> tuple[int, Watched]:
-        """The resume list of a way, and what is watched."""
+        """The residual list of a way, and what is watched."""
         resume, watch = self.ways[number].tolist()
         return resume, self._watches[watch]
 

@@ -3,10 +3,10 @@
 A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state.
 A token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
 become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the
-rest of the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
+rest of the token is up to the lexer after ``T``: the trie node goes on the *residual list* of ``T``. So ::
 
     settle(R, q) = groups: a set of terminals and a row each
-                   ends:   a terminal T and a resume list R' each
+                   ends:   a terminal T and a residual list R' each
 
     mask(S, q) = the rows of the groups that the stack S accepts some terminal of,
                  and for each end whose T is accepted: mask(S after T, lexer start there) from R' on
@@ -62,7 +62,7 @@ class LexemeMasks:
     tables, vocabulary:
         What to walk.
     pool, resumes, stored:
-        Rows, resume lists and places that are there already.
+        Rows, residual lists and places that are there already.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class LexemeMasks:
         return self.pool.grown + self.resumes.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
 
     def forget(self) -> None:
-        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        """Forget what came since the last mark: other rows and residual lists will have those numbers."""
         rows, resumes = self._kept
         settled, self._fresh = self._entries
         self.pool.cut(rows)
@@ -126,7 +126,7 @@ class LexemeMasks:
         return list(number), np.array([number[each] for each in futures], np.int32)
 
     def settle(self, resume: int, state: int, watched: Watched) -> PartialMask:
-        """What a lexer state settles when entered at the nodes of a resume list."""
+        """What a lexer state settles when entered at the nodes of a residual list."""
         key = resume, state, watched
         found = self.settled.get(key)
         if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:

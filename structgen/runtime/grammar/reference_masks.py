@@ -2,7 +2,7 @@
 
 They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
 grammars with definitions in them. A definition settles places as a schema does
-(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a resume list, at which whatever follows it in
+(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever follows it in
 the grammar goes on.
 """
 
@@ -46,7 +46,7 @@ class _Row:
             self.looked = depth
 
 
-#: A resume list, the parser, where in a lexeme or a definition, what is watched.
+#: A residual list, the parser, where in a lexeme or a definition, what is watched.
 _Place = tuple[int, Parse, At, Watched]
 
 

@@ -1,10 +1,10 @@
 """Settled places as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
 
-A *way* is what the end of a lexeme leaves to the next one: a resume list, and what is watched. A place is a way and
+A *way* is what the end of a lexeme leaves to the next one: a residual list, and what is watched. A place is a way and
 the lexer state that goes on from it. So the ends of a place are pairs of a terminal and a way, and
-`structgen.runtime.grammar.place_graph` begins with these columns as they are. ::
+`structgen.runtime.grammar.mask_graph` begins with these columns as they are. ::
 
-    pl_way     resume list, number of what is watched        in such an order that after the start of a lexeme
+    pl_way     residual list, number of what is watched        in such an order that after the start of a lexeme
     pl_place   way, lexer state; ascending                   only later ways are left
     pl_groups  where the groups of each place begin          pl_group   set, row
     pl_ends    where the ends of each place begin            pl_end     terminal, way
@@ -48,7 +48,7 @@ SECTIONS = (
 
 
 def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
-    """The sections of the file format: places, whatever order they were settled in, rows and resume lists."""
+    """The sections of the file format: places, whatever order they were settled in, rows and residual lists."""
     found = places.all_settled()
     watches = sorted({(), *(key[2] for key in found), *(end.watched for each in found.values() for end in each.ends)})
     watch = {watched: number for number, watched in enumerate(watches)}

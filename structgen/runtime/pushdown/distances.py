@@ -25,7 +25,7 @@ from ...vocabulary.trie import Trie
 from ..automaton.distances import NEVER
 from ..automaton.machine import MEMO_ENTRIES
 from ..automaton.tables import DEAD, MARK
-from ..core.lazy_table import OnDemand
+from ..core.lazy_table import LazyTable
 from .stacks import Fork
 from .successors import SuccessorDistances, row_of
 
@@ -71,7 +71,7 @@ class StackDistances:
         self._machine = machine
         self._far = kernels.FAR
         self._trie = vocabulary.trie
-        self._children = OnDemand(children_of(self._trie))
+        self._children = LazyTable(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._working = 0  # how many threads of the process rely on what is remembered
@@ -96,7 +96,7 @@ class StackDistances:
         self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = SuccessorDistances(machine, arena)
         self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
-        self._gain = self._find_gain(arena)
+        self._gain = self._find_potential(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise _too_long("a text of more than a million bytes")
 
@@ -116,7 +116,7 @@ class StackDistances:
             raise _too_long("too many turns")
         return costs
 
-    def _find_gain(self, arena: NDArray[np.int32]) -> int:
+    def _find_potential(self, arena: NDArray[np.int32]) -> int:
         """The most that a token can add to `_sum`."""
         from ... import kernels
 

@@ -2,7 +2,7 @@
 
 Which states can lie directly below a state is a flow problem: a sequence ``x1 .. xm`` in place of ``s`` puts ``x1``
 on what was below ``s``, and each ``x(j + 1)`` on ``x(j)``. Whoever pops comes back to a state whose own lower
-neighbour was noted when it was pushed. The least solution says which resume lists can meet which states; it
+neighbour was noted when it was pushed. The least solution says which residual lists can meet which states; it
 leaves out nothing, and what it has too much of costs a walk and no more.
 """
 
@@ -17,7 +17,7 @@ from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
 from .counts import Counts, zones_of
-from .partial_masks import NOTHING, ROOT, StackRows
+from .partial_masks import NOTHING, ROOT, StateMasks
 from .tables import PushdownTables
 
 #: For rows that nobody waits for.
@@ -26,7 +26,7 @@ _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 #: Seconds between looks at the clocks of the budget and of the lock, where places take as long; or after 64 places.
 _LOOKS = 0.001
 
-#: What a place takes, beside rows and resume lists that others have, too.
+#: What a place takes, beside rows and residual lists that others have, too.
 _BYTES_OF_PLACE = 300
 
 #: The target of an edge that leads nowhere.
@@ -49,7 +49,7 @@ _MOST_PLACES = 30_000
 
 
 def settle_everything(
-    tables: PushdownTables, rows: StackRows, lock: Lock, meter: Meter | None, progress: Progress
+    tables: PushdownTables, rows: StateMasks, lock: Lock, meter: Meter | None, progress: Progress
 ) -> bool:
     """Settle every place that is not settled yet; False where some were left for later.
 
@@ -88,8 +88,8 @@ def settle_everything(
     return complete
 
 
-def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
-    """Settles a place, for the counts that it can have; the resume lists it leaves, and whether for all counts."""
+def _resumes(rows: StateMasks, resume: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
+    """Settles a place, for the counts that it can have; the residual lists it leaves, and whether for all counts."""
     if rows.tables.live[state] < 0:
         return {rows.settle(resume, state, 0).resume}, True
     if rows.tables.registers[state]:
@@ -108,7 +108,7 @@ def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tup
     return found, len(taken) == len(counts)
 
 
-def _all_counts(rows: StackRows, state: int) -> set[int]:
+def _all_counts(rows: StateMasks, state: int) -> set[int]:
     """Counts that stand for all that a state in a loop can have."""
     minimum, maximum = rows.tables.loops[rows.tables.live[state]].tolist()
     reach = rows.vocabulary.trie.max_depth + 1

@@ -24,7 +24,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import FIELDS, MARK, SET
 from ..core.interned_machine import Configuration, StackMachine
 from ..rows.row_pool import RowPool
-from .partial_masks import NOTHING, ROOT, StackRows
+from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import PushdownTables
@@ -46,7 +46,7 @@ _SHORT = 8
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
-#: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
+#: The rows of a place, and the residual lists of what it leaves to whatever follows the text.
 _Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
@@ -71,13 +71,13 @@ class PushdownMachine(StackMachine[Thread]):
         self,
         tables: PushdownTables,
         vocabulary: Vocabulary,
-        rows: StackRows | None = None,
+        rows: StateMasks | None = None,
         *,
         filled: bool = False,
         complete: bool = False,
     ) -> None:
         self.tables = tables
-        self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.rows.mark()
         self._complete = complete
         self._returns = tables.returns.tobytes()
@@ -346,9 +346,9 @@ class PushdownMachine(StackMachine[Thread]):
     def settle(
         self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
     ) -> tuple[set[int], set[int]]:
-        """The rows of threads entered at a resume list: their own, then what is left open, frame by frame.
+        """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
 
-        With them come the resume lists of what is left to whatever follows the text. ``pause`` is called between
+        With them come the residual lists of what is left to whatever follows the text. ``pause`` is called between
         walks.
         """
         rows: set[int] = set()

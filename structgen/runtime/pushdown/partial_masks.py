@@ -3,8 +3,8 @@
 A token may reach below the stack that its first byte found: ``"},`` ends a string, an object, and goes on with
 whatever encloses it. So a state ``q`` is walked with the stack below unknown. Most tokens are settled. Where the
 walk would pop below the bottom, the rest of the token is up to the state there, and the trie node is put on the
-*resume list* ``R``. Resuming composes: from ``R`` and the state below follow further settled tokens and a further
-resume list ::
+*residual list* ``R``. Resuming composes: from ``R`` and the state below follow further settled tokens and a further
+residual list ::
 
     mask(q r1 r2 ...) = row(R0, q) | row(R1, r1) | row(R2, r2) | ...      R0 = {root}
     (row(R, s), next R) = settle(R, s)                                    until R is empty
@@ -34,12 +34,12 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
 from .counts import Counts, counts_of
-from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedPlaces
+from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states, subautomaton
 from .tables import PushdownTables
 from .walker import StackWalker, stretches
 
-__all__ = ["NOTHING", "ROOT", "PartialRow", "StackRows", "StoredPlaces"]
+__all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
 
 #: A walk of a whole automaton is cheaper than one beside another that tells more nodes apart.
 _FAR_APART = 20_000
@@ -48,7 +48,7 @@ _FAR_APART = 20_000
 _WIDE = 20_000
 
 
-class StoredPlaces:
+class StoredMasks:
     """Settled places as they lie in a file, sorted: looked up one by one, since most are never asked for.
 
     Parameters
@@ -56,7 +56,7 @@ class StoredPlaces:
     states:
         Number of states.
     resumes, of, counts, rows, following:
-        ``uint[places]``: the resume list, state and count of a place, its row, and the resume list it leaves.
+        ``uint[places]``: the residual list, state and count of a place, its row, and the residual list it leaves.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class StoredPlaces:
         self._keys = (resumes.astype(np.int64) * states + of) * self._most + counts
 
     @classmethod
-    def of(cls, states: int, settled: dict[tuple[int, int, int], PartialRow]) -> StoredPlaces | None:
+    def of(cls, states: int, settled: dict[tuple[int, int, int], PartialRow]) -> StoredMasks | None:
         """Some places in this form, which takes a tenth of the memory; None where there are too many for it."""
         keys, values = in_order(settled)
         most = [int(column.max(initial=0)) + 1 for column in keys.T]
@@ -98,21 +98,21 @@ class StoredPlaces:
         return PartialRow(int(self._columns[3][at]), int(self._columns[4][at]))
 
     def items(self) -> dict[tuple[int, int, int], PartialRow]:
-        """All of them, by resume list, state and count."""
+        """All of them, by residual list, state and count."""
         resumes, states, counts, rows, following = (column.tolist() for column in self._columns)
         keys = zip(resumes, states, counts, strict=True)
         return dict(zip(keys, map(PartialRow, rows, following), strict=True))
 
 
 def in_order(settled: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places as ``int64[places, 3]``, sorted by resume list, state and count, and ``int64[places, 2]`` for each."""
+    """Places as ``int64[places, 3]``, sorted by residual list, state and count, and ``int64[places, 2]`` for each."""
     keys = np.array(list(settled), np.int64).reshape(-1, 3)
     values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
     order = np.lexsort(keys.T[::-1])
     return keys[order], values[order]
 
 
-class StackRows:
+class StateMasks:
     """Settles states of one pushdown automaton over one vocabulary, and remembers what it found.
 
     Parameters
@@ -120,7 +120,7 @@ class StackRows:
     tables, vocabulary:
         What to walk.
     pool, resumes:
-        Rows and resume lists that are there already.
+        Rows and residual lists that are there already.
     """
 
     def __init__(
@@ -137,10 +137,10 @@ class StackRows:
         self.pauses = True  # whether they do; not while all of it is written down
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.resumes = resumes if resumes is not None else Residuals()
-        self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
-        #: By resume list, state and count, or number of a set: what was settled or looked up here.
+        self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.resumes, self._walk)
+        #: By residual list, state and count, or number of a set: what was settled or looked up here.
         self.settled: dict[tuple[int, int, int], PartialRow] = {}
-        self.stored: StoredPlaces | None = None
+        self.stored: StoredMasks | None = None
         self._fresh = 0  # how many were settled here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
@@ -151,7 +151,7 @@ class StackRows:
         #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
-        #: How often what came since the last mark was forgotten: numbers of rows and resume lists belong to one.
+        #: How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one.
         self.generation = 0
         self.mark()
 
@@ -166,7 +166,7 @@ class StackRows:
         return self.pool.grown + self.resumes.grown + 400 * (self._fresh - self._before) > MOST_GROWN
 
     def forget(self) -> None:
-        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        """Forget what came since the last mark: other rows and residual lists will have those numbers."""
         self.generation += 1
         rows, resumes = self._kept
         settled, segments, sets, used = self._entries
@@ -178,7 +178,7 @@ class StackRows:
         self._fresh = self._before
 
     def settle(self, resume: int, state: int, count: int) -> PartialRow:
-        """What ``state`` settles when entered at the nodes of a resume list; ``count`` is a count or a set."""
+        """What ``state`` settles when entered at the nodes of a residual list; ``count`` is a count or a set."""
         number = 0
         if count and self.tables.registers[state]:
             number = self.sets.setdefault(count, len(self.sets) + 1)
@@ -395,7 +395,7 @@ class StackRows:
         """Let go of what only walking needs, and lay out what was settled as it is stored."""
         self._walker = None
         self.pool.compact()
-        stored = StoredPlaces.of(self.tables.states, self.all_settled())
+        stored = StoredMasks.of(self.tables.states, self.all_settled())
         if stored is not None:
             self.stored, self.settled, self._fresh = stored, {}, 0
         self.mark()

@@ -100,7 +100,7 @@ class SharedMasks(NamedTuple):
 
 
 class PartialRow(NamedTuple):
-    """What a state settles: the number of a row, and of the resume list for what lies below."""
+    """What a state settles: the number of a row, and of the residual list for what lies below."""
 
     row: int
     resume: int
@@ -117,7 +117,7 @@ class _TooManyIntervals(Exception):
     """Counts of a state can't be told apart all at once."""
 
 
-class SharedPlaces:
+class SharedMaskStore:
     """The shared places that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
     What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
@@ -128,7 +128,7 @@ class SharedPlaces:
     tables, vocabulary:
         The index's.
     pool, resumes:
-        Where rows and resume lists get their numbers.
+        Where rows and residual lists get their numbers.
     walker:
         Gives the walker when something has to be walked.
     """
@@ -276,7 +276,7 @@ class SharedPlaces:
         return self._place(name, place, state)[0]
 
     def resume_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
-        """The resume list of a shared place that ``state`` has."""
+        """The residual list of a shared place that ``state`` has."""
         return self._place(name, place, state)[1]
 
     def _place(self, name: bytes, place: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:

@@ -16,7 +16,7 @@ from ...storage.container import smallest
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import Residuals
 from ..rows.row_pool import RowPool
-from .partial_masks import StackRows, StoredPlaces, in_order
+from .partial_masks import StateMasks, StoredMasks, in_order
 from .shared_masks import NAME_BYTES, PartialRow, SharedMasks
 from .tables import PushdownTables
 
@@ -58,7 +58,7 @@ SEGMENTS = (
 )
 
 
-def to_sections(rows: StackRows, self_contained: bool) -> Sections:
+def to_sections(rows: StateMasks, self_contained: bool) -> Sections:
     """The sections; ``self_contained`` includes the shared rows."""
     keys, values = in_order(rows.all_settled())  # a reader searches
     found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
@@ -83,7 +83,7 @@ def to_sections(rows: StackRows, self_contained: bool) -> Sections:
     return sections
 
 
-def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
+def _shared_sections(rows: StateMasks, self_contained: bool) -> Sections:
     used = rows.shared.used
     state_of = {name: state for (name, _), (state, _) in used.items()}
     number = {name: i for i, name in enumerate(state_of)}
@@ -109,12 +109,12 @@ def _shared_sections(rows: StackRows, self_contained: bool) -> Sections:
 
 def from_sections(
     tables: PushdownTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
-) -> StackRows:
+) -> StateMasks:
     """Read `to_sections`. Raises `FormatError`."""
     resumes = Residuals.from_sections(sections, sizes, vocabulary, where)
     used = _read_used(sections, sizes, where)
     pool = RowPool.from_sections(sections, sizes, where)
-    rows = StackRows(tables, vocabulary, pool, resumes)
+    rows = StateMasks(tables, vocabulary, pool, resumes)
     if not pool.are_shared([row for *_, row, _ in used]):
         raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
     shared = rows.shared
@@ -132,7 +132,7 @@ def from_sections(
     return rows
 
 
-#: A shared place: its name and number, a state that has it, and the numbers of its row and resume list.
+#: A shared place: its name and number, a state that has it, and the numbers of its row and residual list.
 _Used: TypeAlias = tuple[bytes, int, int, int, int]
 
 
@@ -158,9 +158,9 @@ def _read_stored(
     }
 
 
-def _read_settled(rows: StackRows, sections: Sections, sizes: Sizes, where: str) -> None:
+def _read_settled(rows: StateMasks, sections: Sections, sizes: Sizes, where: str) -> None:
     *settled, words = columns.read(sections, SETTLED, sizes, where).values()
-    rows.stored = StoredPlaces(rows.tables.states, *settled)
+    rows.stored = StoredMasks(rows.tables.states, *settled)
     if not rows.stored.is_sorted():
         raise FormatError("the settled places are not in order", where=where)
     if len(words):
@@ -170,7 +170,7 @@ def _read_settled(rows: StackRows, sections: Sections, sizes: Sizes, where: str)
             raise FormatError("section 'set_members' has a set twice, or the empty one", where=where)
 
 
-def _read_segments(rows: StackRows, sections: Sections, sizes: Sizes, where: str) -> None:
+def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: str) -> None:
     starts, states, begins, numbers, following = (
         column.tolist() for column in columns.read(sections, SEGMENTS, sizes, where).values()
     )

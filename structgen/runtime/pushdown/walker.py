@@ -130,7 +130,7 @@ class StackWalker:
     def narrow(
         self, resume: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites.
+        """Allowed ids in the trie's order and ascending residual nodes: views that the next walk overwrites.
 
         What takes more than ``at_once`` threads is walked in slices.
         """
@@ -166,7 +166,7 @@ class StackWalker:
         ids: NDArray[np.int32],
         below: NDArray[np.int32],
     ) -> tuple[int, int]:
-        """What threads on such cells allow, entered at resume nodes, from a node on; so much was found before it.
+        """What threads on such cells allow, entered at residual nodes, from a node on; so much was found before it.
 
         What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
         """
@@ -201,7 +201,7 @@ class StackWalker:
         return None if n < 0 else (ids[:n], below[:m])
 
     def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the resume list of a state whose automaton only moves and pops.
+        """The row and the residual list of a state whose automaton only moves and pops.
 
         ``far`` lets it count as well, and takes all counts as far from their bounds.
         """
@@ -227,7 +227,7 @@ class StackWalker:
         return self._far
 
     def place(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the resume list of a state, entered without a count."""
+        """The row and the residual list of a state, entered without a count."""
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
         return self.bits(ids), below.copy()
 

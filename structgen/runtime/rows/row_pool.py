@@ -42,7 +42,7 @@ _WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 #: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
 DECODED_BYTES = 64 << 20
 
-#: Bytes of what is worked out as guides need it, rows and resume lists with their places, that machines keep beside
+#: Bytes of what is worked out as guides need it, rows and residual lists with their places, that machines keep beside
 #: what was there before; past that it is worked out anew.
 MOST_GROWN = 256 << 20
 

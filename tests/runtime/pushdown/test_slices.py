@@ -53,7 +53,7 @@ def machine_of(definition: Any, vocabulary: sg.Vocabulary = VOCABULARY) -> Pushd
 
 
 def walks(machine: PushdownMachine, rng: random.Random, count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """Some resume lists, each with a configuration."""
+    """Some residual lists, each with a configuration."""
     nodes = len(VOCABULARY.trie.byte)
     for _ in range(count):
         state = rng.randrange(machine.tables.states)

@@ -24,7 +24,7 @@ from ....errors import FormatError
 from ....storage.container import smallest
 from ....system.properties import cached_property
 from ...core.bitsets import set_at
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from .obligations import Watched
 
 
@@ -104,9 +104,9 @@ class Endings:
         return found
 
     @cached_property
-    def future(self) -> OnDemand[int]:
+    def future(self) -> LazyTable[int]:
         """`words` as sets."""
-        return OnDemand(lambda state: set_at(self.words, state))
+        return LazyTable(lambda state: set_at(self.words, state))
 
     def simplified(self, simplify: Callable[[Watched], Watched]) -> Endings:
         """With borders as lexers see them that know what makes no difference: stored ones may hold more."""

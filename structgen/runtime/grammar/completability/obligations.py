@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....system.memo import Memo
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
@@ -44,7 +44,7 @@ class Obligations:
         By state, other than 0: whether a longer lexeme is complete there; whether one is owed if the text ends there.
     """
 
-    def __init__(self, rows: OnDemand[list[int]], beats: NDArray[Any], lapses: NDArray[Any]) -> None:
+    def __init__(self, rows: LazyTable[list[int]], beats: NDArray[Any], lapses: NDArray[Any]) -> None:
         self._rows = rows
         self._beats: list[int] = beats.tolist()
         self._lapses: list[int] = lapses.tolist()
@@ -124,7 +124,7 @@ class WatchedSets:
         ``int32[*]``: room for the numbers of sets that a walk misses.
     """
 
-    def __init__(self, obligations: Obligations, rows: OnDemand[list[int]], states: int, classes: int) -> None:
+    def __init__(self, obligations: Obligations, rows: LazyTable[list[int]], states: int, classes: int) -> None:
         self._obligations = obligations
         self._rows = rows
         self._states = states

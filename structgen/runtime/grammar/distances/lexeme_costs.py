@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FormatError
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from ..completability.obligations import Watched
 from ..tables import GrammarTables
 from .parser_costs import FAR
@@ -44,7 +44,7 @@ class LexemeCosts:
         self._sources = sources[order].astype(np.int32)
         self._begins = np.searchsorted(into[order], np.arange(len(targets) + 1))
         #: By terminal, by lexer state: bytes up to an end if nothing is watched.
-        self.plain = OnDemand(self._backwards)
+        self.plain = LazyTable(self._backwards)
         self._known: dict[tuple[Spot, int], int] = {}
         self._steps: dict[tuple[Spot, int], tuple[int, Spot]] = {}
 

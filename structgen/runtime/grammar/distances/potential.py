@@ -34,7 +34,7 @@ _MOST_SPOTS, _MOST_STEPS, _MOST_ROUNDS = 1 << 13, 1 << 26, 8
 
 
 @dataclass
-class Gain:
+class Potential:
     """A bound on distances, which tokens add little to.
 
     Parameters
@@ -77,7 +77,7 @@ class Gain:
         self._sums = {}
 
 
-def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | None:
+def find_potential(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Potential | None:
     """What tokens add; None where no bound is known. Raises `Stuck` where not all that may follow can be read."""
     if (tables.members + 1) * max(tables.members, len(tables.table)) > _MOST_STEPS:
         return None
@@ -97,7 +97,7 @@ def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | 
         return None
     factor = 1 + between
     base = 1 + within + between + factor * (int(added.max(initial=0)) + top + texts.costs.bytes(texts.start))
-    return Gain(weights, base, factor, factor * in_token)
+    return Potential(weights, base, factor, factor * in_token)
 
 
 def _weights(tables: GrammarTables, texts: GrammarTexts, edges: NDArray[np.int32]) -> tuple[list[int], int] | None:

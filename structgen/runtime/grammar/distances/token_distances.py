@@ -18,10 +18,10 @@ from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ...automaton.distances import NEVER
 from ...automaton.machine import MEMO_ENTRIES
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from ...pushdown.distances import children_of, preferred
 from ...pushdown.successors import row_of
-from .potential import Gain, find_gain
+from .potential import Potential, find_potential
 from .successors import GrammarSuccessors
 from .texts import GrammarTexts, Stuck
 
@@ -61,7 +61,7 @@ class GrammarDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._children = OnDemand(children_of(self._trie))
+        self._children = LazyTable(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._lock = Lock(Rank.DISTANCES)
@@ -72,9 +72,9 @@ class GrammarDistances:
         self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarSuccessors(machine, self.of_thread)
-        self._gain: Gain | None = None
+        self._gain: Potential | None = None
         try:
-            self._gain = find_gain(tables, self._texts, self._trie)
+            self._gain = find_potential(tables, self._texts, self._trie)
         except Stuck:
             raise _unsupported("grammars some of whose terminals cannot follow each other") from None
         if self.distance(machine.start) >= NEVER:
