@@ -78,9 +78,9 @@ def test_a_resume_list_that_is_no_ascending_list_of_nodes_is_refused(gaps: list[
     assert isinstance(machine, PushdownMachine)
     rows = machine.rows
     rows.stored = None  # so that a walk enters at the list
-    number = next(number for number in range(2, len(rows.resumes)) if number not in rows.resumes._shared)
+    number = next(number for number in range(2, len(rows.residuals)) if number not in rows.residuals._shared)
     with pytest.raises(sg.errors.FormatError, match="residual list"):
-        rows.settle(number, machine.tables.start, 0)
+        rows.decide(number, machine.tables.start, 0)
 
 
 @each_list
@@ -88,14 +88,14 @@ def test_the_same_of_a_grammar(gaps: list[int]) -> None:
     machine = opened("lark", with_list(gaps)).machine
     assert isinstance(machine, GrammarMachine)
     with pytest.raises(sg.errors.FormatError, match="residual list"):
-        machine.places.settle(2, int(machine.tables.starts[0]), (1,))
+        machine.places.decide(2, int(machine.tables.starts[0]), (1,))
 
 
 @each_list
 def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     bits = np.zeros((1, VOCABULARY.words), np.uint32)
     good = SharedMasks([0], bits, [np.array([3, 4, 9], np.int32)])
-    (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").resumes
+    (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").residuals
     assert again.tolist() == [3, 4, 9]
     damage: Sections = {"resume_start": np.array([0, len(gaps)], np.uint32), "resume_gaps": np.array(gaps, np.uint16)}
     with pytest.raises(sg.errors.FormatError, match="residual list"):

@@ -148,7 +148,7 @@ class TestGenerations:
                 wanted = masks_of_members(index, seed)
                 patched.setattr(stack_rows, "MOST_GROWN", 40_000)
                 assert masks_of_members(bounded, seed) == wanted
-            assert machine.rows.pool.grown + machine.rows.resumes.grown < 80_000
+            assert machine.rows.pool.grown + machine.rows.residuals.grown < 80_000
         sets = index.machine.rows.sets  # type: ignore[union-attr]
         assert len(sets) > 12 * 20
         assert len(machine.rows.sets) < len(sets) // 3

@@ -30,7 +30,7 @@ from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
 
-#: An eager compile settles so many places at most; the others are settled when they are touched.
+#: An eager compile decides so many places at most; the others are decided when they are touched.
 _MOST_PLACES = 50_000
 
 #: Bytes of a lexer state with what is watched there, while what it can become is worked out.
@@ -53,7 +53,7 @@ class GrammarMachine(StackMachine[Thread]):
     tables, vocabulary:
         The lexer and the parser; the tokens.
     places:
-        What lexer states settle, as far as it is known.
+        What lexer states decide, as far as it is known.
     embedded:
         Definitions and special tokens within the grammar.
     filled:
@@ -135,7 +135,7 @@ class GrammarMachine(StackMachine[Thread]):
     def nbytes(self) -> int:
         """Bytes of the tables and rows as stored."""
         inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
-        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes + inner
+        return self.tables.nbytes + self.pool.nbytes + self.places.residuals.nbytes + inner
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class GrammarMachine(StackMachine[Thread]):
 
     @property
     def known_rows(self) -> int:
-        """How many places have been settled so far."""
+        """How many places have been decided so far."""
         return len(self.places) + sum(machine.known_rows for _, machine in self.embedded.definitions)
 
     def is_complete(self) -> bool:
@@ -245,7 +245,7 @@ class GrammarMachine(StackMachine[Thread]):
         return False
 
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
-        """Settle what a guide can come to, up to a bound.
+        """Decide what a guide can come to, up to a bound.
 
         (One thread; ``threads`` is for machines that walk more.)
         """
@@ -267,11 +267,11 @@ class GrammarMachine(StackMachine[Thread]):
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
             with self._lock:
-                ends = self.places.settle(*place).ends
+                ends = self.places.decide(*place).ends
                 self._lock.give_way()
-            for terminal, resume, watch in ends:
+            for terminal, residual, watch in ends:
                 for state in following[terminal]:
-                    after = resume, state, watch
+                    after = residual, state, watch
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)

@@ -1,4 +1,4 @@
-"""Masks of a lexeme in progress on a parser's stack, composed of settled places and remembered by what decided them.
+"""Masks of a lexeme in progress on a parser's stack, composed of partial masks and remembered by what decided them.
 
 What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through
 the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them
@@ -48,7 +48,7 @@ class StackMasks:
     Parameters
     ----------
     places, parses:
-        What is settled, and the parser.
+        What is decided, and the parser.
     is_open_to:
         Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
         where something must be able to follow the lexeme.

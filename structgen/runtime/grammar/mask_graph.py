@@ -1,4 +1,4 @@
-"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more settle."""
+"""Partial masks in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more decide."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class PartialMaskGraph:
         begins = np.flatnonzero(context >= 0)
         self.target[way[begins], context[begins]] = at[begins]
 
-    def number(self, resume: int, state: int, watched: Watched) -> int:
-        """Where the record of a place begins; it is settled if it was not."""
-        key = resume, state, watched
+    def number(self, residual: int, state: int, watched: Watched) -> int:
+        """Where the record of a place begins; it is decided if it was not."""
+        key = residual, state, watched
         known = self._number.get(key)
         if known is None:
             stored = self._stored.find(*key)
@@ -88,23 +88,23 @@ class PartialMaskGraph:
     def follow(self, way: int, context: int) -> None:
         """Have the place at hand that goes on from a way in a context."""
         known = len(self._stored.ways)
-        resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
-        number = self.number(resume, int(self._places.tables.starts[context]), watched)
+        residual, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
+        number = self.number(residual, int(self._places.tables.starts[context]), watched)
         # In a damaged file two ways can be the same; the kernel asked for this one.
         self.target[way, context] = number
 
-    def _add(self, resume: int, state: int, watched: Watched) -> int:
-        settled = self._places.settle(resume, state, watched)
-        record = [len(settled.ends), len(settled.groups)]
-        for end in settled.ends:
-            record += end.terminal, self._way(end.resume, end.watched)
-        for terminals, row in settled.groups:
+    def _add(self, residual: int, state: int, watched: Watched) -> int:
+        decided = self._places.decide(residual, state, watched)
+        record = [len(decided.ends), len(decided.groups)]
+        for end in decided.ends:
+            record += end.terminal, self._way(end.residual, end.watched)
+        for terminals, row in decided.groups:
             record += self._group(self._set(terminals), row)
         at = len(self.records)
         self.records.extend(record)
         context = int(self._context_of[state])
         if context >= 0:
-            self.target[self._way(resume, watched), context] = at
+            self.target[self._way(residual, watched), context] = at
         return at
 
     def _group(self, number: int, row: int) -> list[int]:
@@ -138,11 +138,11 @@ class PartialMaskGraph:
             self.sets, self.tight = _sets(words_of(sets, self._places.members), self._places)
         return self._set_of[terminals]
 
-    def _way(self, resume: int, watched: Watched) -> int:
-        key = resume, watched
+    def _way(self, residual: int, watched: Watched) -> int:
+        key = residual, watched
         known = self._way_of.get(key)
         if known is None:
-            known = self._stored.way(resume, watched)
+            known = self._stored.way(residual, watched)
             if known < 0:
                 known = len(self._stored.ways) + len(self._new_ways)
                 self._new_ways.append(key)
@@ -164,7 +164,7 @@ def _records(stored: PartialMaskTable, places: LexemeMasks) -> tuple[Growing, Gr
     count = np.where(is_list, np.diff(ids_start), 1)[row]
     size = 2 * len(at) + 2 * len(stored.ends) + len(row) + int(np.where(count > kernels.MOST_IDS, 2, count).sum())
     if size >= 1 << 31 or len(stored.sets) >= 1 << 26:  # a record has the number of a set in 27 bits
-        raise FormatError("the settled places have too many groups")
+        raise FormatError("the partial masks have too many groups")
     records = np.zeros(size, np.int32)
     kernels.lay_out_places(
         stored.group_start, stored.groups, stored.end_start, stored.ends, ids_start, ids, is_list, records, at

@@ -18,7 +18,7 @@ class LexemeEnd(NamedTuple):
     """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
 
     terminal: int
-    resume: int
+    residual: int
     watched: Watched
 
 
@@ -89,31 +89,31 @@ class PartialMaskTable:
     def _watch_number(self) -> dict[Watched, int]:
         return {watched: number for number, watched in enumerate(self._watches)}
 
-    def way(self, resume: int, watched: Watched) -> int:
+    def way(self, residual: int, watched: Watched) -> int:
         """The number of a way, -1 for none."""
         watch = self._watch_number.get(watched, -1) if watched else 0
         if watch < 0:
             return -1
         keys, order = self.way_keys
-        key = resume * len(self.watch_start) + watch
+        key = residual * len(self.watch_start) + watch
         at = int(keys.searchsorted(key))
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
     def way_at(self, number: int) -> tuple[int, Watched]:
         """The residual list of a way, and what is watched."""
-        resume, watch = self.ways[number].tolist()
-        return resume, self._watches[watch]
+        residual, watch = self.ways[number].tolist()
+        return residual, self._watches[watch]
 
-    def find(self, resume: int, state: int, watched: Watched) -> int:
+    def find(self, residual: int, state: int, watched: Watched) -> int:
         """The number of a place, -1 for none."""
-        way = self.way(resume, watched)
+        way = self.way(residual, watched)
         if way < 0:
             return -1
         key = way * self.states + state
         at = int(self.keys.searchsorted(key))
         return at if at < len(self.keys) and self.keys[at] == key else -1
 
-    def settled(self, number: int) -> PartialMask:
+    def decided(self, number: int) -> PartialMask:
         """What is stored of a place."""
         (a, b), (c, d) = (each[number : number + 2].tolist() for each in (self.group_start, self.end_start))
         groups = tuple((set_at(self.sets, wanted), row) for wanted, row in self.groups[a:b].tolist())
@@ -124,6 +124,6 @@ class PartialMaskTable:
         """All places."""
         found = {}
         for number, (way, state) in enumerate(self.places.tolist()):
-            resume, watched = self.way_at(way)
-            found[resume, state, watched] = self.settled(number)
+            residual, watched = self.way_at(way)
+            found[residual, state, watched] = self.decided(number)
         return found

@@ -1,7 +1,7 @@
 """Rows of any grammar's threads, put together place by place.
 
 They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
-grammars with definitions in them. A definition settles places as a schema does
+grammars with definitions in them. A definition decides places as a schema does
 (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever follows it in
 the grammar goes on.
 """
@@ -56,7 +56,7 @@ class WalkedRows:
     Parameters
     ----------
     places, reader:
-        What is settled, and the threads' moves.
+        What is decided, and the threads' moves.
     note:
         Told the bytes of rows that are kept.
     pause:
@@ -113,12 +113,12 @@ class WalkedRows:
         return row
 
     def _visit(self, place: _Place, row: _Row) -> list[_Place]:
-        """Collect what a place settles; returns where it leaves the rest of tokens to."""
-        resume, parse, at, watched = place
+        """Collect what a place decides; returns where it leaves the rest of tokens to."""
+        residual, parse, at, watched = place
         if isinstance(at, tuple):
-            return self._visit_inner(resume, parse, at, watched, row)
+            return self._visit_inner(residual, parse, at, watched, row)
         reader = self._reader
-        groups, ends = self._places.settle(resume, at, watched)
+        groups, ends = self._places.decide(residual, at, watched)
         everything = 0
         for wanted, _ in groups:
             everything |= wanted
@@ -129,47 +129,47 @@ class WalkedRows:
         found: list[_Place] = []
         for end in ends:
             if accepted >> end.terminal & 1:
-                found += self._after(parse, end.terminal, end.resume, end.watched, row)
+                found += self._after(parse, end.terminal, end.residual, end.watched, row)
         if at in reader.fresh:
             given, there = reader.given(parse)
             row.look(there)
-            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(given))
+            found += ((residual, parse, begun, watched) for begun in reader.embedded.begin(given))
         return found
 
     def _visit_inner(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+        self, residual: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
     ) -> list[_Place]:
         """The same inside a definition."""
         if watched:
-            return self._byte_by_byte(resume, parse, at, watched, row)
+            return self._byte_by_byte(residual, parse, at, watched, row)
         definition, inner = at
         terminal, machine = self._reader.embedded.definitions[definition]
-        rows, left = machine.settle(inner, machine.rows.resumes.add(self._places.resumes[resume]))
+        rows, left = machine.decide(inner, machine.rows.residuals.add(self._places.residuals[residual]))
         row.numbers.update({(definition, number): None for number in rows})
         return [
             place
             for each in sorted(left)
             for place in self._after(
-                parse, terminal, self._places.resumes.add(machine.rows.resumes[each]), watched, row
+                parse, terminal, self._places.residuals.add(machine.rows.residuals[each]), watched, row
             )
         ]
 
-    def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched, row: _Row) -> list[_Place]:
+    def _after(self, parse: Parse, terminal: int, residual: int, watched: Watched, row: _Row) -> list[_Place]:
         reader = self._reader
         parses, looked = reader.parses.after(parse, terminal)
         row.look(looked)
-        return [(resume, after, reader.starts[after.context], watched) for after in parses]
+        return [(residual, after, reader.starts[after.context], watched) for after in parses]
 
     def _byte_by_byte(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+        self, residual: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
     ) -> list[_Place]:
         """A definition that begins while an earlier lexeme is watched: one byte, after which mostly none is."""
         definition, inner = at
         terminal, machine = self._reader.embedded.definitions[definition]
         trie, tables, table = self._places.vocabulary.trie, self._places.tables, self._places.tables.table
-        found = self._after(parse, terminal, resume, watched, row) if machine.may_end(inner) else []
+        found = self._after(parse, terminal, residual, watched, row) if machine.may_end(inner) else []
         below: dict[tuple[Watched, Inner], list[int]] = {}
-        for root in self._places.resumes[resume].tolist():
+        for root in self._places.residuals[residual].tolist():
             node, end = root + 1, int(trie.skip[root])
             while node < end:
                 byte = int(trie.byte[node])
@@ -181,6 +181,6 @@ class WalkedRows:
                     below.setdefault((after, following), []).append(node)
                 node = int(trie.skip[node])
         for (after, each), nodes in below.items():
-            left = self._places.resumes.add(np.array(sorted(nodes), np.int32))
+            left = self._places.residuals.add(np.array(sorted(nodes), np.int32))
             found.append((left, parse, (definition, each), after))
         return found

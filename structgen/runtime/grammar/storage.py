@@ -1,4 +1,4 @@
-"""Settled places as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
+"""Partial masks as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
 
 A *way* is what the end of a lexeme leaves to the next one: a residual list, and what is watched. A place is a way and
 the lexer state that goes on from it. So the ends of a place are pairs of a terminal and a way, and
@@ -37,7 +37,7 @@ from .tables import GrammarTables
 SECTIONS = (
     Column("pl_watches", rows=("watches", 1), starts="watched", cast="i4"),
     Column("pl_watched", rows="watched", below="lexer", cast="i4"),
-    Column("pl_way", rows="ways", fields=((0, "resumes"), (0, "watches")), cast="i4"),
+    Column("pl_way", rows="ways", fields=((0, "residuals"), (0, "watches")), cast="i4"),
     Column("pl_place", rows="places", fields=((0, "ways"), (0, "lexer")), cast="i4"),
     Column("pl_sets", "u4", rows="sets", members="set members"),
     Column("pl_groups", rows=("places", 1), starts="groups", cast="i4"),
@@ -48,18 +48,18 @@ SECTIONS = (
 
 
 def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
-    """The sections of the file format: places, whatever order they were settled in, rows and residual lists."""
-    found = places.all_settled()
+    """The sections of the file format: places, whatever order they were decided in, rows and residual lists."""
+    found = places.all_decided()
     watches = sorted({(), *(key[2] for key in found), *(end.watched for each in found.values() for end in each.ends)})
     watch = {watched: number for number, watched in enumerate(watches)}
     way = _ways(found, frozenset(places.tables.starts.tolist()))
     order = sorted(found, key=lambda key: (way[key[0], key[2]], key[1]))
-    sets = {each: i for i, each in enumerate(sorted({s for settled in found.values() for s, _ in settled.groups}))}
+    sets = {each: i for i, each in enumerate(sorted({s for decided in found.values() for s, _ in decided.groups}))}
     groups = [(sets[wanted], row) for key in order for wanted, row in found[key].groups]
-    ends = [(end.terminal, way[end.resume, end.watched]) for key in order for end in found[key].ends]
+    ends = [(end.terminal, way[end.residual, end.watched]) for key in order for end in found[key].ends]
     return {
-        "pl_way": _pairs([(resume, watch[watched]) for resume, watched in way]),
-        "pl_place": _pairs([(way[resume, watched], state) for resume, state, watched in order]),
+        "pl_way": _pairs([(residual, watch[watched]) for residual, watched in way]),
+        "pl_place": _pairs([(way[residual, watched], state) for residual, state, watched in order]),
         "pl_groups": smallest(np.cumsum([0, *(len(found[key].groups) for key in order)])),
         "pl_group": _pairs(groups),
         "pl_ends": smallest(np.cumsum([0, *(len(found[key].ends) for key in order)])),
@@ -68,7 +68,7 @@ def to_sections(places: LexemeMasks) -> dict[str, NDArray[Any]]:
         "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
         "pl_watched": smallest(np.array([state for watched in watches for state in watched], np.int64)),
         **places.pool.to_sections(),
-        **places.resumes.to_sections(),
+        **places.residuals.to_sections(),
     }
 
 
@@ -81,12 +81,12 @@ def _ways(
 ) -> dict[tuple[int, Watched], int]:
     """All ways with their numbers: behind each come those that lexemes which begin with it leave."""
     after: dict[tuple[int, Watched], set[tuple[int, Watched]]] = {}
-    for (resume, state, watched), settled in found.items():
-        left = after.setdefault((resume, watched), set())
-        for end in settled.ends:
-            after.setdefault((end.resume, end.watched), set())
+    for (residual, state, watched), decided in found.items():
+        left = after.setdefault((residual, watched), set())
+        for end in decided.ends:
+            after.setdefault((end.residual, end.watched), set())
             if state in starts:
-                left.add((end.resume, end.watched))
+                left.add((end.residual, end.watched))
     above = dict.fromkeys(after, 0)
     for left in after.values():
         for each in left:
@@ -108,9 +108,9 @@ def from_sections(
     tables: GrammarTables, vocabulary: Vocabulary, sections: dict[str, NDArray[Any]], sizes: Sizes, where: str
 ) -> LexemeMasks:
     """Read `to_sections`. Raises `FormatError`."""
-    resumes = Residuals.from_sections(sections, sizes, vocabulary, where)
+    residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
     pool = RowPool.from_sections(sections, sizes, where)
-    places = LexemeMasks(tables, vocabulary, pool, resumes)
+    places = LexemeMasks(tables, vocabulary, pool, residuals)
     sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": places.members}
     places.stored = _table(sections, sizes, tables.starts, where)
     return places

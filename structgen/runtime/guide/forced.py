@@ -2,7 +2,7 @@
 
 A byte is forced where no other byte can follow and the text can neither end nor go on with a token that has no bytes.
 That is up to the definition and the text so far: not to the vocabulary, and not to how the text was cut into tokens.
-No mask is worked out for it. The machine names bytes one by one, so that two that can follow settle the question.
+No mask is worked out for it. The machine names bytes one by one, so that two that can follow decide the question.
 """
 
 from __future__ import annotations

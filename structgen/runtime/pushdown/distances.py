@@ -150,7 +150,7 @@ class StackDistances:
         begin, end = self._places[state], self._places[state + 1]
         return int(self._costs[min(begin + count, end - 1)])
 
-    def _settled(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
+    def _decided(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
         """Threads without the states on top that may return; None where the text is complete."""
         found: dict[Thread | None, None] = {}
         todo = dict.fromkeys(threads)
@@ -167,7 +167,7 @@ class StackDistances:
         return tuple(found)
 
     def _follow(self, thread: Thread) -> tuple[int, tuple[Thread | None, ...]]:
-        """The first byte of the cheapest texts of a settled thread, and the settled threads that it leads to."""
+        """The first byte of the cheapest texts of a decided thread, and the decided threads that it leads to."""
         found = self._after.get(thread)
         if found is None:
             state, count, frame = thread
@@ -177,7 +177,7 @@ class StackDistances:
             byte, record, sequence = move
             after: dict[Thread, None] = {}
             self._machine._make(record, sequence, count, frame, after)
-            found = self._after[thread] = byte, self._settled(after)
+            found = self._after[thread] = byte, self._decided(after)
         return found
 
     def _choose(self, state: int, count: int) -> tuple[int, Any, tuple[int, ...]]:
@@ -200,7 +200,7 @@ class StackDistances:
         raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
-        """The fewest tokens that a settled thread's cheapest texts can be split into, with the EOS token."""
+        """The fewest tokens that a decided thread's cheapest texts can be split into, with the EOS token."""
         tokens = self._tokens
         todo = [thread]
         while todo:
@@ -238,7 +238,7 @@ class StackDistances:
 
     def _of_frame(self, state: int, count: int) -> int:
         """The tokens of the cheapest text of a frame alone."""
-        return min(map(self._split, self._settled([(state, count, None)]))) - self._end
+        return min(map(self._split, self._decided([(state, count, None)]))) - self._end
 
     def _sum(self, thread: Thread) -> int:
         """The tokens of a thread's cheapest text, split frame by frame; the most that one of its stacks takes."""
@@ -270,7 +270,7 @@ class StackDistances:
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
         """The distance of the nearest of some threads; `NEVER` less one for texts of more than a million bytes."""
-        return min(NEVER - 1, *map(self._split, self._settled(threads)))
+        return min(NEVER - 1, *map(self._split, self._decided(threads)))
 
     @contextmanager
     def _work(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What an eager compile settles: every place that some configuration can come to.
+"""What an eager compile decides: every place that some configuration can come to.
 
 Which states can lie directly below a state is a flow problem: a sequence ``x1 .. xm`` in place of ``s`` puts ``x1``
 on what was below ``s``, and each ``x(j + 1)`` on ``x(j)``. Whoever pops comes back to a state whose own lower
@@ -39,19 +39,19 @@ _BYTES_OF_NEIGHBOUR = 60
 # Of the sets that a register can have, those that come about in the members' order are taken.
 
 #: Counts of a wide state that calls while it counts (a key whose length is bounded, in an open object) that are
-#: settled ahead of time: each takes a walk of the whole vocabulary. The others are settled when they are touched.
+#: decided ahead of time: each takes a walk of the whole vocabulary. The others are decided when they are touched.
 _WIDE_COUNTS = 4
 
 
-#: More places than these are settled when they are touched: hundreds of alternatives of one object, each with keys of
+#: More places than these are decided when they are touched: hundreds of alternatives of one object, each with keys of
 #: its own, can have any number, most of which no text ever comes to.
 _MOST_PLACES = 30_000
 
 
-def settle_everything(
+def decide_everything(
     tables: PushdownTables, rows: StateMasks, lock: Lock, meter: Meter | None, progress: Progress
 ) -> bool:
-    """Settle every place that is not settled yet; False where some were left for later.
+    """Decide every place that is not decided yet; False where some were left for later.
 
     The rows are touched under ``lock``, which is passed on between places. Raises `BudgetExceededError`.
     """
@@ -60,16 +60,16 @@ def settle_everything(
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     look = 0.0
-    for done, (resume, state) in enumerate(todo):  # grows as it goes
+    for done, (residual, state) in enumerate(todo):  # grows as it goes
         if done == _MOST_PLACES:
             complete = False
             break
         if done % 64 == 0:
             progress("token maps", done, len(todo))
-            held = rows.pool.nbytes + rows.resumes.nbytes + _BYTES_OF_PLACE * len(todo)
+            held = rows.pool.nbytes + rows.residuals.nbytes + _BYTES_OF_PLACE * len(todo)
             meter.check_memory(held, "token rows")
         with lock:
-            found, all_of_them = _resumes(rows, resume, state, counts)
+            found, all_of_them = _residuals(rows, residual, state, counts)
             late = monotonic() > look
             if late:
                 lock.give_way()
@@ -88,23 +88,23 @@ def settle_everything(
     return complete
 
 
-def _resumes(rows: StateMasks, resume: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
-    """Settles a place, for the counts that it can have; the residual lists it leaves, and whether for all counts."""
+def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
+    """Decides a place, for the counts that it can have; the residual lists it leaves, and whether for all counts."""
     if rows.tables.live[state] < 0:
-        return {rows.settle(resume, state, 0).resume}, True
+        return {rows.decide(residual, state, 0).residual}, True
     if rows.tables.registers[state]:
         size = int(rows.tables.loops[rows.tables.live[state]][1])
-        return {rows.settle(resume, state, (1 << k) - 1).resume for k in range(size + 1)}, False
-    found = {rows.settle(resume, state, 0).resume} if state in counts_of.without else set()
+        return {rows.decide(residual, state, (1 << k) - 1).residual for k in range(size + 1)}, False
+    found = {rows.decide(residual, state, 0).residual} if state in counts_of.without else set()
     possible = counts_of.possible[state]
     if possible is None:
-        segments = rows.tell_counts(state) if resume == ROOT else None
+        segments = rows.tell_counts(state) if residual == ROOT else None
         if segments is not None:  # all counts at once
-            return found | {settled.resume for settled in segments[1]}, True
-        found.add(rows.settle(resume, state, 1).resume)
+            return found | {decided.residual for decided in segments[1]}, True
+        found.add(rows.decide(residual, state, 1).residual)
     counts = sorted(_all_counts(rows, state) if possible is None else possible)
-    taken = counts[:_WIDE_COUNTS] if resume == ROOT and rows.is_wide(state) else counts
-    found.update(rows.settle(resume, state, count).resume for count in taken)
+    taken = counts[:_WIDE_COUNTS] if residual == ROOT and rows.is_wide(state) else counts
+    found.update(rows.decide(residual, state, count).residual for count in taken)
     return found, len(taken) == len(counts)
 
 

@@ -1,4 +1,4 @@
-"""Rows that belong to a vocabulary: settled places whose automaton does not depend on a definition."""
+"""Rows that belong to a vocabulary: partial masks whose automaton does not depend on a definition."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .walker import CountedWalk, StackWalker, events, stretches
 SECTIONS = (
     Column("begins", rows=("more places", 1), below=MOST),
     Column("bits", "u4", rows=("more places", 1), members="size", mapped=True),
-    Column("resume_start", rows=("more places", 2), starts="resume gaps"),
-    Column("resume_gaps", "u2", rows="resume gaps"),
+    Column("resume_start", rows=("more places", 2), starts="residual gaps"),
+    Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
 
 class SharedMasks(NamedTuple):
-    """Settled places whose automaton does not depend on the rest, kept with the vocabulary.
+    """Partial masks whose automaton does not depend on the rest, kept with the vocabulary.
 
     One place, or for a state that counts, one for each stretch of counts.
 
@@ -42,13 +42,13 @@ class SharedMasks(NamedTuple):
         The first count of each place's stretch; ``[0]`` without counts.
     rows:
         ``uint32[places, words]``.
-    resumes:
+    residuals:
         ``int32[*]`` each.
     """
 
     begins: list[int]
     rows: NDArray[np.uint32]
-    resumes: list[NDArray[np.int32]]
+    residuals: list[NDArray[np.int32]]
 
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
@@ -70,7 +70,7 @@ class SharedMasks(NamedTuple):
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """The sections of a file in the container format."""
-        gaps = [encode_gaps(nodes) for nodes in self.resumes]
+        gaps = [encode_gaps(nodes) for nodes in self.residuals]
         return {
             "begins": smallest(np.array(self.begins)),
             "bits": self.rows,
@@ -100,10 +100,10 @@ class SharedMasks(NamedTuple):
 
 
 class PartialRow(NamedTuple):
-    """What a state settles: the number of a row, and of the residual list for what lies below."""
+    """What a state decides: the number of a row, and of the residual list for what lies below."""
 
     row: int
-    resume: int
+    residual: int
 
 
 #: Kinds of shared places: entered without a count; with one, as seen from the maximum, and from the minimum.
@@ -127,7 +127,7 @@ class SharedMaskStore:
     ----------
     tables, vocabulary:
         The index's.
-    pool, resumes:
+    pool, residuals:
         Where rows and residual lists get their numbers.
     walker:
         Gives the walker when something has to be walked.
@@ -138,17 +138,17 @@ class SharedMaskStore:
         tables: PushdownTables,
         vocabulary: Vocabulary,
         pool: RowPool,
-        resumes: Residuals,
+        residuals: Residuals,
         walker: Callable[[], StackWalker],
     ) -> None:
         self._tables = tables
         self._vocabulary = vocabulary
         self.pool = pool
-        self.resumes = resumes
+        self.residuals = residuals
         self._walker = walker
         self._automata: dict[int, Subautomaton | None] = {}
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
-        #: By name and number of the place: a state that has it, and what that settles.
+        #: By name and number of the place: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         #: Called with a name; may find what another process has worked out.
@@ -189,17 +189,17 @@ class SharedMaskStore:
         if low is None or mid is None or crossed:
             return None
         begins: list[int] = []
-        settled: list[PartialRow] = []
+        decided: list[PartialRow] = []
         try:
             if minimum > 1:
-                self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
-            self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
+                self._append(begins, decided, low, state, minimum - self._bounds(LOW)[0], 1)
+            self._append(begins, decided, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
         except _TooManyIntervals:
             return None
-        return begins, settled
+        return begins, decided
 
     def with_nothing_counted(self, state: int) -> PartialRow | None:
-        """What a state settles at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
+        """What a state decides at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
         name = self.name(state, MID)
         if name is None:
             return None
@@ -212,7 +212,7 @@ class SharedMaskStore:
         return self._use(name, max(0, place), state)
 
     def _append(
-        self, begins: list[int], settled: list[PartialRow], name: bytes, state: int, offset: int, first: int
+        self, begins: list[int], decided: list[PartialRow], name: bytes, state: int, offset: int, first: int
     ) -> None:
         """Segments from ``first`` on, of the counts of a shared place plus ``offset``."""
         found = [begin + offset for begin in self.find(name, state).begins]
@@ -220,7 +220,7 @@ class SharedMaskStore:
         found[skipped] = first
         for place, begin in enumerate(found[skipped:], skipped):
             begins.append(begin)
-            settled.append(self._use(name, place, state))
+            decided.append(self._use(name, place, state))
 
     # -- names -----------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class SharedMaskStore:
         """The row of a shared place that ``state`` has."""
         return self._place(name, place, state)[0]
 
-    def resume_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
+    def residual_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
         """The residual list of a shared place that ``state`` has."""
         return self._place(name, place, state)[1]
 
@@ -283,14 +283,14 @@ class SharedMaskStore:
         shared = self.find(name, state)
         if place >= len(shared.rows):
             raise FormatError("a shared row has no such place", where=f"state {state}")
-        return shared.rows[place], shared.resumes[place]
+        return shared.rows[place], shared.residuals[place]
 
     def _use(self, name: bytes, place: int, state: int) -> PartialRow:
         found = self.used.get((name, place))
         if found is None:
             row = self.pool.add_shared(partial(self.row_of, name, place, state))
-            resume = self.resumes.add_shared(partial(self.resume_of, name, place, state))
-            found = self.used[name, place] = state, PartialRow(row, resume)
+            residual = self.residuals.add_shared(partial(self.residual_of, name, place, state))
+            found = self.used[name, place] = state, PartialRow(row, residual)
         return found[1]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:

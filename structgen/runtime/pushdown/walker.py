@@ -128,7 +128,7 @@ class StackWalker:
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
     def narrow(
-        self, resume: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
+        self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Allowed ids in the trie's order and ascending residual nodes: views that the next walk overwrites.
 
@@ -136,9 +136,9 @@ class StackWalker:
         """
         ids, below = _scratch.of(*self._sizes)
         here = np.array(config, np.int64)
-        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, resume, here, ROOM, at_once, ids, below)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, residual, here, ROOM, at_once, ids, below)
         if node < self._sizes[1]:
-            n, m = self._in_slices(resume, *self._cells(config), (n, m, node), ids, below)
+            n, m = self._in_slices(residual, *self._cells(config), (n, m, node), ids, below)
         return ids[:n], below[:m]
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -159,7 +159,7 @@ class StackWalker:
 
     def _in_slices(
         self,
-        resume: NDArray[np.int32],
+        residual: NDArray[np.int32],
         threads: NDArray[np.int64],
         cells: NDArray[np.int64],
         found: tuple[int, int, int],
@@ -176,7 +176,7 @@ class StackWalker:
         while len(cells) >= times * _MOST_CELLS:
             times *= 4
         while True:
-            sets, left = _Sets(width, trie[-1] + 3, cells, times), resume[trie[2][resume] > start]
+            sets, left = _Sets(width, trie[-1] + 3, cells, times), residual[trie[2][residual] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
             status = kernels.TOO_MUCH_WORK
             while status == kernels.TOO_MUCH_WORK:

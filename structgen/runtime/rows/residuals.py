@@ -24,8 +24,8 @@ ROOT, NOTHING = 0, 1
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
-    Column("resume_start", rows=("stored lists", 1), starts="resume gaps"),
-    Column("resume_gaps", "u2", rows="resume gaps"),
+    Column("resume_start", rows=("stored lists", 1), starts="residual gaps"),
+    Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
 
@@ -123,7 +123,7 @@ class Residuals:
 
         lists._stored = stored
         lists._lists += [None] * (len(start) - 1)
-        sizes["resumes"] = len(lists)
+        sizes["residuals"] = len(lists)
         return lists
 
 
