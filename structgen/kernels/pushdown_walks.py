@@ -472,8 +472,8 @@ _COST_OF_NODE, _COST_OF_THREAD = 8, 8
 
 
 @kernel
-def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at, threads,
-              cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
+def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at,
+              threads, cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
 
     For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its

@@ -292,7 +292,7 @@ def rows(index: sg.Index, random: Random) -> None:
     elif isinstance(machine, PushdownMachine):
         _decide(machine, random)
     else:
-        places, states = machine.places, range(len(machine.tables.table))
+        places, states = machine.lexeme_masks, range(len(machine.tables.table))
         for residual in pick(range(len(places.residuals)), k=6):
             for state in pick(states, k=4):
                 for _, row in places.decide(residual, state, ()).groups:

@@ -88,7 +88,7 @@ def test_the_same_of_a_grammar(gaps: list[int]) -> None:
     machine = opened("lark", with_list(gaps)).machine
     assert isinstance(machine, GrammarMachine)
     with pytest.raises(sg.errors.FormatError, match="residual list"):
-        machine.places.decide(2, int(machine.tables.starts[0]), (1,))
+        machine.lexeme_masks.decide(2, int(machine.tables.starts[0]), (1,))
 
 
 @each_list

@@ -173,8 +173,8 @@ class GuideBatch:
         index = self.index(row)
         if index is None:
             return None
-        places = map(self.automaton.place, self._histories.path(row))
-        path = self._limits.path(row, [place and place[1] for place in places])
+        pairs = map(self.automaton.pair, self._histories.path(row))
+        path = self._limits.path(row, [pair and pair[1] for pair in pairs])
         tokens, text = self._histories.tokens_of(row)
         return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
 
@@ -223,7 +223,7 @@ class GuideBatch:
             self._masks = np.zeros((len(self), self.vocabulary.words), np.int32)
             self._shown[:] = UNKNOWN
         rows = self.rows
-        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.places, self._masks)
+        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.offsets, self._masks)
         view: NDArray[np.int32] = self._masks.view()
         view.flags.writeable = False
         return view
@@ -354,7 +354,7 @@ class GuideBatch:
         Parameters
         ----------
         token_ids, above, rows:
-            ``int[n]``: the tokens; the place of the token before each, -1 where it is a row's next; the row that each
+            ``int[n]``: the tokens; the index of the token before each, -1 where it is a row's next; the row that each
             belongs to.
 
         Raises

@@ -1,7 +1,8 @@
 """`Limits`: how many tokens the rows of a batch have left, and from when on that matters.
 
 Far from the end a row is at an ordinary configuration of its index, and only its tokens are counted. When what is
-left comes near the distance to the end, the row goes on at places of a `LimitedMachine`, which hold what is left.
+left comes near the distance to the end, the row goes on in a `LimitedMachine`, whose configurations
+hold what is left.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Limits:
             self.look(rows, row_ids, indexes)
 
     def look(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: list[Any], ahead: int = 0) -> None:
-        """Move rows that are near the end, or may be so many tokens ahead, to places that hold what is left.
+        """Move rows that are near the end, or may be so many tokens ahead, to configurations that hold what is left.
 
         ``row_ids`` are the numbers of the rows' masks, ``indexes`` the rows' indexes.
         """
@@ -108,21 +109,21 @@ class Limits:
             if self.given[row] >= _ANY:
                 continue
             node = int(histories.at[row])
-            place = automaton.place(int(histories.configs[node]))
+            pair = automaton.pair(int(histories.configs[node]))
             self._near[row] = _NEVER
-            if place is None or isinstance(place[0], LimitedMachine):
+            if pair is None or isinstance(pair[0], LimitedMachine):
                 continue
             machine, left = self._machine(indexes[row]), int(self.left[row])
-            near = machine.distances.near(place[1], left)
+            near = machine.distances.near(pair[1], left)
             if left - ahead > near:
                 self._near[row] = near
                 continue
-            number = automaton.number(machine, machine.at(place[1], left))
+            number = automaton.number(machine, machine.at(pair[1], left))
             histories.configs[node] = number
             row_ids[row] = automaton.row_of[number]
 
     def path(self, row: int, configs: list[Any]) -> list[Any]:
-        """The configurations that a row was at, None for the end, as places of a `LimitedMachine` if it has one."""
+        """The configurations that a row was at, None for the end; those of a `LimitedMachine` if it has one."""
         if self.given[row] >= _ANY:
             return configs
         first = int(self.left[row]) + len(configs) - 1
@@ -135,5 +136,5 @@ def taken_apart(guide: Guide) -> tuple[list[Any], int | None, int | None]:
     if not isinstance(machine, LimitedMachine):
         return path, None, None
     given: int = machine.start[1]
-    places: list[Any] = path
-    return [place and place[0] for place in places], given, given - len(path) + 1
+    pairs: list[Any] = path
+    return [pair and pair[0] for pair in pairs], given, given - len(path) + 1

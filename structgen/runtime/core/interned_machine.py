@@ -113,26 +113,26 @@ class StackMachine(ABC, Generic[T]):
         """The ids of tokens without bytes that may come next."""
         return ()
 
-    def place(self, config: Any) -> tuple[T, ...]:
+    def byte_state(self, config: Any) -> tuple[T, ...]:
         """Where a configuration is, for `following`."""
         self._make_room()
         return config.threads  # type: ignore[no-any-return]
 
-    def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
-        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
-        for alike in self._candidates(place):
-            after = self._follow(place, bytes(alike[:1]))
+    def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
+        for alike in self._candidates(byte_state):
+            after = self._follow(byte_state, bytes(alike[:1]))
             if after:
                 for byte in alike:
                     yield byte, after
 
-    def after(self, place: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
-        """The place after a byte, None where it can't follow."""
-        return self._follow(place, bytes([byte])) or None
+    def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
+        """The byte state after a byte, None where it can't follow."""
+        return self._follow(byte_state, bytes([byte])) or None
 
-    def may_stop(self, place: tuple[T, ...]) -> bool:
+    def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
-        return self._may_end(place) or bool(self._tokens(place))
+        return self._may_end(byte_state) or bool(self._tokens(byte_state))
 
     def advance(self, config: Any, token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""

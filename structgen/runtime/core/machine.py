@@ -51,19 +51,19 @@ class Machine(Protocol):
         """Whether the text so far is complete."""
         ...
 
-    def place(self, config: Config) -> Any:
+    def byte_state(self, config: Config) -> Any:
         """Where a configuration is between two bytes, for `following` and `may_stop`."""
         ...
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
-        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+    def following(self, byte_state: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         ...
 
-    def after(self, place: Any, byte: int) -> Any:
-        """The place after a byte, None where it can't follow."""
+    def after(self, byte_state: Any, byte: int) -> Any:
+        """The byte state after a byte, None where it can't follow."""
         ...
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, byte_state: Any) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...
 

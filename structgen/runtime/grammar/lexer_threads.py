@@ -43,26 +43,26 @@ class LexerThreads:
 
     Parameters
     ----------
-    tables, places, embedded:
+    tables, lexeme_masks, embedded:
         What is followed.
     pause:
         Called within long work, with the bytes that it takes; may raise.
     """
 
     def __init__(
-        self, tables: GrammarTables, places: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
+        self, tables: GrammarTables, lexeme_masks: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
     ) -> None:
         self._pause = pause
         self.parses = ParserDriver(tables)
         self.embedded = embedded
         self._tables = tables
-        self._places = places
+        self._lexeme_masks = lexeme_masks
         self._class_of = tables.class_of.tobytes()
         self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
-        self._future = places.futures
+        self._future = lexeme_masks.futures
         self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
@@ -77,7 +77,8 @@ class LexerThreads:
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded, self._pause)
+        boundaries = self._lexeme_masks.boundaries
+        return Completions(self._tables, self.parses.parser, boundaries, self.embedded, self._pause)
 
     @property
     def start(self) -> Thread:
@@ -240,7 +241,7 @@ class LexerThreads:
         parse, at, watched = thread
         if isinstance(at, tuple):
             return True
-        future = self._places.future(at, watched) if watched else self._future[at]
+        future = self._lexeme_masks.future(at, watched) if watched else self._future[at]
         if self.is_open_to(parse, future)[0]:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
@@ -300,34 +301,34 @@ class LexerThreads:
     def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
         """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""
         endings = self._tables.endings
-        terminal, border = endings.terminal[ending], endings.border[ending]
+        terminal, boundary = endings.terminal[ending], endings.boundary[ending]
         accepted, looked = self.parses.accepted(parse)
         if not accepted >> terminal & 1 or endings.loose[ending]:
             return bool(accepted >> terminal & 1), looked
-        key = parse, self.parses.like(parse, terminal), border, lexemes
+        key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)
         if found is None:
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])
 
-    def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
-        """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
+    def _can_complete(self, parse: Parse, terminal: int, boundary: Watched, _: int) -> tuple[bool, int]:
+        """Whether some text completes the one up to a terminal and its boundary; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         for each in after:
-            is_possible, there = self._completions.find(each.stack, each.context, border, each.level)
+            is_possible, there = self._completions.find(each.stack, each.context, boundary, each.level)
             looked = min(looked, there)
             if is_possible:
                 return True, looked
         return False, looked
 
-    def _can_follow(self, parse: Parse, terminal: int, border: Watched, lexemes: int) -> tuple[bool, int]:
-        """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
+    def _can_follow(self, parse: Parse, terminal: int, boundary: Watched, lexemes: int) -> tuple[bool, int]:
+        """Whether so many lexemes can follow a terminal with a boundary behind it; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         reading = self._completions.reading
         self._pause(0)
         for each in after:
-            following = reading.next(each.context, border)
+            following = reading.next(each.context, boundary)
             if following >> reading.last & 1:
                 final, there = self.parses.accepted(each)
                 looked = min(looked, there)

@@ -62,13 +62,13 @@ class LexemeMasks:
     tables, vocabulary:
         What to walk.
     pool, residuals, stored:
-        Rows, residual lists and places that are there already.
+        Rows, residual lists and partial masks that are there already.
 
     Attributes
     ----------
     pause:
         Called within long work, with the number of lexer states that are looked at together; may raise. Others may
-        decide places meanwhile.
+        decide masks meanwhile.
     """
 
     def __init__(
@@ -176,12 +176,12 @@ class LexemeMasks:
     def _ending_under(self, state: int, watched: Watched) -> int:
         """What a lexeme can be if it ends in a state, beside what is watched."""
         if not self.tables.endings.is_loose:
-            return self.borders.here(state, watched)
+            return self.boundaries.here(state, watched)
         return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
 
     @cached_property
-    def borders(self) -> Boundaries:
-        """What can be read behind borders."""
+    def boundaries(self) -> Boundaries:
+        """What can be read behind boundaries."""
         endings = self.tables.endings
         return Boundaries(self.tables, endings.future.__getitem__, endings.number, check=self._pause)
 

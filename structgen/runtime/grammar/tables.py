@@ -300,8 +300,8 @@ LEXER = (
     Column(
         "lex_end", fields=((1, ("lexer", 1)), (1, ("members", 1)), (0, ("lexer", 1))), order="never falls", cast="i4"
     ),
-    Column("lex_border", rows="borders", columns="widest border", below=("lexer", 1), cast="i4"),
-    Column("lex_ending", rows="endings", fields=((0, "members"), (0, "borders"), (0, 2)), cast="i4"),
+    Column("lex_border", rows="boundaries", columns="widest boundary", below=("lexer", 1), cast="i4"),
+    Column("lex_ending", rows="endings", fields=((0, "members"), (0, "boundaries"), (0, 2)), cast="i4"),
 )
 PARSER = (
     Column("lex_endings", "u4", rows="lexer with endings", members="ending members"),

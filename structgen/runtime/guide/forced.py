@@ -22,19 +22,19 @@ def forced_bytes(machine: Machine, config: Config, most: int = MOST_BYTES) -> by
     They may begin or end within a character, as tokens may. ``b""`` where nothing is forced, and after an EOS id,
     where the configuration is None. (There is no byte then that can follow; an EOS id may be the one token that can.)
     """
-    return b"" if config is None else follow_forced(machine, machine.place(config), most)[0]
+    return b"" if config is None else follow_forced(machine, machine.byte_state(config), most)[0]
 
 
-def follow_forced(machine: Machine, place: Any, most: int = MOST_BYTES) -> tuple[bytes, Any]:
-    """The bytes that must follow at a place, and the place behind them."""
+def follow_forced(machine: Machine, byte_state: Any, most: int = MOST_BYTES) -> tuple[bytes, Any]:
+    """The bytes that must follow from a byte state on, and the byte state behind them."""
     found = bytearray()
     while len(found) < most:
-        following = list(islice(machine.following(place), 2))
-        if len(following) != 1 or machine.may_stop(place):
+        following = list(islice(machine.following(byte_state), 2))
+        if len(following) != 1 or machine.may_stop(byte_state):
             break
-        [(byte, place)] = following
+        [(byte, byte_state)] = following
         found.append(byte)
-    return bytes(found), place
+    return bytes(found), byte_state
 
 
 def whole_characters(data: bytes) -> str | None:

@@ -16,7 +16,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine
 from ..rows.bitmask import fill_first
 
-#: Tokens that are remembered at each place of a prefix.
+#: Tokens that are remembered at each offset in a prefix.
 _MOST_TARGETS = 1 << 12
 
 
@@ -97,20 +97,20 @@ class Anything:
         """Whether texts come by the configuration often; there is only one."""
         return True
 
-    def place(self, config: Config) -> Any:
-        """Where a configuration is; there is only one place."""
+    def byte_state(self, config: Config) -> Any:
+        """Where a configuration is; there is only one byte state."""
         return config
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
-        """Each byte, and the place after it."""
+    def following(self, byte_state: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte, and the byte state after it."""
         for byte in range(256):
-            yield byte, place
+            yield byte, byte_state
 
-    def after(self, place: Any, byte: int) -> Any:
-        """The place after a byte."""
-        return place
+    def after(self, byte_state: Any, byte: int) -> Any:
+        """The byte state after a byte."""
+        return byte_state
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, byte_state: Any) -> bool:
         """Whether something other than a byte may follow."""
         return True
 
@@ -140,7 +140,7 @@ class _Spelling:
 class HealingMachine:
     """A prefix, then a definition, as a `structgen.runtime.core.machine.Machine`.
 
-    Its configurations are places in the prefix and, behind it, those of the definition's machine. Safe to use from
+    Its configurations are offsets in the prefix and, behind it, those of the definition's machine. Safe to use from
     several threads.
 
     Parameters
@@ -157,11 +157,11 @@ class HealingMachine:
         self.vocabulary = vocabulary
         self._prefix = prefix
         self._inner = inner
-        self._places: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
+        self._configs: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
         self._can_go_on = self._find_ways()
 
     def _find_ways(self) -> list[bool]:
-        """For each place in the prefix, from the last one on, whether tokens lead from there to the definition."""
+        """For each offset in the prefix, from the last one on, whether tokens lead from there to the definition."""
         single = self.vocabulary.single_bytes[list(self._prefix)].tolist()
         found = [True]
         for offset in reversed(range(len(self._prefix))):
@@ -176,7 +176,7 @@ class HealingMachine:
     @property
     def start(self) -> Config:
         """The configuration before the prefix."""
-        return self._places[0]
+        return self._configs[0]
 
     def advance(self, config: Config, token_id: int) -> Config | None:
         """Where a token leads; ``None`` where it is not compatible with the prefix, or its rest not allowed."""
@@ -194,7 +194,7 @@ class HealingMachine:
         rest = self._prefix[offset:]
         if len(data) <= len(rest):
             after = offset + len(data)
-            return self._places[after] if rest.startswith(data) and self._can_go_on[after] else None
+            return self._configs[after] if rest.startswith(data) and self._can_go_on[after] else None
         target: Config | None = self._inner.start if data.startswith(rest) else None
         for byte in data[len(rest) :]:
             if target is None:
@@ -206,34 +206,34 @@ class HealingMachine:
         """Where a byte leads; ``None`` where no text goes on with it."""
         if type(config) is not _Spelling:
             return self._inner.follow_byte(config, byte)
-        return self._places[config.offset + 1] if self._prefix[config.offset] == byte else None
+        return self._configs[config.offset + 1] if self._prefix[config.offset] == byte else None
 
     def repeats(self, config: Config) -> bool:
         """Whether single bytes are worth remembering; not those of the prefix, which a vocabulary may not spell."""
         return type(config) is not _Spelling and self._inner.repeats(config)
 
-    def place(self, config: Config) -> Any:
-        """Where a configuration is, for `following`: in the prefix, or a place of the definition's machine."""
-        return config if type(config) is _Spelling else self._inner.place(config)
+    def byte_state(self, config: Config) -> Any:
+        """Where a configuration is, for `following`: in the prefix, or a byte state of the definition's machine."""
+        return config if type(config) is _Spelling else self._inner.byte_state(config)
 
-    def following(self, place: Any) -> Iterator[tuple[int, Any]]:
-        """Each byte that can follow, in no order, and the place after it."""
-        if type(place) is not _Spelling:
-            yield from self._inner.following(place)
+    def following(self, byte_state: Any) -> Iterator[tuple[int, Any]]:
+        """Each byte that can follow, in no order, and the byte state after it."""
+        if type(byte_state) is not _Spelling:
+            yield from self._inner.following(byte_state)
             return
-        byte = self._prefix[place.offset]
-        yield byte, self.after(place, byte)
+        byte = self._prefix[byte_state.offset]
+        yield byte, self.after(byte_state, byte)
 
-    def after(self, place: Any, byte: int) -> Any:
-        """The place after a byte, None where it can't follow."""
-        if type(place) is not _Spelling:
-            return self._inner.after(place, byte)
-        config = self.follow_byte(place, byte)
-        return None if config is None else self.place(config)
+    def after(self, byte_state: Any, byte: int) -> Any:
+        """The byte state after a byte, None where it can't follow."""
+        if type(byte_state) is not _Spelling:
+            return self._inner.after(byte_state, byte)
+        config = self.follow_byte(byte_state, byte)
+        return None if config is None else self.byte_state(config)
 
-    def may_stop(self, place: Any) -> bool:
+    def may_stop(self, byte_state: Any) -> bool:
         """Whether something other than a byte may follow; never inside the prefix."""
-        return type(place) is not _Spelling and self._inner.may_stop(place)
+        return type(byte_state) is not _Spelling and self._inner.may_stop(byte_state)
 
     def row(self, config: Config) -> NDArray[np.int32]:
         """The bitmask of a configuration: read-only ``int32[words]``."""

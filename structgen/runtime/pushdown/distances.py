@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .stacks import Stack, Thread
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
-_MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
+_MOST_OFFSETS, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
 
 #: Up to so many pairs, what each costs in tokens is worked out to bound what a token can add.
 _FEW_PLACES = 1 << 14
@@ -82,7 +82,7 @@ class StackDistances:
         table, classes = _table(arena)
         self._bytes = preferred(vocabulary.single_bytes, classes, self._trie)
         counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
-        self._places = np.concatenate([[0], np.cumsum(counts)])
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
         self._costs = self._find_costs(arena, table[:, classes[self._bytes]])
         if (self._costs >= self._far).any() and not vocabulary.single_bytes[_read(tables)].all():
             raise UnsupportedError(
@@ -96,23 +96,23 @@ class StackDistances:
         self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = SuccessorDistances(machine, arena)
         self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
-        self._gain = self._find_potential(arena)
+        self._potential = self._find_potential(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise _too_long("a text of more than a million bytes")
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
-        """By place the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
+        """By offset the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
         from ... import kernels
 
-        if self._places[-1] > _MOST_PLACES:
-            raise _too_long(f"{self._places[-1]:,} states with counts")
+        if self._offsets[-1] > _MOST_OFFSETS:
+            raise _too_long(f"{self._offsets[-1]:,} states with counts")
         entries = [np.unique(row[row != DEAD]) for row in table]
         begins = np.concatenate([[0], np.cumsum([len(each) for each in entries])]).astype(np.int64)
-        costs = np.full(int(self._places[-1]), self._far, np.int64)
-        counts = np.diff(self._places)
+        costs = np.full(int(self._offsets[-1]), self._far, np.int64)
+        counts = np.diff(self._offsets)
         costs[np.repeat(np.frombuffer(self._returns, np.uint8), counts) > 0] = 0
         whole = np.concatenate(entries).astype(np.int32)
-        if not kernels.cheapest_pops(arena, begins, whole, self._places, costs, _MOST_SWEEPS):
+        if not kernels.cheapest_pops(arena, begins, whole, self._offsets, costs, _MOST_SWEEPS):
             raise _too_long("too many turns")
         return costs
 
@@ -120,17 +120,17 @@ class StackDistances:
         """The most that a token can add to `_sum`."""
         from ... import kernels
 
-        lengths = np.diff(self._places)
+        lengths = np.diff(self._offsets)
         costs = np.where(self._costs >= self._far, 0, self._costs)
         if len(costs) <= _FEW_PLACES:
             of = np.repeat(np.arange(len(lengths)), lengths).tolist()
-            for place in np.flatnonzero((costs > 0) & (costs <= _MOST_BYTES)).tolist():
-                state = of[place]
-                costs[place] = self._of_frame(state, place - int(self._places[state]))
-            least = np.minimum.reduceat(np.where(self._costs >= self._far, self._far, costs), self._places[:-1])
+            for offset in np.flatnonzero((costs > 0) & (costs <= _MOST_BYTES)).tolist():
+                state = of[offset]
+                costs[offset] = self._of_frame(state, offset - int(self._offsets[state]))
+            least = np.minimum.reduceat(np.where(self._costs >= self._far, self._far, costs), self._offsets[:-1])
         else:
             least = np.zeros(len(lengths), np.int64)
-        most = np.maximum.reduceat(costs, self._places[:-1])
+        most = np.maximum.reduceat(costs, self._offsets[:-1])
         below = {state for group in self._machine.tables.moves for _, sequence in group for state in sequence[:-1]}
         for group in self._machine.tables.moves:
             for record, sequence in group:
@@ -147,7 +147,7 @@ class StackDistances:
     # -- cheapest texts --------------------------------------------------------------------------------
 
     def _cost(self, state: int, count: int) -> int:
-        begin, end = self._places[state], self._places[state + 1]
+        begin, end = self._offsets[state], self._offsets[state + 1]
         return int(self._costs[min(begin + count, end - 1)])
 
     def _decided(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
@@ -301,7 +301,7 @@ class StackDistances:
         """Whatever tokens come, none leads too far while more than so many are left."""
         with self._work():
             least = max(map(self._sum, config.threads))
-        return left - max(0, (left - least) // (self._gain + 1))
+        return left - max(0, (left - least) // (self._potential + 1))
 
     def farthest(self, config: Any) -> int:
         """The largest distance that a single token leads to."""

@@ -1,4 +1,4 @@
-"""What an eager compile decides: every place that some configuration can come to.
+"""What an eager compile decides: every partial mask that some configuration needs.
 
 Which states can lie directly below a state is a flow problem: a sequence ``x1 .. xm`` in place of ``s`` puts ``x1``
 on what was below ``s``, and each ``x(j + 1)`` on ``x(j)``. Whoever pops comes back to a state whose own lower
@@ -23,10 +23,10 @@ from .tables import PushdownTables
 #: For rows that nobody waits for.
 _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 
-#: Seconds between looks at the clocks of the budget and of the lock, where places take as long; or after 64 places.
+#: Seconds between looks at the clocks of the budget and of the lock, where a mask takes as long; or after 64 masks.
 _LOOKS = 0.001
 
-#: What a place takes, beside rows and residual lists that others have, too.
+#: Bytes of a partial mask, beside rows and residual lists that others have, too.
 _BYTES_OF_PLACE = 300
 
 #: The target of an edge that leads nowhere.
@@ -43,17 +43,17 @@ _BYTES_OF_NEIGHBOUR = 60
 _WIDE_COUNTS = 4
 
 
-#: More places than these are decided when they are touched: hundreds of alternatives of one object, each with keys of
+#: More masks than these are worked out on first touch: hundreds of alternatives of one object, each with keys of
 #: its own, can have any number, most of which no text ever comes to.
-_MOST_PLACES = 30_000
+_MOST_MASKS = 30_000
 
 
 def decide_everything(
     tables: PushdownTables, rows: StateMasks, lock: Lock, meter: Meter | None, progress: Progress
 ) -> bool:
-    """Decide every place that is not decided yet; False where some were left for later.
+    """Work out every partial mask that is missing; False where some were left for later.
 
-    The rows are touched under ``lock``, which is passed on between places. Raises `BudgetExceededError`.
+    The rows are touched under ``lock``, which is passed on between two of them. Raises `BudgetExceededError`.
     """
     complete, meter = True, meter or Meter(_UNBOUNDED)
     below, counts = lower_neighbours(tables, meter), rows.counts()
@@ -61,7 +61,7 @@ def decide_everything(
     seen = set(todo)
     look = 0.0
     for done, (residual, state) in enumerate(todo):  # grows as it goes
-        if done == _MOST_PLACES:
+        if done == _MOST_MASKS:
             complete = False
             break
         if done % 64 == 0:
@@ -89,7 +89,7 @@ def decide_everything(
 
 
 def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
-    """Decides a place, for the counts that it can have; the residual lists it leaves, and whether for all counts."""
+    """Works out partial masks for the counts that there can be; their residual lists, and whether for all counts."""
     if rows.tables.live[state] < 0:
         return {rows.decide(residual, state, 0).residual}, True
     if rows.tables.registers[state]:

@@ -46,7 +46,7 @@ _SHORT = 8
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
-#: The rows of a place, and the residual lists of what it leaves to whatever follows the text.
+#: The rows of partial masks, and the residual lists of what they leave to whatever follows the text.
 _Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
@@ -427,7 +427,7 @@ class PushdownMachine(StackMachine[Thread]):
 
     @property
     def known_rows(self) -> int:
-        """How many places have been decided so far."""
+        """How many partial masks there are so far."""
         return len(self.rows)
 
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:

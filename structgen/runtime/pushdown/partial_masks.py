@@ -14,7 +14,7 @@ Both sides of `decide` are finite tables, worked out once; a mask is one row and
 Wide states are walked only where they differ. Inside a string nearly every token is allowed, and so it is at every
 letter of every key of an open object, since the key may become another one. A state whose widest edge leads to a
 configuration that stays in place is walked beside that configuration, and a subtree is left out as soon as
-both have come to the same threads. What such a place in a string, with nothing above the unknown bottom,
+both have come to the same threads. What such a state in a string, with nothing above the unknown bottom,
 decides is a property of the string automaton alone: it is *shared*, kept with the vocabulary under a hash of that
 automaton.
 """
@@ -56,7 +56,7 @@ class StoredMasks:
     states:
         Number of states.
     residuals, of, counts, rows, following:
-        ``uint[places]``: the residual list, state and count of a place, its row, and the residual list it leaves.
+        ``uint[masks]``: the residual list, state and count of each, its row, and the residual list it leaves.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class StoredMasks:
 
     @classmethod
     def of(cls, states: int, decided: dict[tuple[int, int, int], PartialRow]) -> StoredMasks | None:
-        """Some places in this form, which takes a tenth of the memory; None where there are too many for it."""
+        """These in this form, which takes a tenth of the memory; None where there are too many for it."""
         keys, values = in_order(decided)
         most = [int(column.max(initial=0)) + 1 for column in keys.T]
         if most[0] * states * most[2] >= 1 << 62:
@@ -86,11 +86,11 @@ class StoredMasks:
         return len(self._keys)
 
     def is_sorted(self) -> bool:
-        """Whether no place is there twice or out of order."""
+        """Whether no key is there twice or out of order."""
         return bool((self._keys[1:] > self._keys[:-1]).all())
 
     def get(self, residual: int, state: int, count: int) -> PartialRow | None:
-        """What is stored of a place."""
+        """What is stored of a key."""
         key = (residual * self._states + state) * self._most + count
         at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
         if at == len(self._keys) or self._keys[at] != key:
@@ -105,7 +105,7 @@ class StoredMasks:
 
 
 def in_order(decided: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places as ``int64[places, 3]``, sorted by residual list, state and count, and ``int64[places, 2]`` for each."""
+    """Keys as ``int64[masks, 3]``, sorted by residual list, state and count, and ``int64[masks, 2]`` for each."""
     keys = np.array(list(decided), np.int64).reshape(-1, 3)
     values = np.array(list(decided.values()), np.int64).reshape(-1, 2)
     order = np.lexsort(keys.T[::-1])
@@ -148,7 +148,7 @@ class StateMasks:
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
-        #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
+        #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
         #: How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one.
@@ -207,7 +207,7 @@ class StateMasks:
         return found
 
     def __len__(self) -> int:
-        """Number of places that are decided."""
+        """Number of partial masks."""
         return (len(self.stored) if self.stored else 0) + self._fresh + self._counts_told
 
     def all_decided(self) -> dict[tuple[int, int, int], PartialRow]:
@@ -360,12 +360,12 @@ class StateMasks:
                 PartialRow(*pair) for pair in zip(rows, map(self.residuals.add, cut.residuals), strict=True)
             ]
         begins, ids = stretches(walked.ids, walked.tokens, maximum)
-        places, nodes = stretches(walked.below, walked.nodes, maximum)
-        together = sorted({*begins, *places})
+        changes, nodes = stretches(walked.below, walked.nodes, maximum)
+        together = sorted({*begins, *changes})
         decided = []
         for begin in together:
             row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
-            decided.append(PartialRow(row, self.residuals.add(nodes[bisect_right(places, begin) - 1])))
+            decided.append(PartialRow(row, self.residuals.add(nodes[bisect_right(changes, begin) - 1])))
         return together, decided
 
     def counts(self) -> Counts:

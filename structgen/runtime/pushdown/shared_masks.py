@@ -22,11 +22,11 @@ from .subautomata import Subautomaton, subautomaton
 from .tables import PushdownTables
 from .walker import CountedWalk, StackWalker, events, stretches
 
-#: The sections of shared places (see docs/internals/format.md), at least one.
+#: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
-    Column("begins", rows=("more places", 1), below=MOST),
-    Column("bits", "u4", rows=("more places", 1), members="size", mapped=True),
-    Column("resume_start", rows=("more places", 2), starts="residual gaps"),
+    Column("begins", rows=("more stretches", 1), below=MOST),
+    Column("bits", "u4", rows=("more stretches", 1), members="size", mapped=True),
+    Column("resume_start", rows=("more stretches", 2), starts="residual gaps"),
     Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
@@ -34,14 +34,14 @@ SECTIONS = (
 class SharedMasks(NamedTuple):
     """Partial masks whose automaton does not depend on the rest, kept with the vocabulary.
 
-    One place, or for a state that counts, one for each stretch of counts.
+    One partial mask, or for a state that counts, one for each stretch of counts.
 
     Parameters
     ----------
     begins:
-        The first count of each place's stretch; ``[0]`` without counts.
+        The first count of each stretch; ``[0]`` without counts.
     rows:
-        ``uint32[places, words]``.
+        ``uint32[stretches, words]``.
     residuals:
         ``int32[*]`` each.
     """
@@ -52,21 +52,21 @@ class SharedMasks(NamedTuple):
 
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
-        """Sweep over the counts up to ``high``: a place for each stretch in which nothing comes or goes."""
+        """Sweep over the counts up to ``high``: one for each stretch in which nothing comes or goes."""
         from ... import kernels
 
         row = np.zeros(words, np.uint32)
         kernels.flip_ids(row, walked.ids)
         when, tokens = events(*walked.tokens)
-        places, nodes = stretches(walked.below, walked.nodes, high)
-        cuts = np.unique(np.concatenate([when[when <= high], places]))
+        changes, nodes = stretches(walked.below, walked.nodes, high)
+        cuts = np.unique(np.concatenate([when[when <= high], changes]))
         changed = np.searchsorted(when, np.append(cuts, high + 1))
         rows = np.empty((len(cuts), words), np.uint32)
         for i in range(len(cuts)):
             kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
             rows[i] = row
         begins = cuts.tolist()
-        return cls(begins, rows, [nodes[bisect_right(places, begin) - 1] for begin in begins])
+        return cls(begins, rows, [nodes[bisect_right(changes, begin) - 1] for begin in begins])
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """The sections of a file in the container format."""
@@ -106,10 +106,10 @@ class PartialRow(NamedTuple):
     residual: int
 
 
-#: Kinds of shared places: entered without a count; with one, as seen from the maximum, and from the minimum.
+#: Kinds of shared masks: entered without a count; with one, as seen from the maximum, and from the minimum.
 PLAIN, MID, LOW = range(3)
 
-#: Bytes of the hash that names a shared place.
+#: Bytes of the hash that names a shared mask.
 NAME_BYTES = 16
 
 
@@ -118,7 +118,7 @@ class _TooManyIntervals(Exception):
 
 
 class SharedMaskStore:
-    """The shared places that one index uses, by name: a hash of the automaton, and of the bounds that matter.
+    """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
     What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
     (``fetch``), and is walked if nobody has it.
@@ -148,7 +148,7 @@ class SharedMaskStore:
         self._walker = walker
         self._automata: dict[int, Subautomaton | None] = {}
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
-        #: By name and number of the place: a state that has it, and what that decides.
+        #: By name and number of the stretch: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         #: Called with a name; may find what another process has worked out.
@@ -156,7 +156,7 @@ class SharedMaskStore:
         #: Called with what was worked out afresh.
         self.keep: Callable[[bytes, SharedMasks], None] | None = None
 
-    # -- places ----------------------------------------------------------------------------------------
+    # -- partial masks ----------------------------------------------------------------------------------------
 
     def plain(self, state: int) -> PartialRow | None:
         """A state of an automaton that only moves and pops, or counts from nothing; None for any other."""
@@ -173,7 +173,7 @@ class SharedMaskStore:
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
-        """Make a place that has just been walked and turned out large a shared one, if it can be."""
+        """Make a partial mask that has just been walked and turned out large a shared one, if it can be."""
         name = self.name(state, PLAIN)
         if name is None:
             return None
@@ -208,19 +208,19 @@ class SharedMaskStore:
             begins = self.find(name, state).begins
         except _TooManyIntervals:
             return None
-        place = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
-        return self._use(name, max(0, place), state)
+        stretch = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
+        return self._use(name, max(0, stretch), state)
 
     def _append(
         self, begins: list[int], decided: list[PartialRow], name: bytes, state: int, offset: int, first: int
     ) -> None:
-        """Segments from ``first`` on, of the counts of a shared place plus ``offset``."""
+        """Segments from ``first`` on, of the counts of a shared mask plus ``offset``."""
         found = [begin + offset for begin in self.find(name, state).begins]
         skipped = max(0, bisect_right(found, first) - 1)
         found[skipped] = first
-        for place, begin in enumerate(found[skipped:], skipped):
+        for stretch, begin in enumerate(found[skipped:], skipped):
             begins.append(begin)
-            decided.append(self._use(name, place, state))
+            decided.append(self._use(name, stretch, state))
 
     # -- names -----------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class SharedMaskStore:
         return self._vocabulary.trie.max_depth
 
     def name(self, state: int, kind: int) -> bytes | None:
-        """What a shared place of a state is called; None where it can't be shared."""
+        """What a shared mask of a state is called; None where it can't be shared."""
         if state not in self._automata:
             self._automata[state] = subautomaton(self._tables, state)
         automaton = self._automata[state]
@@ -267,30 +267,30 @@ class SharedMaskStore:
         return shared  # type: ignore[no-any-return]
 
     def find_all(self) -> None:
-        """Have every shared place at hand that is used."""
+        """Have every shared mask at hand that is used."""
         for (name, _), (state, _) in self.used.items():
             self.find(name, state)
 
-    def row_of(self, name: bytes, place: int, state: int) -> NDArray[np.uint32]:
-        """The row of a shared place that ``state`` has."""
-        return self._place(name, place, state)[0]
+    def row_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.uint32]:
+        """The row of a shared mask that ``state`` has."""
+        return self._stretch(name, stretch, state)[0]
 
-    def residual_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
-        """The residual list of a shared place that ``state`` has."""
-        return self._place(name, place, state)[1]
+    def residual_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.int32]:
+        """The residual list of a shared mask that ``state`` has."""
+        return self._stretch(name, stretch, state)[1]
 
-    def _place(self, name: bytes, place: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def _stretch(self, name: bytes, stretch: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         shared = self.find(name, state)
-        if place >= len(shared.rows):
-            raise FormatError("a shared row has no such place", where=f"state {state}")
-        return shared.rows[place], shared.residuals[place]
+        if stretch >= len(shared.rows):
+            raise FormatError("a shared row has no such stretch", where=f"state {state}")
+        return shared.rows[stretch], shared.residuals[stretch]
 
-    def _use(self, name: bytes, place: int, state: int) -> PartialRow:
-        found = self.used.get((name, place))
+    def _use(self, name: bytes, stretch: int, state: int) -> PartialRow:
+        found = self.used.get((name, stretch))
         if found is None:
-            row = self.pool.add_shared(partial(self.row_of, name, place, state))
-            residual = self.residuals.add_shared(partial(self.residual_of, name, place, state))
-            found = self.used[name, place] = state, PartialRow(row, residual)
+            row = self.pool.add_shared(partial(self.row_of, name, stretch, state))
+            residual = self.residuals.add_shared(partial(self.residual_of, name, stretch, state))
+            found = self.used[name, stretch] = state, PartialRow(row, residual)
         return found[1]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
@@ -308,7 +308,7 @@ class SharedMaskStore:
         if kind == PLAIN:
             automaton = self._automata[state]
             plain = automaton is not None and automaton.loop < 0
-            row, below = self._walker().closed(state) if plain else self._walker().place(state)
+            row, below = self._walker().closed(state) if plain else self._walker().uncounted(state)
             return SharedMasks([0], row[None], [below])
         low, high = self._bounds(kind)
         walked = self._walker().counted(state, (low, high))

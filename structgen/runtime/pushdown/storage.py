@@ -25,7 +25,7 @@ Sections = dict[str, NDArray[Any]]
 #: A set of members is stored in two words of so many bits.
 _LOWER = (1 << 31) - 1
 
-#: SharedMasks places that the index uses.
+#: Shared masks that the index uses.
 SHARED = (
     Column("shared_hash", "u1", rows="names", columns=NAME_BYTES),
     Column("shared_name", rows="shared", below="names"),
@@ -35,10 +35,10 @@ SHARED = (
     Column("shared_next", rows="shared", below="residuals"),
 )
 
-#: Which of the shared places that the file brings along are each name's.
-STORED = (Column("sh_first", rows=("names", 1), starts="places", order="rises"),)
+#: Which of the shared masks that the file brings along are each name's.
+STORED = (Column("sh_first", rows=("names", 1), starts="stretches", order="rises"),)
 
-#: What places decide.
+#: What partial masks decide.
 SETTLED = (
     Column("set_resume", rows="decided", below="residuals"),
     Column("set_state", rows="decided", below="states"),
@@ -65,13 +65,13 @@ def to_sections(rows: StateMasks, self_contained: bool) -> Sections:
     if keys[:, 2].any():
         found["set_count"] = keys[:, 2]
     if rows.segments:
-        begins, places = zip(*rows.segments.values(), strict=True)
+        begins, masks = zip(*rows.segments.values(), strict=True)
         found |= {
             "seg_state": np.array(list(rows.segments)),
             "seg_start": np.cumsum([0] + [len(b) for b in begins]),
             "seg_begin": np.concatenate(begins),
-            "seg_row": np.array([place.row for group in places for place in group]),
-            "seg_next": np.array([place.residual for group in places for place in group]),
+            "seg_row": np.array([mask.row for group in masks for mask in group]),
+            "seg_next": np.array([mask.residual for group in masks for mask in group]),
         }
     sections: Sections = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
@@ -89,7 +89,7 @@ def _shared_sections(rows: StateMasks, self_contained: bool) -> Sections:
     number = {name: i for i, name in enumerate(state_of)}
     found = {
         "shared_name": [number[name] for name, _ in used],
-        "shared_place": [place for _, place in used],
+        "shared_place": [stretch for _, stretch in used],
         "shared_state": [state for state, _ in used.values()],
         "shared_row": [decided.row for _, decided in used.values()],
         "shared_next": [decided.residual for _, decided in used.values()],
@@ -118,12 +118,12 @@ def from_sections(
     if not pool.are_shared([row for *_, row, _ in used]):
         raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
     shared = rows.shared
-    for name, place, state, row, residual in used:
-        pool.shared.append(partial(shared.row_of, name, place, state))
-        residuals.share(residual, partial(shared.residual_of, name, place, state))
-        shared.used[name, place] = state, PartialRow(row, residual)
+    for name, stretch, state, row, residual in used:
+        pool.shared.append(partial(shared.row_of, name, stretch, state))
+        residuals.share(residual, partial(shared.residual_of, name, stretch, state))
+        shared.used[name, stretch] = state, PartialRow(row, residual)
     if len(shared.used) < len(used):
-        raise FormatError("sections 'shared_name' and 'shared_place' have a place twice", where=where)
+        raise FormatError("sections 'shared_name' and 'shared_place' have a stretch twice", where=where)
     if "sh_bits" in sections:
         shared.stored = _read_stored(sections, list(dict.fromkeys(name for name, *_ in used)), vocabulary, where)
     _read_decided(rows, sections, sizes, where)
@@ -132,7 +132,7 @@ def from_sections(
     return rows
 
 
-#: A shared place: its name and number, a state that has it, and the numbers of its row and residual list.
+#: A shared mask: its name and number, a state that has it, and the numbers of its row and residual list.
 _Used: TypeAlias = tuple[bytes, int, int, int, int]
 
 
@@ -150,7 +150,7 @@ def _read_stored(
     """What the names stand for, where the file brings it along."""
     own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
     together = SharedMasks.from_sections(own, vocabulary, where)
-    sizes = {"names": len(names), "places": len(together.rows)}
+    sizes = {"names": len(names), "stretches": len(together.rows)}
     first = columns.read(sections, STORED, sizes, where)["sh_first"].tolist()
     return {
         name: SharedMasks(together.begins[i:j], together.rows[i:j], together.residuals[i:j])

@@ -226,7 +226,7 @@ class StackWalker:
             self._far[begin : begin + self._table.size] = follow[self._table.reshape(-1)]
         return self._far
 
-    def place(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def uncounted(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of a state, entered without a count."""
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
         return self.bits(ids), below.copy()

@@ -130,7 +130,7 @@ def test_masks_along_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_texts_with_nested_ways(seed: int) -> None:
+def test_texts_with_nested_continuations(seed: int) -> None:
     """Against an Earley recogniser, which does not know stacks."""
     rng = random.Random(seed)
     parts = ['"a" root', '"a" root "b"', '"a" root "b"?', '"a" root ("c" root)?', '"b" root? "b"', '"c"', '"a"']

@@ -2,16 +2,16 @@
 
 Lexers take what is longer, so what may follow a lexeme depends on what it could have become. All of that is in the
 states that watch it (`structgen.runtime.grammar.tables.GrammarTables.ends`), and in those that still watch lexemes
-before it: these together are a *border*. Behind ``if`` the state of identifiers is watched, and no letter may come;
+before it: these together are a *boundary*. Behind ``if`` the state of identifiers is watched, and no letter may come;
 behind a lexeme that could not have gone on, nothing is, and anything may.
 
-    next(context, border) = the endings of lexemes that can be read there, each a terminal with the border behind it
+    next(context, boundary) = the endings of lexemes that can be read, a terminal and the boundary behind it each
 
 This is a finite automaton, whose letters are terminals. What the parser makes of it is in
 `structgen.runtime.grammar.completability.completions`.
 
-With indentation, where there are too many borders, it is a simpler one: the next byte alone decides, and of a border
-only what the last lexeme could have become is left.
+With indentation, where there are too many boundaries, it is a simpler one: the next byte alone decides, and of a
+boundary only what the last lexeme could have become is left.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ class WatchedFutures:
                         after.add((target, left))
                     elif left is not None:
                         values[-1] |= self._future(target)
-            for place in after:
-                if place not in number:
-                    number[place] = len(todo)
-                    todo.append(place)
-            related.append([number[place] for place in after])
+            for position in after:
+                if position not in number:
+                    number[position] = len(todo)
+                    todo.append(position)
+            related.append([number[position] for position in after])
         solve(values, related, check and partial(check, len(todo)))
-        for place, value in zip(todo, values, strict=True):
-            self._known[place] = value
+        for position, value in zip(todo, values, strict=True):
+            self._known[position] = value
         return values[0]
 
 
@@ -120,7 +120,7 @@ class Fate(NamedTuple):
 
 
 class Boundaries:
-    """What can be read behind borders.
+    """What can be read behind boundaries.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Boundaries:
     future:
         By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
     ending:
-        The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
+        The number of an ending, a terminal and the boundary behind it; -1 for one that no text comes to.
     is_far:
         Whether what is watched is followed past the next lexeme.
     check:
@@ -166,9 +166,9 @@ class Boundaries:
                 found |= 1 << ending
         return found
 
-    def next(self, context: int, border: Watched) -> int:
+    def next(self, context: int, boundary: Watched) -> int:
         """The endings of the next lexeme, ignored ones among them, as a set."""
-        fate, found = self.fate(border), 0
+        fate, found = self.fate(boundary), 0
         for future, classes in self._first(context):
             if classes & fate.ends:
                 found |= future
@@ -190,19 +190,19 @@ class Boundaries:
             found = self._firsts[context] = list(sets.items())
         return found
 
-    def fate(self, border: Watched) -> Fate:
+    def fate(self, boundary: Watched) -> Fate:
         """What bytes do to what is watched."""
-        found = self._fates.get(border)
+        found = self._fates.get(boundary)
         if found is None:
             obligations, ends, stays = self._obligations, 0, []
             for c in self._classes:
-                left = obligations.after(border, c)
+                left = obligations.after(boundary, c)
                 if left is None:
                     continue
                 if not left or self._is_simple:
                     ends |= 1 << c
                 else:
                     stays.append((c, left))
-            is_final = not obligations.lapses(border)
-            found = self._fates[border] = Fate(ends, tuple(stays), is_final)
+            is_final = not obligations.lapses(boundary)
+            found = self._fates[boundary] = Fate(ends, tuple(stays), is_final)
         return found

@@ -121,18 +121,18 @@ class LexemeCosts:
                 raise FormatError("the lexer's tables contradict themselves: no byte leads to a lexeme's end")
         return found
 
-    def way(self, spot: Spot, terminal: int) -> list[Spot]:
+    def path(self, spot: Spot, terminal: int) -> list[Spot]:
         """Where the lexeme is after each byte of the way to an end, which there is."""
         found = [spot]
         while self.bytes(found[-1], terminal):
             found.append(self.step(found[-1], terminal)[1])
         return found
 
-    def border(self, spot: Spot, terminal: int) -> Watched:
+    def boundary(self, spot: Spot, terminal: int) -> Watched:
         """What is watched behind the end that the way leads to."""
-        border = self.ended(self.way(spot, terminal)[-1], terminal)
-        assert border is not None
-        return border
+        boundary = self.ended(self.path(spot, terminal)[-1], terminal)
+        assert boundary is not None
+        return boundary
 
     @property
     def remembered(self) -> int:

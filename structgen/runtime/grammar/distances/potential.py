@@ -229,11 +229,11 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             return None
         following = [after for c in range(tables.table.shape[1]) if (after := lexemes.moved(spot, c)) is not None]
         for terminal, _ in tables.ends_of[spot[0]]:
-            border = lexemes.ended(spot, terminal)
-            assert border is not None
+            boundary = lexemes.ended(spot, terminal)
+            assert boundary is not None
             is_ignored = texts.is_ignored(terminal)
             for context in range(len(starts)) if is_ignored else contexts.get(terminal, ()):
-                after = starts[context], border
+                after = starts[context], boundary
                 key = context, after, terminal in texts.between
                 begun[key] = begun.get(key, 0) | (anything if is_ignored else follow[terminal])
                 following.append(after)
@@ -245,14 +245,14 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             size = lexemes.bytes(spot, terminal)
             within = max(within, size if size < FAR else 0)
     more, needed = 0, texts.costs.firsts()
-    for (_, (start, border), is_apart), wanted in begun.items():
+    for (_, (start, boundary), is_apart), wanted in begun.items():
         for terminal in bits(wanted & needed):
             shortest = 0 if terminal == tables.end else texts.shortest[terminal]
             if shortest >= FAR or texts.is_ignored(terminal):
                 continue
             if terminal != tables.end and lexemes.plain[terminal][start] >= FAR:
                 continue  # not of this context
-            size = texts.size((start, border), terminal, may_part=not is_apart)
+            size = texts.size((start, boundary), terminal, may_part=not is_apart)
             if size >= FAR:
                 raise Stuck
             more = max(more, size - shortest)

@@ -16,7 +16,7 @@ Moves = list[dict[int, int]]
 Reductions = list[list[tuple[int, int, int]]]
 
 
-def lost_lookaheads(shifts: Moves, gotos: Moves, reductions: Reductions) -> list[list[int]]:
+def suppressed_lookaheads(shifts: Moves, gotos: Moves, reductions: Reductions) -> list[list[int]]:
     """By state and reduction: the terminals that can come next, but before which it is not made, as a set."""
     number: dict[tuple[int, int], int] = {}
     preceding: list[set[int]] = [set() for _ in shifts]

@@ -72,9 +72,9 @@ class GrammarDistances:
         self._known: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._farthest: Memo[Any, int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarSuccessors(machine, self.of_thread)
-        self._gain: Potential | None = None
+        self._potential: Potential | None = None
         try:
-            self._gain = find_potential(tables, self._texts, self._trie)
+            self._potential = find_potential(tables, self._texts, self._trie)
         except Stuck:
             raise _unsupported("grammars some of whose terminals cannot follow each other") from None
         if self.distance(machine.start) >= NEVER:
@@ -136,18 +136,18 @@ class GrammarDistances:
         if max(len(self._moves), len(self._tokens), self._texts.remembered) >= MEMO_ENTRIES:
             self._moves, self._tokens = {}, {None: 0}
             self._texts.forget()
-        if self._gain is not None and self._gain.remembered >= MEMO_ENTRIES:
-            self._gain.forget()
+        if self._potential is not None and self._potential.remembered >= MEMO_ENTRIES:
+            self._potential.forget()
 
     def near(self, config: Any, left: int) -> int:
         """Whatever tokens come, none leads too far while more than so many are left."""
-        gain = self._gain
-        if gain is None:
+        potential = self._potential
+        if potential is None:
             return left
         with self._lock:
             self._trim()
-            enough = max(gain.bound(parse.stack) for parse, _, _ in config.threads)
-        return left - max(0, (left - enough) // (gain.most + 1))
+            enough = max(potential.bound(parse.stack) for parse, _, _ in config.threads)
+        return left - max(0, (left - enough) // (potential.most + 1))
 
     def farthest(self, config: Any) -> int:
         """The largest distance that a single token leads to."""
