@@ -184,7 +184,7 @@ def change_rows(numbers, shown, rows, counts, offsets, masks):
 
 @bare_kernel
 def roll_back(counts, which, at, befores, reached):
-    """The nodes so many tokens before those where sequences are (``int32[n]``); -1 where there is none."""
+    """The histories' nodes that lie ``counts`` tokens back, ``int32[n]``; -1 before the beginning."""
     for i in range(len(counts)):
         node = at[which[i]]
         for _ in range(counts[i]):

@@ -309,7 +309,7 @@ def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, set
 @inlined
 def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
-    """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
+    """Whether a group's tokens are allowed: 1, 0, or -1 where it depends on what can follow the lexeme."""
     answer, looked = _accepts(
         shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number, tight[number] & 2, cells,
         cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,

@@ -154,7 +154,7 @@ def _unite(arena, threads, begin, n, cells, slots, top, united):
 
 @inlined
 def _marked(members, member):
-    """The set ``members`` with another one, or as it is for -1; -1 where that one is in it."""
+    """The set ``members`` with ``member`` added, unchanged for member -1; -1 if it was a member already."""
     if member < 0:
         return members
     bit = np.int64(1) << np.int64(member)

@@ -134,7 +134,7 @@ class AutomatonDistances:
         return found
 
     def near(self, config: int, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         return self._most
 
     def row(self, config: int, most: int) -> NDArray[np.int32]:

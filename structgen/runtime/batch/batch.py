@@ -33,7 +33,7 @@ from ..rows.row_store import EOS_IDS, RowStore
 from .drafts import Drafts
 from .histories import Histories
 from .lazy_automaton import LazyAutomaton
-from .limits import Limits, taken_apart
+from .limits import Limits, unlimited_path
 
 #: More tokens than a row can have.
 _LONGEST = (1 << 31) - 1
@@ -122,7 +122,7 @@ class GuideBatch:
             self._limits.add(index, max_tokens)
             node = self._histories.begin(self._start(index))
         else:
-            configs, given, left = taken_apart(guide)
+            configs, given, left = unlimited_path(guide)
             self._limits.add(index, given, left)
             path = [self._number(guide.index, c) for c in configs]
             tokens, text = guide.tokens()

@@ -81,7 +81,7 @@ class LazyAutomaton:
         return len(self._pairs)
 
     def is_full(self) -> bool:
-        """Whether it is time to `forget`; it still takes what one step brings."""
+        """Whether it is time to `forget`; there still is room for one step."""
         return (
             len(self._pairs) >= self._most or len(self._machines) >= self._most_machines
             or self._spelled >= MOST_SPELLED or self._tokens >= MOST_TOKENS

@@ -130,8 +130,8 @@ class Limits:
         return [c if c is None or isinstance(c, tuple) else (c, first - i, first - i) for i, c in enumerate(configs)]
 
 
-def taken_apart(guide: Guide) -> tuple[list[Any], int | None, int | None]:
-    """The configurations of its index that a guide was at, what it began with, and what it has left."""
+def unlimited_path(guide: Guide) -> tuple[list[Any], int | None, int | None]:
+    """The path of a guide as configurations of its index, its token budget, and what is left of that."""
     path, machine = guide.path(), guide.machine
     if not isinstance(machine, LimitedMachine):
         return path, None, None

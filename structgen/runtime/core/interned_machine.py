@@ -103,7 +103,7 @@ class StackMachine(ABC, Generic[T]):
 
     @abstractmethod
     def _candidates(self, threads: tuple[T, ...]) -> Iterable[Sequence[int]]:
-        """The bytes that may follow, and some that turn out not to; those that stand together lead to the same."""
+        """A superset of the bytes that can follow, in classes: all bytes of a class lead to the same threads."""
 
     def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
         """The threads after a token that has no bytes."""
@@ -168,7 +168,7 @@ class StackMachine(ABC, Generic[T]):
         return config
 
     def _make_room(self) -> None:
-        """Forget, where so much is remembered that there is no room for more."""
+        """Forget what is remembered once it has reached its bound."""
         if self._is_full():
             self._forget()
 

@@ -80,7 +80,7 @@ class Distances(Protocol):
         ...
 
     def near(self, config: Any, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         ...
 
     def row(self, config: Any, most: int) -> NDArray[np.int32]:

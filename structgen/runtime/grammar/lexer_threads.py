@@ -34,7 +34,7 @@ _FORESIGHT = 3
 #: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
 
-#: The parser before the lexeme, where the thread is in it, what is watched.
+#: The parser before the lexeme, where the thread is in it, the obligations.
 Thread: TypeAlias = tuple[Parse, At, Watched]
 
 
@@ -159,7 +159,7 @@ class LexerThreads:
                         found[after, begun, obligations.with_state(watch, left)] = None
 
     def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
-        """Step one thread, which goes on with what it is in."""
+        """Read a byte in the lexeme, or definition, that a thread is in."""
         parse, at, watched = thread
         c, table = self._class_of[byte], self._table
         left = self._obligations.after(watched, c)
@@ -275,7 +275,7 @@ class LexerThreads:
         return Accepted(found, looked)
 
     def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
-        """Whether `open_to` has anything, and the lowest depth looked at; so many lexemes have to follow."""
+        """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead; and the lowest depth read."""
         sure, looked = self._surely_open_to(parse)
         if sure & wanted:
             return True, looked
@@ -288,7 +288,7 @@ class LexerThreads:
         return False, looked
 
     def _surely_open_to(self, parse: Parse) -> Accepted:
-        """Of what a lexeme may become, that behind which nothing needs to be looked for."""
+        """The endings that are allowed whatever follows: those that the stack accepts and that are loose."""
         accepted, looked = self.parses.accepted(parse)
         return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
 
@@ -299,7 +299,7 @@ class LexerThreads:
         return LazyTable(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
 
     def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
-        """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""
+        """Whether a lexeme can have this ending and the text behind it be completed; and the lowest depth read."""
         endings = self._tables.endings
         terminal, boundary = endings.terminal[ending], endings.boundary[ending]
         accepted, looked = self.parses.accepted(parse)
@@ -323,7 +323,7 @@ class LexerThreads:
         return False, looked
 
     def _can_follow(self, parse: Parse, terminal: int, boundary: Watched, lexemes: int) -> tuple[bool, int]:
-        """Whether so many lexemes can follow a terminal with a boundary behind it; the lowest depth looked at."""
+        """Whether ``lexemes`` lexemes can follow a terminal and its boundary; and the lowest depth read."""
         after, looked = self.parses.after(parse, terminal)
         reading = self._completions.reading
         self._pause(0)

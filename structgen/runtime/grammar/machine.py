@@ -33,7 +33,7 @@ from .tables import GrammarTables
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
 
-#: Bytes of a lexer state with what is watched there, while what it can become is worked out.
+#: Bytes of a lexer state with the obligations there, while what it can become is worked out.
 _BYTES_OF_STATE = 400
 
 #: What the meter is told.
@@ -241,7 +241,7 @@ class GrammarMachine(StackMachine[Thread]):
         return len(self.lexeme_masks) + sum(machine.known_rows for _, machine in self.embedded.definitions)
 
     def is_complete(self) -> bool:
-        """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
+        """Whether every row that a guide can need has been worked out: never known, there may be new obligations."""
         return False
 
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:

@@ -38,7 +38,7 @@ _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
-#: A lexer state, what is watched, the context, the level, and the state on top of the stack.
+#: A lexer state, the obligations, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
 
 

@@ -132,7 +132,7 @@ class PartialMaskGraph:
         """The number of a set."""
         sets = self._all_sets()
         if terminals not in self._set_of:
-            # All that lexer states can become, at once; where something is watched, lexemes can become less.
+            # All that lexer states can become, at once; under obligations lexemes can become less.
             for each in (*self._lexeme_masks.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)

@@ -15,7 +15,7 @@ from .completability.obligations import Watched
 
 
 class LexemeEnd(NamedTuple):
-    """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
+    """A lexeme that may end: its terminal, the residual nodes where it ends, the obligations from there on."""
 
     terminal: int
     residual: int
@@ -100,7 +100,7 @@ class PartialMaskTable:
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
     def continuation_at(self, number: int) -> tuple[int, Watched]:
-        """The residual list of a continuation, and what is watched."""
+        """The residual list of a continuation, and the obligations."""
         residual, watch = self.continuations[number].tolist()
         return residual, self._watches[watch]
 

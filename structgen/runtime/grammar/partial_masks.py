@@ -38,12 +38,12 @@ from .tables import GrammarTables
 __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked", "Watched"]
 
 
-#: A lexer state, what is watched there, and the tokens or nodes that lead there.
+#: A lexer state, the obligations there, and the tokens or nodes that lead there.
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
 
 class _Walk(NamedTuple):
-    """What a walk found, as `structgen.kernels.walk_lexer` does; what is watched, by number, () is the first."""
+    """What a walk found, as `structgen.kernels.walk_lexer` does; obligations by number, () is the first."""
 
     watches: list[Watched]
     ids: NDArray[np.int32]
@@ -55,7 +55,7 @@ class _Walk(NamedTuple):
 
 
 class LexemeMasks:
-    """Decides lexer states over one vocabulary, and remembers what it found.
+    """The partial masks of a lexer's states over one vocabulary, each worked out once.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class LexemeMasks:
         self.mark()
 
     def mark(self) -> None:
-        """Never forget what is there now."""
+        """Keep all that is known now, whatever `forget` forgets later."""
         self._kept = self.pool.mark(), len(self.residuals)
         self._entries = len(self.decided), self._fresh
 
@@ -126,7 +126,7 @@ class LexemeMasks:
         return list(number), np.array([number[each] for each in futures], np.int32)
 
     def decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
-        """What a lexer state decides when entered at the nodes of a residual list."""
+        """The partial mask of a lexer state that is entered at the nodes of a residual list."""
         key = residual, state, watched
         found = self.decided.get(key)
         if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:
@@ -158,7 +158,7 @@ class LexemeMasks:
         return PartialMask(tuple(groups), tuple(ends))
 
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
-        """Lexer states, with what is watched: after which tokens, and at which nodes a lexeme may end."""
+        """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
         names, ids, states, watches, below, below_state, below_watch = self._walk(nodes, state, watched)
         if not len(watches):
             watches = np.zeros(len(states), np.int64)
@@ -170,11 +170,11 @@ class LexemeMasks:
 
     @cached_property
     def future(self) -> WatchedFutures:
-        """By lexer state and what is watched: what a lexeme can become, as in `futures`."""
+        """By lexer state and obligations: what a lexeme can become, as in `futures`."""
         return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under, self._pause)
 
     def _ending_under(self, state: int, watched: Watched) -> int:
-        """What a lexeme can be if it ends in a state, beside what is watched."""
+        """The terminals, or endings, of a lexeme that ends in a state under obligations."""
         if not self.tables.endings.is_loose:
             return self.boundaries.here(state, watched)
         return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
@@ -213,7 +213,7 @@ class LexemeMasks:
         return self.pool.add_dense(row)
 
     def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
-        """The kernel's walk. What is watched is numbered: states, then sets of them."""
+        """The kernel's walk. Obligations are numbered: states, then sets of them."""
         from ... import kernels
 
         trie, tables, sets = self.vocabulary.trie, self.tables, self._sets

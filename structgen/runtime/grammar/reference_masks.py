@@ -46,7 +46,7 @@ class _Row:
             self.looked = depth
 
 
-#: A residual list, the parser, where in a lexeme or a definition, what is watched.
+#: A residual list, the parser, where in a lexeme or a definition, the obligations.
 _MaskKey = tuple[int, Parse, At, Watched]
 
 

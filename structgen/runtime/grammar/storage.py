@@ -1,6 +1,6 @@
 """Partial masks as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
 
-A *continuation* is what the end of a lexeme leaves to the next one: a residual list, and what is watched. A
+A *continuation* is what the end of a lexeme leaves to the next one: a residual list, and the obligations. A
 partial mask belongs to a continuation and the lexer state that goes on from it. So its ends are pairs of a
 terminal and a continuation, and `structgen.runtime.grammar.mask_graph` begins with these columns as they are. ::
 
@@ -9,7 +9,7 @@ terminal and a continuation, and `structgen.runtime.grammar.mask_graph` begins w
     pl_groups  where the groups of each mask begin           pl_group   set, row
     pl_ends    where the ends of each mask begin             pl_end     terminal, continuation
     pl_sets    the sets; words of bits
-    pl_watches where the lists of what is watched begin      pl_watched lexer states; list 0 is empty
+    pl_watches where the lists of obligations begin      pl_watched lexer states; list 0 is empty
 """
 
 from __future__ import annotations

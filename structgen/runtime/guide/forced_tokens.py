@@ -122,7 +122,7 @@ class _Splitter:
         return self._within(tokens, len(whole.encode()))
 
     def _stable(self, tokens: list[int], text: bytes, j: int, crossing: Iterator[bytes]) -> list[int]:
-        """The tokens that stay the same where one crosses the text's end that begins at ``j``."""
+        """The tokens before ``j`` that stay, whatever token begins at ``j`` and crosses the end of the text."""
         before: list[int] | None = None
         for number, rest in enumerate(crossing):
             if before is None:

@@ -81,7 +81,7 @@ class LimitedMachine:
         self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 
     def at(self, config: Config, left: int) -> LimitedConfig:
-        """A configuration with so many tokens left."""
+        """A configuration with ``left`` tokens of the budget left."""
         return config, left, self.distances.near(config, left)
 
     def advance(self, limited: Any, token_id: int) -> LimitedConfig | None:

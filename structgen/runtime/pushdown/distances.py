@@ -298,7 +298,7 @@ class StackDistances:
             self._sums = {None: 0}
 
     def near(self, config: Any, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         with self._work():
             least = max(map(self._sum, config.threads))
         return left - max(0, (left - least) // (self._potential + 1))

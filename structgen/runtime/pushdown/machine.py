@@ -329,7 +329,7 @@ class PushdownMachine(StackMachine[Thread]):
             self._fills -= 1
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
-        """Whether so many threads have to be walked that it is better to walk all of them together."""
+        """Whether enough threads have to be walked that one walk of all together is better."""
         forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False

@@ -113,7 +113,7 @@ def in_order(decided: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[n
 
 
 class StateMasks:
-    """Decides states of one pushdown automaton over one vocabulary, and remembers what it found.
+    """The partial masks of a pushdown automaton's states over one vocabulary, each worked out once.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class StateMasks:
         self.mark()
 
     def mark(self) -> None:
-        """Never forget what is there now."""
+        """Keep all that is known now, whatever `forget` forgets later."""
         self._kept = self.pool.mark(), len(self.residuals)
         self._entries = len(self.decided), len(self.segments), len(self.sets), len(self.shared.used)
         self._before = self._fresh

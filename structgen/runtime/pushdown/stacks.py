@@ -165,7 +165,7 @@ class Stacks:
         )
 
     def united(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
-        """Threads, those with equal states and counts made one, without those that add nothing."""
+        """Threads merged by state and count, without those whose texts another thread takes as well."""
         found = self._by_top(threads)
         returns = self._returns
         if not 1 < len(found) <= _FEW or not any(state >= 0 and returns[state] for state, _, _ in found):
@@ -183,7 +183,7 @@ class Stacks:
         return tuple([(state, count, stack) for (state, count), stack in left.items()])
 
     def union(self, stacks: Iterable[Stack]) -> Stack:
-        """All of some stacks."""
+        """The union of stacks: one of them, or a fork."""
         members: dict[Stack, None] = {}
         for stack in stacks:
             if isinstance(stack, Fork):

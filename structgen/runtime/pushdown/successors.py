@@ -130,7 +130,7 @@ class SuccessorDistances:
 
 
 def stacks_of(thread: Thread, most: int) -> list[tuple[int, int, list[Frame]]]:
-    """A thread's stacks, each as state, count and frames, topmost first; more than ``most`` if there are so many."""
+    """A thread's stacks, each as state, count and frames, topmost first; at least ``most + 1`` if there are more."""
     found: list[tuple[int, int, list[Frame]]] = []
     state, count, stack = thread
     todo: list[tuple[Stack, list[Frame]]] = [(stack, [])]

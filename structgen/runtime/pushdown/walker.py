@@ -70,7 +70,7 @@ class CountedWalk(NamedTuple):
 
 
 class _Sets:
-    """Room for `kernels.walk_sets`, so many times what it has at first, and how far it came."""
+    """Scratch arrays of `kernels.walk_sets`, ``times`` their first size, and how far the walk came."""
 
     def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
         from ... import kernels

@@ -280,7 +280,7 @@ class RowPool:
         return None if base != 0 else decode_gaps(gaps).astype(np.int32)
 
     def lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-        """The ids of the rows that are lists, of all that are there, one after another.
+        """The ids of all rows that are stored as lists, one row after another.
 
         Returns ``int32[rows + 1]`` where those of each row begin, ``int32[*]``, and ``bool[rows]`` which are lists.
         """

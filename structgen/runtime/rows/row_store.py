@@ -72,7 +72,7 @@ class RowStore:
         return self._count
 
     def is_full(self) -> bool:
-        """Whether it is time to `forget`; it still takes what one step brings."""
+        """Whether it is time to `forget`; there still is room for one step."""
         return self._count >= self._most
 
     def forget(self) -> None:

@@ -34,16 +34,16 @@ MOST_ANSWERS = 1 << 16
 
 
 class WatchedFutures:
-    """What lexemes can become beside what is watched.
+    """What lexemes can become under obligations.
 
     Parameters
     ----------
     tables:
         The lexer.
     future:
-        By lexer state: what a lexeme can become there if nothing is watched, as a set.
+        By lexer state: what a lexeme can become there without obligations, as a set.
     own:
-        What ends right in a state, beside something that is watched.
+        What ends right in a state, under obligations.
     check:
         Called with the number of states that are looked at together; may raise.
     """
@@ -63,14 +63,14 @@ class WatchedFutures:
         self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
 
     def __call__(self, state: int, watched: Watched) -> int:
-        """What a lexeme can become without being beaten by what is watched."""
+        """What a lexeme can become without violating obligations."""
         if not watched:
             return self._future(state)
         found = self._known.get((state, watched))
         return self._follow((state, watched)) if found is None else found
 
     def _follow(self, start: tuple[int, Watched]) -> int:
-        """Work it out for all that a lexeme and what is watched come to together."""
+        """Work it out for all that a lexeme and its obligations come to together."""
         table, obligations, check = self._rows, self._obligations, self._check
         number = {start: 0}
         todo = [start]
@@ -102,14 +102,14 @@ class WatchedFutures:
 
 
 class Fate(NamedTuple):
-    """What bytes do to what is watched.
+    """What bytes do to obligations.
 
     Parameters
     ----------
     ends:
-        The classes of bytes after which nothing is watched any more.
+        The classes of bytes after which there are no obligations any more.
     stays:
-        The other classes that do not complete what is watched, each with what is watched then.
+        The other classes that violate no obligation, each with those left behind it.
     is_final:
         Whether the text may end there.
     """
@@ -127,11 +127,11 @@ class Boundaries:
     tables:
         The lexer.
     future:
-        By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
+        By lexer state: the endings that a lexeme can come to without other obligations, as a set.
     ending:
         The number of an ending, a terminal and the boundary behind it; -1 for one that no text comes to.
     is_far:
-        Whether what is watched is followed past the next lexeme.
+        Whether obligations are followed past the next lexeme.
     check:
         Called with the number of lexer states that are looked at together; may raise.
     """
@@ -158,7 +158,7 @@ class Boundaries:
         self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 
     def here(self, state: int, watched: Watched) -> int:
-        """The endings at which a lexeme can end in a state, beside what is watched."""
+        """The endings at which a lexeme can end in a state, under obligations."""
         found, kept = 0, () if self._is_simple else watched
         for terminal, watch in self._ends[state]:
             ending = self._ending(terminal, self._obligations.with_state(watch, kept))
@@ -191,7 +191,7 @@ class Boundaries:
         return found
 
     def fate(self, boundary: Watched) -> Fate:
-        """What bytes do to what is watched."""
+        """What bytes do to obligations."""
         found = self._fates.get(boundary)
         if found is None:
             obligations, ends, stays = self._obligations, 0, []

@@ -95,7 +95,7 @@ class Completions:
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
 
     def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
-        """Whether some text completes the one that led to a stack, with a boundary behind the last lexeme."""
+        """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
         indented = self._indented
         if indented is None or level is None:
             return self._find(stack, self.reading.next(context, boundary), 0)
@@ -120,7 +120,7 @@ class Completions:
         return stack.state if self._indented is None else self._indented.number(stack.state, brackets)
 
     def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
-        """Go through a stack in whose states so many brackets are open."""
+        """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left."""
         net = self._indented.net if self._indented is not None else None
         looked = stack.depth
         #: By stack what is put on it, before which endings, and the brackets that are open in it.
@@ -164,7 +164,7 @@ class Completions:
         return Completion(False, looked)
 
     def _left(self, state: int, endings: int) -> _Left | None:
-        """What the summaries of a state on top before some endings leave; None where a run succeeds."""
+        """The union of a state's pop summaries before some endings; None where one of them succeeds."""
         endings &= self._summaries.accepted(state)
         known = self._known.get((state, endings), _UNKNOWN)
         if known is _UNKNOWN:

@@ -39,7 +39,7 @@ class Endings:
     watched:
         ``int32[boundaries, *]``: the lexer states that are watched at each boundary, ascending; -1 behind the last.
     words:
-        ``uint32[lexer states, words]``: the endings that a lexeme can come to if nothing else is watched.
+        ``uint32[lexer states, words]``: the endings that a lexeme can come to without other obligations.
     """
 
     ends: NDArray[np.int32]
@@ -67,7 +67,7 @@ class Endings:
 
     @cached_property
     def boundary(self) -> list[Watched]:
-        """By ending: what is watched behind it."""
+        """By ending: its boundary, the obligations behind it."""
         boundaries = [tuple(w for w in row if w >= 0) for row in self.watched.tolist()]
         return [boundaries[boundary] for boundary in self.ends[:, 1].tolist()]
 

@@ -38,14 +38,14 @@ _MOST_STEPS = 1 << 22
 
 
 class CheapestDerivation(NamedTuple):
-    """What reading comes to.
+    """What a derivation ends with, and what must not follow it.
 
     Parameters
     ----------
     symbol:
         The nonterminal that is read then, or `_ACCEPTED`; of a push, the state that is pushed.
     more:
-        So many states are taken off besides the one on top.
+        States that are popped besides the one on top.
     avoid:
         The terminals that must not come next, as a set.
     head:
@@ -58,7 +58,7 @@ class CheapestDerivation(NamedTuple):
     head: int
 
     def then(self, other: CheapestDerivation) -> tuple[int, int] | None:
-        """What to avoid, and the head, of this and another one after it; None where that cannot follow."""
+        """`avoid` and `head` of the concatenation with another derivation; None where that cannot follow."""
         if other.head == _NONE:
             return self.avoid | other.avoid, self.head
         if other.head >= 0 and self.avoid >> other.head & 1:
@@ -73,7 +73,7 @@ class Cost(NamedTuple):
     first: int
 
     def then(self, other: Cost) -> Cost:
-        """This, and another one after it."""
+        """The cost of the concatenation: this, then another."""
         return Cost(self.bytes + other.bytes, other.first if self.first < 0 else self.first)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....vocabulary.trie import Trie
     from ..parser.stack import Stack
 
-#: Places in lexemes beside what is watched; steps of the walk of the trie; rounds to have simpler stacks weigh less.
+#: Places in lexemes under obligations; steps of the walk of the trie; rounds to have simpler stacks weigh less.
 _MOST_SPOTS, _MOST_STEPS, _MOST_ROUNDS = 1 << 13, 1 << 26, 8
 
 
@@ -164,7 +164,7 @@ def _popped(tables: GrammarTables) -> list[int]:
 
 
 def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int]) -> list[int] | None:
-    """By state: what a terminal adds that is shifted there, with what is read before it that is empty."""
+    """By state: the most that a terminal adds which is shifted there, empty nonterminals before it included."""
     empty = _empty(tables, edges)
     onto: list[list[int]] = [[] for _ in weights]  # by state, those on top of it by something empty
     waiting = [0] * len(weights)
@@ -184,7 +184,7 @@ def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int
 
 
 def _empty(tables: GrammarTables, edges: NDArray[np.int32]) -> set[int]:
-    """Nonterminals that may be empty, and maybe others."""
+    """A superset of the nonterminals that can be empty."""
     preceding: list[list[tuple[int, int]]] = [[] for _ in tables.context]
     gotos = set(tables.goto[:, 1].tolist())
     is_goto = np.isin(np.arange(len(edges)), np.arange(len(tables.shift), len(edges)))
@@ -208,7 +208,7 @@ def _empty(tables: GrammarTables, edges: NDArray[np.int32]) -> set[int]:
 def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | None:
     """The most bytes up to the end of a lexeme, and how many more than the fewest the next one takes.
 
-    Whatever is watched; None where too much can be watched.
+    Whatever the obligations; None where there can be too many.
 
     Raises `Stuck` where something that the parser may accept cannot be read.
     """

@@ -2,7 +2,7 @@
 
 Which byte comes next is a function of the thread alone, so the rest of such a text is that of where its beginning
 leads. Between lexemes it is a matter of the parser: the next terminal is the one that the cheapest text of the stack
-begins with (`structgen.runtime.grammar.distances.parser_costs`). If what is watched keeps it from being read right
+begins with (`structgen.runtime.grammar.distances.parser_costs`). If obligations keep it from being read right
 there, a short ignored terminal comes before it. Within a lexeme it ends as one of these, the first kind that there
 is:
 

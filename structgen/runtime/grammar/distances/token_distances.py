@@ -140,7 +140,7 @@ class GrammarDistances:
             self._potential.forget()
 
     def near(self, config: Any, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         potential = self._potential
         if potential is None:
             return left

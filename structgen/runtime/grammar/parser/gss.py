@@ -46,7 +46,7 @@ class Merge(Stack):
 
 
 class GraphParser(Parser):
-    """Moves over stacks, all of those that compete.
+    """Moves of a parser whose conflicts are kept: every action that competes is taken.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class GraphParser(Parser):
     def every(self, stack: Stack, terminal: int, most: int) -> tuple[list[tuple[Stack, int]], int]:
         """Stacks after a terminal with their contexts, covered or not; and the lowest depth looked at.
 
-        All, if no more than so many stacks are looked at between reductions.
+        All of them, if reductions lead through at most ``most`` stacks.
         """
         found: dict[tuple[Stack, int], None] = {}
         looked, todo = stack.depth, {stack: None}
