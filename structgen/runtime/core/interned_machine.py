@@ -219,7 +219,7 @@ class StackMachine(ABC, Generic[T]):
     @property
     @abstractmethod
     def known_rows(self) -> int:
-        """How many places have been decided so far."""
+        """How many partial masks, or rows, there are so far."""
 
     def row(self, config: Any) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""

@@ -313,9 +313,9 @@ class StateMasks:
         found = self.segments.get(state)
         if found is None:
             if self._is_far(state, count) and self.is_wide(state):
-                far = self.shared.far(state)
-                if far is not None:
-                    return far
+                unbounded = self.shared.unbounded(state)
+                if unbounded is not None:
+                    return unbounded
             found = self.tell_counts(state)
         if found is None:
             return None

@@ -167,9 +167,9 @@ class SharedMaskStore:
         """Whether the vocabulary has at hand what `plain` would give."""
         return self.name(state, PLAIN) in self._vocabulary.shared_rows
 
-    def far(self, state: int) -> PartialRow | None:
+    def unbounded(self, state: int) -> PartialRow | None:
         """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
-        name = self._far_name(state)
+        name = self._unbounded_name(state)
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
@@ -241,7 +241,7 @@ class SharedMaskStore:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
         return _name(automaton, bounds)
 
-    def _far_name(self, state: int) -> bytes | None:
+    def _unbounded_name(self, state: int) -> bytes | None:
         if state not in self._far:
             automaton = subautomaton(self._tables, state, far=True)
             self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
@@ -300,7 +300,7 @@ class SharedMaskStore:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._far_name(state) == name:
+        if kind is None and self._unbounded_name(state) == name:
             row, below = self._walker().closed(state, far=True)
             return SharedMasks([0], row[None], [below])
         if kind is None:

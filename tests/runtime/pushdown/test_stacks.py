@@ -77,7 +77,7 @@ def work_of(machine: PushdownMachine, monkeypatch: pytest.MonkeyPatch) -> Counte
         (machine, "_make", lambda *args: 1),
         (machine.stacks, "push", lambda *args: 1),
         (machine.stacks, "_by_top", lambda threads: len(threads)),
-        (machine.stacks, "_covers", lambda *args: 1),
+        (machine.stacks, "_subsumes", lambda *args: 1),
         (machine.rows, "decide", lambda *args: 1),
     ):
         original = getattr(owner, name)
