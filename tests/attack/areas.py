@@ -28,7 +28,7 @@ TESTS = Path(__file__).resolve().parents[1]
 Area: TypeAlias = Callable[[float], Outcome]
 
 #: Collections of definitions of all kinds, by name.
-_OF_ALL_KINDS = ("mixed_definitions", "scaled_definitions")
+_OF_ALL_KINDS = ("hostile.mixed_definitions", "hostile.scaled_definitions")
 
 #: Mutated files a second, with Numba's checks of bounds, and at most.
 _FILES_A_SECOND, _MOST_FILES = 20, 20_000
@@ -38,7 +38,7 @@ def definitions(prefix: str) -> Area:
     """The definitions of a kind, as the collections name them."""
 
     def cases() -> Iterator[tuple[str, Callable[[], Any]]]:
-        for module in ("hostile_definitions", *_OF_ALL_KINDS):
+        for module in ("hostile.hostile_definitions", *_OF_ALL_KINDS):
             found: dict[str, Callable[[], Any]] = importlib.import_module(module).DEFINITIONS
             yield from ((name, make) for name, make in found.items() if name.startswith(prefix))
 

@@ -25,7 +25,7 @@ from structgen import kernels
 from structgen.budget import Meter
 from structgen.building import build
 from structgen.compiler.automata import dfa
-from structgen.compiler.patterns import lower
+from structgen.compiler.patterns import measures
 from structgen.compiler.patterns.lower import language
 from structgen.compiler.patterns.parser import parse
 from structgen.errors import BudgetExceededError
@@ -125,7 +125,7 @@ def test_many_words_are_the_same_as_their_alternatives(pattern: str, monkeypatch
         return str(language(parse(pattern), Meter(sg.Budget())))
 
     listed = compiled()
-    monkeypatch.setattr(lower, "_MANY_WORDS", 1 << 60)
+    monkeypatch.setattr(measures, "_MANY_WORDS", 1 << 60)
     assert compiled() == listed
 
 

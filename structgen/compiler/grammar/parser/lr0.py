@@ -14,7 +14,7 @@ from ....runtime.core.digraph import bits, solve
 from ....system.properties import cached_property
 from .symbols import Symbol, Symbols
 
-#: GrammarItems and moves between two looks at the clock; bytes of one.
+#: Items and moves between two looks at the clock; bytes of one.
 _STEPS, _BYTES_OF_MOVE = 8192, 100
 
 

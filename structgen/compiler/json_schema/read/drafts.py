@@ -1,11 +1,11 @@
 """The drafts of JSON Schema: how a document says which it follows, and where each draft expects subschemas.
 
-A document that names no draft is read as Dialect 2020-12, and so is one that names a dialect of its own: what
+A document that names no draft is read as Draft 2020-12, and so is one that names a dialect of its own: what
 `jsonschema.validators.validator_for` does. But most schemas name none and many of them were written for an earlier
-draft, so there older spellings count where Dialect 2020-12 has no meaning for them: ``items`` with an array and
+draft, so there older spellings count where Draft 2020-12 has no meaning for them: ``items`` with an array and
 ``additionalItems`` beside it, booleans for ``exclusiveMinimum`` and ``exclusiveMaximum``, ``dependencies``,
 ``$recursiveRef``, ``$id`` with a fragment alone, and ``id`` where a reference can't be resolved without it. A
-document that names Dialect 2020-12 has to keep to it.
+document that names Draft 2020-12 has to keep to it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _URI = re.compile(r"https?://json-schema\.org/(draft-0[0-7]|draft/20\d\d-\d\d)/s
 def named_draft(uri: Json, where: str) -> Dialect | None:
     """The draft that a ``$schema`` names; None for a dialect of the author's own.
 
-    Raises `UnsupportedError` for Dialect 3 and earlier ones, whose keywords mean other things.
+    Raises `UnsupportedError` for Draft 3 and earlier ones, whose keywords mean other things.
     """
     if not isinstance(uri, str):
         raise DefinitionError(
@@ -117,6 +117,6 @@ def named_draft(uri: Json, where: str) -> Dialect | None:
         raise UnsupportedError(
             f"$schema names {match[1]!r}",
             where=where,
-            remedy="Rewrite the schema for Dialect 4, 6, 7, 2019-09 or 2020-12.",
+            remedy="Rewrite the schema for Draft 4, 6, 7, 2019-09 or 2020-12.",
         )
     return draft

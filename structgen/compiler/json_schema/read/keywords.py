@@ -37,7 +37,7 @@ _ANCHOR_2020 = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 class Sink(Protocol):
     """What takes the subschemas and references that handlers find.
 
-    ``meter``: of the compile. ``all_draft4``: the whole document is held to Dialect 4's metaschema,
+    ``meter``: of the compile. ``all_draft4``: the whole document is held to Draft 4's metaschema,
     not just a part with a ``$schema`` of its own, which the metaschema of the document around it governs.
     """
 
@@ -45,7 +45,7 @@ class Sink(Protocol):
     all_draft4: bool
 
     def add(self, value: Json, path: str, around: Subschema, *, boolean: bool = False) -> SchemaId:
-        """A subschema that is applied. ``boolean``: may be one even in Dialect 4."""
+        """A subschema that is applied. ``boolean``: may be one even in Draft 4."""
 
     def store(self, value: Json, path: str, around: Subschema, *, boolean: bool = False) -> None:
         """A subschema that is only checked, unless a reference leads to it."""
@@ -185,7 +185,7 @@ def _names(sub: Subschema, path: str, value: Json) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise sub.error(path, "an array of strings", value)
     if sub.sink.all_draft4 and not value:
-        raise sub.error(path, "an array of at least one string, in Dialect 4", value)
+        raise sub.error(path, "an array of at least one string, in Draft 4", value)
     if len(set(value)) != len(value):
         raise sub.error(path, "an array of strings without repetitions", value)
     return tuple(value)
@@ -230,7 +230,7 @@ def _number(field: str) -> Handler:
 
 
 def _bound(field: str, exclusive_keyword: str, exclusive_field: str) -> Handler:
-    """``minimum``, which a boolean beside it makes exclusive, in Dialect 4."""
+    """``minimum``, which a boolean beside it makes exclusive, in Draft 4."""
 
     def handle(sub: Subschema, keyword: str, value: Json) -> None:
         exclusive = sub.node.get(exclusive_keyword) is True
@@ -244,7 +244,7 @@ def _exclusive_flag(bound: str) -> Handler:
 
     def handle(sub: Subschema, keyword: str, value: Json) -> None:
         if not isinstance(value, bool):
-            raise sub.error(keyword, "true or false, in Dialect 4", value)
+            raise sub.error(keyword, "true or false, in Draft 4", value)
         if bound not in sub.node:
             raise sub.error(keyword, f"beside {bound!r}", value)
 
@@ -345,7 +345,7 @@ def _enum(sub: Subschema, keyword: str, value: Json) -> None:
         raise sub.error(keyword, "an array", value)
     _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.meter)
     if sub.sink.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
-        raise sub.error(keyword, "an array of different values, at least one, in Dialect 4", value)
+        raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
     sub.fields["enum"] = tuple(value)
 
 
@@ -379,7 +379,7 @@ def _multiple_of(sub: Subschema, keyword: str, value: Json) -> None:
 
 
 def _schema_or_boolean(sub: Subschema, keyword: str, value: Json) -> None:
-    """``additionalProperties`` in Dialect 4, whose other schemas can't be booleans."""
+    """``additionalProperties`` in Draft 4, whose other schemas can't be booleans."""
     sub.fields["additional_properties"] = sub.sink.add(value, keyword, sub, boolean=True)
 
 
@@ -397,7 +397,7 @@ def _items(sub: Subschema, keyword: str, value: Json) -> None:
 def _additional_items(sub: Subschema, keyword: str, value: Json) -> None:
     if isinstance(sub.node.get("items"), list):
         sub.fields["items"] = sub.sink.add(value, keyword, sub, boolean=True)
-    elif not sub.draft.tolerant:  # to Dialect 2020-12 it means nothing at all
+    elif not sub.draft.tolerant:  # to Draft 2020-12 it means nothing at all
         sub.sink.store(value, keyword, sub, boolean=True)
 
 
@@ -489,7 +489,7 @@ def _anchor(name: re.Pattern[str]) -> Handler:
 
 
 def _recursive_anchor(sub: Subschema, keyword: str, value: Json) -> None:
-    """What either draft says: Dialect 2019-09 has a boolean, Dialect 2020-12 reserves the keyword with a name."""
+    """What either draft says: Draft 2019-09 has a boolean, Draft 2020-12 reserves the keyword with a name."""
     if not isinstance(value, bool):
         _anchor(_ANCHOR_2020)(sub, keyword, value)
 

@@ -37,7 +37,7 @@ def read(schema: Any, meter: Meter, *, additional_properties: bool | None = None
     `close_objects`.
 
     Raises `DefinitionError` for what is not a schema, `UnsupportedError` for references that leave the document and
-    for Dialect 3, `BudgetExceededError`. The errors' ``where`` is a JSON pointer.
+    for Draft 3, `BudgetExceededError`. The errors' ``where`` is a JSON pointer.
     """
     node = parse_json(schema) if isinstance(schema, str) else from_python(schema, meter)
     document = _Reader(node, meter).run()
@@ -134,7 +134,7 @@ class _Reader:
         if not isinstance(value, bool):
             raise around.error(path, "a schema, that is, an object or a boolean", value)
         if self.all_draft4 and not boolean:
-            raise around.error(path, "an object in Dialect 4, where a boolean is no schema", value)
+            raise around.error(path, "an object in Draft 4, where a boolean is no schema", value)
 
     # Reading
 

@@ -26,7 +26,7 @@ from typing import Protocol, TypeAlias
 from ....system.locks import Lock, Rank
 from ...core.digraph import bits
 
-#: PopSummaries that are looked at between two pauses.
+#: Pop summaries that are looked at between two pauses.
 _STEPS = 1 << 11
 
 #: Bytes of a summary, or of a state that another one is put on; past so many all are forgotten, once none is looked
