@@ -110,7 +110,7 @@ def show_costs(console: Console, label: str, costs: Mapping[str, Any]) -> None:
     rows.append(["bytes of the index", f"{costs['bytes']:,}", ""])
     show_rows(console, f"Costs, {label}", ["", "median", "worst"], rows)
     if not costs["filled"]:
-        console.print("The eager compile did not settle every place: the rest is settled on first touch.")
+        console.print("The eager compile did not decide every place: the rest is decided on first touch.")
 
 
 def _medians(times: Sequence[int], unit: float) -> list[str]:

@@ -107,13 +107,13 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
     Parameters
     ----------
     tokens, above, begins:
-        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1, and the configuration
+        ``int32[n]``: the tokens, the index of the token before each, an earlier one, or -1, and the configuration
         that one without begins at.
     reached:
         ``int32[n]``: where each token leads, `DEAD` where it or one before it is refused; the `UNKNOWN` are looked
         at.
 
-    Returns the place of the first that stays unknown, or -1.
+    Returns the index of the first that stays unknown, or -1.
     """
     first = -1
     for i in range(len(tokens)):
@@ -129,14 +129,14 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
 
 
 @bare_kernel
-def copy_rows(numbers, rows, counts, places, masks):
+def copy_rows(numbers, rows, counts, offsets, masks):
     """Write rows into masks.
 
     Parameters
     ----------
     numbers:
         ``int32[batch]``: the row of each mask.
-    rows, counts, places:
+    rows, counts, offsets:
         ``int32[rows, words]``; how many words of each are not zero, -1 for many; and where these are.
     masks:
         ``int32[batch, width]``, at least as wide; what is wider becomes zero.
@@ -153,12 +153,12 @@ def copy_rows(numbers, rows, counts, places, masks):
         for w in range(masks.shape[1]):
             masks[i, w] = 0
         for k in range(counts[number]):
-            w = places[number, k]
+            w = offsets[number, k]
             masks[i, w] = rows[number, w]
 
 
 @bare_kernel
-def change_rows(numbers, shown, rows, counts, places, masks):
+def change_rows(numbers, shown, rows, counts, offsets, masks):
     """As `copy_rows`, for masks that hold the rows ``shown`` (``int32[batch]``, updated); nobody else writes them."""
     words = rows.shape[1]
     for i in range(len(numbers)):
@@ -176,15 +176,15 @@ def change_rows(numbers, shown, rows, counts, places, masks):
                 masks[i, w] = 0
         else:
             for k in range(counts[before]):
-                masks[i, places[before, k]] = 0
+                masks[i, offsets[before, k]] = 0
         for k in range(counts[number]):
-            w = places[number, k]
+            w = offsets[number, k]
             masks[i, w] = rows[number, w]
 
 
 @bare_kernel
 def roll_back(counts, which, at, befores, reached):
-    """The nodes so many tokens before those where sequences are (``int32[n]``); -1 where there is none."""
+    """The histories' nodes that lie ``counts`` tokens back, ``int32[n]``; -1 before the beginning."""
     for i in range(len(counts)):
         node = at[which[i]]
         for _ in range(counts[i]):

@@ -134,7 +134,7 @@ def _is_outcome(outcomes, k, pieces, p):
 
 
 @bare_kernel
-def count_back(begins, sources, outcomes, places, live, distances, states, counts, n_queue):
+def count_back(begins, sources, outcomes, offsets, live, distances, states, counts, n_queue):
     """Fewest tokens to the end, by breadth-first search backwards over outcomes; see `walk_outcomes`.
 
     Parameters
@@ -143,8 +143,8 @@ def count_back(begins, sources, outcomes, places, live, distances, states, count
         ``int64[states + 1]``: the outcomes that lead to state ``t`` are ``outcomes[begins[t]:begins[t + 1]]``.
     sources:
         ``int32[outcomes]``: the state that each comes from.
-    places:
-        ``int64[states + 1]``: the distance of a state and a count is ``distances[places[state] + count]``; a count
+    offsets:
+        ``int64[states + 1]``: the distance of a state and a count is ``distances[offsets[state] + count]``; a count
         past the last is as the last.
     distances:
         ``int32[*]``, in and out: -1 where it is not known.
@@ -156,8 +156,8 @@ def count_back(begins, sources, outcomes, places, live, distances, states, count
         state = states[head]
         count = counts[head]
         head += 1
-        most = places[state + 1] - places[state] - 1
-        further = distances[places[state] + count] + 1
+        most = offsets[state + 1] - offsets[state] - 1
+        further = distances[offsets[state] + count] + 1
         for k in range(begins[state], begins[state + 1]):
             source = sources[k]
             low = outcomes[k, 1]
@@ -172,8 +172,8 @@ def count_back(begins, sources, outcomes, places, live, distances, states, count
                     if count < most:
                         high = min(high, count - add)
             for before in range(low, high + 1):
-                if distances[places[source] + before] < 0:
-                    distances[places[source] + before] = further
+                if distances[offsets[source] + before] < 0:
+                    distances[offsets[source] + before] = further
                     states[n_queue] = source
                     counts[n_queue] = before
                     n_queue += 1
@@ -181,7 +181,7 @@ def count_back(begins, sources, outcomes, places, live, distances, states, count
 
 @kernel
 def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, records, loops, live, state, count,
-                places, distances, most, max_depth, row):  # fmt: skip
+                offsets, distances, most, max_depth, row):  # fmt: skip
     """Set the bits of the tokens that lead where the distance is at most ``most``; see `count_back`.
 
     ``row``: ``uint32[words + 1]``, the last word for the spare bit.
@@ -212,7 +212,7 @@ def walk_within(byte, depth, skip, token, twins, table, classes, n_classes, reco
             n = 0
         at[d] = entry
         counted[d] = n
-        where = distances[min(places[entry] + n, places[entry + 1] - 1)]
+        where = distances[min(offsets[entry] + n, offsets[entry + 1] - 1)]
         bit = np.int64(token[i]) if 0 <= where <= most else spare
         row[bit >> 5] |= np.uint32(1) << np.uint32(bit & 31)
         i += 1
@@ -224,14 +224,14 @@ FAR = 1 << 40
 
 
 @bare_kernel
-def cheapest_pops(arena, begins, entries, places, costs, most_sweeps):
+def cheapest_pops(arena, begins, entries, offsets, costs, most_sweeps):
     """Fewest bytes that take a state off the stack, with all that is put on it on the way.
 
     Parameters
     ----------
     begins, entries:
         ``int64[states + 1]``, ``int32[*]``: what each state does with bytes that may be used, as in the table.
-    places:
+    offsets:
         As in `count_back`.
     costs:
         ``int64[*]``, in and out: `FAR` where nothing is known, 0 for states that return.
@@ -245,13 +245,13 @@ def cheapest_pops(arena, begins, entries, places, costs, most_sweeps):
         changed = False
         for k in range(n_states):
             state = n_states - 1 - k if sweep & 1 else k
-            for count in range(places[state + 1] - places[state] - 1, -1, -1):
-                best = costs[places[state] + count]
+            for count in range(offsets[state + 1] - offsets[state] - 1, -1, -1):
+                best = costs[offsets[state] + count]
                 for e in range(begins[state], begins[state + 1]):
                     entry = entries[e]
                     if entry < n_states:
                         n = count if arena[arena[A_LIVE] + entry] >= 0 else 0
-                        best = min(best, 1 + costs[min(places[entry] + n, places[entry + 1] - 1)])
+                        best = min(best, 1 + costs[min(offsets[entry] + n, offsets[entry + 1] - 1)])
                         continue
                     group = arena[A_GROUPS] + entry - n_states
                     for m in range(arena[group], arena[group + 1]):
@@ -271,16 +271,16 @@ def cheapest_pops(arena, begins, entries, places, costs, most_sweeps):
                                 if target < 0:
                                     continue
                             n = n if arena[arena[A_LIVE] + target] >= 0 else 0
-                            total += costs[min(places[target] + n, places[target + 1] - 1)]
+                            total += costs[min(offsets[target] + n, offsets[target + 1] - 1)]
                             first = False
                         for k2 in range(arena[move + 1], arena[move + 3]):
                             target = arena[arena[A_SEQUENCE] + k2]
                             n = n if first and arena[arena[A_LIVE] + target] >= 0 else 0
-                            total += costs[min(places[target] + n, places[target + 1] - 1)]
+                            total += costs[min(offsets[target] + n, offsets[target + 1] - 1)]
                             first = False
                         best = min(best, total)
-                if best < costs[places[state] + count]:
-                    costs[places[state] + count] = best
+                if best < costs[offsets[state] + count]:
+                    costs[offsets[state] + count] = best
                     changed = True
         if not changed:
             return True

@@ -13,7 +13,7 @@ NOT_FOLLOWED = -3
 
 
 @kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, resume,
+def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, residual,
                state, watch, ids, ends, end_watch, below, below_state, below_watch, missing):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
@@ -24,7 +24,7 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     sets:
         ``int32[sets, classes]``: where a byte leads sets of several states that are watched, which are numbered
         behind the lexer's states: a state, a set, -1 for nothing, `BEATEN`, or `NOT_FOLLOWED`.
-    resume:
+    residual:
         ``int32[*]``, nodes; the subtree below each is walked from ``state``.
     state:
         The lexer state at these nodes.
@@ -49,8 +49,8 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     n = 0
     m = 0
     unknown = 0
-    for r in range(len(resume)):
-        root = resume[r]
+    for r in range(len(residual)):
+        root = residual[r]
         states[depth[root]] = state
         watched[depth[root]] = watch
         i = root + 1

@@ -309,7 +309,7 @@ def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, set
 @inlined
 def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
-    """As `_accepts`, for what a lexeme can become; -1 where that is up to what can follow it."""
+    """Whether a group's tokens are allowed: 1, 0, or -1 where it depends on what can follow the lexeme."""
     answer, looked = _accepts(
         shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number, tight[number] & 2, cells,
         cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
@@ -330,17 +330,17 @@ MOST_IDS, IS_ROW, IS_LONG = 29, 30, 31
 
 @bare_kernel
 def lay_out_places(group_start, groups, end_start, ends, ids_start, ids, is_list, records, at):
-    """Write the records of places one after another.
+    """Write the records of partial masks one after another.
 
     Parameters
     ----------
     group_start, groups, end_start, ends:
         Place ``p`` has the groups ``group_start[p]:group_start[p + 1]``, ``int32[*, 2]`` set and row, and likewise
-        ends, ``int32[*, 2]`` terminal and way.
+        ends, ``int32[*, 2]`` terminal and continuation.
     ids_start, ids, is_list:
         The ids of row ``r`` are ``ids[ids_start[r]:ids_start[r + 1]]``, where it is a list of them.
     records, at:
-        ``int32[*]``, out: the records, and where that of each place begins.
+        ``int32[*]``, out: the records, and where that of each mask begins.
     """
     n = 0
     for p in range(len(at)):
@@ -413,11 +413,11 @@ def add_groups(records, ids, groups, row, pool_rows):
 
 @bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
-                     keep, given, moves, levels, records, sets, tight, target, stack, place,
+                     keep, given, moves, levels, records, sets, tight, target, stack, record,
                      within, level, cells, cell_slots, shifts, shift_slots, accepted,
                      accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
                      open_questions):  # fmt: skip
-    """Everything that a place allows on a stack, through all terminals that tokens complete.
+    """Everything that a partial mask allows on a stack, through all terminals that tokens complete.
 
     Parameters
     ----------
@@ -439,14 +439,14 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
         where it is not known yet.
     records:
-        ``int32[*]`` (see `add_groups`). A place is where its record begins: the number of its ends and of its
-        groups; for each end its terminal and way; and its groups.
+        ``int32[*]`` (see `add_groups`). A partial mask is where its record begins: the number of its ends and of its
+        groups; for each end its terminal and continuation; and its groups.
     sets, tight:
         ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
         follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two.
     target:
-        ``int32[ways, contexts]``: the place that goes on from a way in a context, or -1.
-    stack, place, within, level:
+        ``int32[continuations, contexts]``: the record that goes on from a continuation in a context, or -1.
+    stack, record, within, level:
         ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
     cells, cell_slots:
         ``int32[*, 5]``: cell below, state, depth, and, as soon as it is known, 1 plus the number of what is
@@ -465,8 +465,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
     allowed, missing, open_questions:
         ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
-        ways and contexts without a place, or -1 minus a level, and a column or bracket, without a level after; cell,
-        context, level and the place of a group in ``records`` that are left open.
+        continuations and contexts without a record, or -1 minus a level, and a column or bracket, without a level
+        after; cell, context, level and the index of a group in ``records`` that are left open.
 
     Returns
     -------
@@ -486,7 +486,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     newline = lines[0]
     at_zero = lines[3]
     columns = moves.shape[1] - 2
-    todo[0, 0] = place
+    todo[0, 0] = record
     todo[0, 1] = below
     todo[0, 2] = within
     todo[0, 3] = level

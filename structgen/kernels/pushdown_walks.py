@@ -154,7 +154,7 @@ def _unite(arena, threads, begin, n, cells, slots, top, united):
 
 @inlined
 def _marked(members, member):
-    """The set ``members`` with another one, or as it is for -1; -1 where that one is in it."""
+    """The set ``members`` with ``member`` added, unchanged for member -1; -1 if it was a member already."""
     if member < 0:
         return members
     bit = np.int64(1) << np.int64(member)
@@ -336,12 +336,12 @@ def _start_stack(arena, config, cells, slots, top):
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resume, config, room, work, ids, below):
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, ids, below):
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
     ----------
-    resume:
+    residual:
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first.
@@ -359,7 +359,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
     do, a smaller one where ``room`` or ``work`` did not suffice. From there on it is up to `walk_sets`.
 
-    Nodes of ``resume`` may lie below one another: there the configuration joins the threads that came down.
+    Nodes of ``residual`` may lie below one another: there the configuration joins the threads that came down.
     """
     threads = np.empty((room, 3), np.int64)  # a set takes 64 bits
     cells = np.empty((room, CELL), np.int64)
@@ -379,13 +379,13 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     table = arena[A_TABLE]
     live = arena[A_LIVE]
     returns = arena[A_RETURNS]
-    entered = 0  # nodes of resume so far
-    pending = resume[0] if len(resume) else len(byte)
+    entered = 0  # nodes of residual so far
+    pending = residual[0] if len(residual) else len(byte)
     end = 0
     i = 0
     while True:
         if i >= end:
-            if entered == len(resume):
+            if entered == len(residual):
                 break
             i = pending
             end = skip[i]
@@ -437,7 +437,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
                 if n < 0:
                     return n_ids, n_below, i
             entered += 1
-            pending = resume[entered] if entered < len(resume) else len(byte)
+            pending = residual[entered] if entered < len(residual) else len(byte)
         if alive:
             for t in range(first_token[i], first_token[i + 1]):
                 ids[n_ids] = token_ids[t]
@@ -463,7 +463,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resu
     return n_ids, n_below, len(byte)
 
 
-#: What `walk_sets` goes on with: the node, where the tree below the last node of ``resume`` ends, how many of these
+#: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these
 #: were entered, the numbers of ids and nodes found, cells, sets, and a stamp.
 P_NODE, P_END, P_ENTERED, P_IDS, P_BELOW, P_CELLS, P_SETS, P_STAMP, PROGRESS = range(9)
 
@@ -472,8 +472,8 @@ _COST_OF_NODE, _COST_OF_THREAD = 8, 8
 
 
 @kernel
-def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering, start, work, progress, at, threads,
-              cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
+def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at,
+              threads, cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
 
     For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its
@@ -481,7 +481,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering
 
     Parameters
     ----------
-    resume:
+    residual:
         Those that have ``start`` before the end of their tree.
     entering:
         ``int64[*, 3]``: the threads that enter at each of these, as state, count, and cell or `_BOTTOM`.
@@ -527,7 +527,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering
     n_ids = progress[P_IDS]
     n_below = progress[P_BELOW]
     stamp = progress[P_STAMP]
-    pending = resume[entered] if entered < len(resume) else len(byte)
+    pending = residual[entered] if entered < len(residual) else len(byte)
     status = OK
     while True:
         if work <= 0:
@@ -535,7 +535,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering
             break
         work -= 1
         if i >= end:
-            if entered == len(resume):
+            if entered == len(residual):
                 break
             i = pending
             end = skip[i]
@@ -602,7 +602,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, resume, entering
                 work -= _COST_OF_THREAD * n
             here = following[where]
             entered += 1
-            pending = resume[entered] if entered < len(resume) else len(byte)
+            pending = residual[entered] if entered < len(residual) else len(byte)
         after = skip[i]
         if i >= start:
             if step:

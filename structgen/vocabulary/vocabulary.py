@@ -306,7 +306,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
 
 def _bytes_of(shared: Any) -> int:
     """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
-    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.resumes)
+    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.residuals)
 
 
 def _ids(ids: Iterable[int], name: str) -> set[int]:

@@ -284,7 +284,7 @@ def walk(index: sg.Index, random: Random, max_tokens: int | None = None) -> None
 
 
 def rows(index: sg.Index, random: Random) -> None:
-    """What states settle, those that are stored and others."""
+    """What states decide, those that are stored and others."""
     machine = index.machine
     pick = random.choices
     if isinstance(machine, AutomatonMachine):
@@ -292,26 +292,26 @@ def rows(index: sg.Index, random: Random) -> None:
             config = state + machine.tables.states * random.choice((0, 0, 1, 5, 300))
             allowed(machine.row(config), index.vocabulary.size)
     elif isinstance(machine, PushdownMachine):
-        _settle(machine, random)
+        _decide(machine, random)
     else:
         assert isinstance(machine, GrammarMachine)
-        places, states = machine.places, range(len(machine.tables.table))
-        for resume in pick(range(len(places.resumes)), k=6):
+        places, states = machine.lexeme_masks, range(len(machine.tables.table))
+        for residual in pick(range(len(places.residuals)), k=6):
             for state in pick(states, k=4):
-                for _, row in places.settle(resume, state, ()).groups:
+                for _, row in places.decide(residual, state, ()).groups:
                     allowed(places.pool.dense(row), index.vocabulary.size)
-                places.settle(resume, state, (random.choice(states),))
+                places.decide(residual, state, (random.choice(states),))
         for _, inner in machine.embedded.definitions:
-            _settle(inner, random)
+            _decide(inner, random)
     machine.fill(threads=1, meter=None)
 
 
-def _settle(machine: PushdownMachine, random: Random) -> None:
-    settled, states = machine.rows, range(machine.tables.states)
-    for resume in random.choices(range(len(settled.resumes)), k=8):
+def _decide(machine: PushdownMachine, random: Random) -> None:
+    decided, states = machine.rows, range(machine.tables.states)
+    for residual in random.choices(range(len(decided.residuals)), k=8):
         for state in random.choices(states, k=5):
-            row, _ = settled.settle(resume, state, random.choice((0, 0, 1, 3, 39)))
-            allowed(settled.pool.dense(row), machine.vocabulary.size)
+            row, _ = decided.decide(residual, state, random.choice((0, 0, 1, 3, 39)))
+            allowed(decided.pool.dense(row), machine.vocabulary.size)
 
 
 def batch(index: sg.Index, random: Random) -> None:

@@ -48,7 +48,7 @@ def opened(name: str, change: Change) -> sg.Index:
     return sg.Index.from_buffer(damaged(name, change), VOCABULARY)
 
 
-# -- resume lists ----------------------------------------------------------------------------------------------------
+# -- residual lists --------------------------------------------------------------------------------------------------
 
 #: A node far outside whose number is 1 if it is summed up in 32 bits; a node again and again; one after itself.
 LISTS = {
@@ -62,7 +62,7 @@ each_list = pytest.mark.parametrize("gaps", LISTS.values(), ids=list(LISTS))
 
 
 def with_list(gaps: list[int]) -> Change:
-    """Puts these gaps in place of every resume list of an index."""
+    """Puts these gaps in place of every residual list of an index."""
 
     def change(meta: dict[str, Any], sections: Sections) -> None:
         count = len(sections["resume_start"]) - 1
@@ -78,27 +78,27 @@ def test_a_resume_list_that_is_no_ascending_list_of_nodes_is_refused(gaps: list[
     assert isinstance(machine, PushdownMachine)
     rows = machine.rows
     rows.stored = None  # so that a walk enters at the list
-    number = next(number for number in range(2, len(rows.resumes)) if number not in rows.resumes._shared)
-    with pytest.raises(sg.errors.FormatError, match="resume list"):
-        rows.settle(number, machine.tables.start, 0)
+    number = next(number for number in range(2, len(rows.residuals)) if number not in rows.residuals._shared)
+    with pytest.raises(sg.errors.FormatError, match="residual list"):
+        rows.decide(number, machine.tables.start, 0)
 
 
 @each_list
 def test_the_same_of_a_grammar(gaps: list[int]) -> None:
     machine = opened("lark", with_list(gaps)).machine
     assert isinstance(machine, GrammarMachine)
-    with pytest.raises(sg.errors.FormatError, match="resume list"):
-        machine.places.settle(2, int(machine.tables.starts[0]), (1,))
+    with pytest.raises(sg.errors.FormatError, match="residual list"):
+        machine.lexeme_masks.decide(2, int(machine.tables.starts[0]), (1,))
 
 
 @each_list
 def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     bits = np.zeros((1, VOCABULARY.words), np.uint32)
     good = SharedMasks([0], bits, [np.array([3, 4, 9], np.int32)])
-    (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").resumes
+    (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").residuals
     assert again.tolist() == [3, 4, 9]
     damage: Sections = {"resume_start": np.array([0, len(gaps)], np.uint32), "resume_gaps": np.array(gaps, np.uint16)}
-    with pytest.raises(sg.errors.FormatError, match="resume list"):
+    with pytest.raises(sg.errors.FormatError, match="residual list"):
         SharedMasks.from_sections(good.to_sections() | damage, VOCABULARY, "here")
 
 

@@ -6,7 +6,7 @@ import doctest
 import re
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     ROOT / "examples/README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -39,6 +40,9 @@ PAGES = [
 #: session, and runs as a doctest.
 FENCE = re.compile(r"^```python( no-run)?\n(.*?)^```$", re.M | re.S)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.M | re.S)
+#: In backquotes: a path in the repository, or in the package; a name of two words or more that a class could have.
+PATH = re.compile(r"`((?:structgen|tests|benchmarks|examples|compiler|runtime|definitions|kernels)/[\w/.]+)`")
+CLASS = re.compile(r"`((?:[A-Z][a-z]+){2,})[`.(]")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
@@ -235,3 +239,21 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     links = [target.split("#")[0] for target in LINK.findall(page.read_text(encoding="utf-8"))]
     local = [target for target in links if target and "://" not in target]
     assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_and_classes_are_called_so(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [path for path in PATH.findall(text) if not any(map(Path.exists, files_of(path)))] == []
+    assert [name for name in CLASS.findall(text) if name not in words_of_code()] == []
+
+
+def files_of(path: str) -> list[Path]:
+    return [folder / (path + ending) for folder in (ROOT, ROOT / "structgen") for ending in ("", ".py")]
+
+
+@cache
+def words_of_code() -> frozenset[str]:
+    folders = ("structgen", "tests", "benchmarks", "examples")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py") if file != Path(__file__)]
+    return frozenset(word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8")))

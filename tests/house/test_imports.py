@@ -88,7 +88,7 @@ ROOMS = {
     ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
-        "api cache definitions index_store runtime runtime.batch runtime.grammar runtime.guide runtime.index"
+        "api cache definitions index_store runtime.batch runtime.grammar runtime.guide runtime.index"
         " runtime.logits runtime.rows vocabulary"
     ),
 }

@@ -14,7 +14,7 @@ from structgen.runtime.automaton import distances as automaton_distances
 from structgen.runtime.automaton import machine as automaton
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core import lazy_table as on_demand
-from structgen.runtime.core.lazy_table import OnDemand
+from structgen.runtime.core.lazy_table import LazyTable
 from structgen.runtime.grammar import (
     lexer_threads as grammar_threads,
 )
@@ -134,7 +134,7 @@ def masks_of_members(index: sg.Index, seed: int) -> list[bytes]:
 
 
 class TestGenerations:
-    """Numbers of rows and resume lists that configurations keep are of a generation."""
+    """Numbers of rows and residual lists that configurations keep are of a generation."""
 
     def test_sets_of_members(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """There are more of them than there is memory for."""
@@ -148,7 +148,7 @@ class TestGenerations:
                 wanted = masks_of_members(index, seed)
                 patched.setattr(stack_rows, "MOST_GROWN", 40_000)
                 assert masks_of_members(bounded, seed) == wanted
-            assert machine.rows.pool.grown + machine.rows.resumes.grown < 80_000
+            assert machine.rows.pool.grown + machine.rows.residuals.grown < 80_000
         sets = index.machine.rows.sets  # type: ignore[attr-defined]
         assert len(sets) > 12 * 20
         assert len(machine.rows.sets) < len(sets) // 3
@@ -279,7 +279,7 @@ class TestMemo:
 
     def test_on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(on_demand, "MOST_ENTRIES", 3)
-        squares = OnDemand(lambda number: number**2)
+        squares = LazyTable(lambda number: number**2)
         assert [squares[i % 7] for i in range(50)] == [(i % 7) ** 2 for i in range(50)]
         assert len(squares) <= 3
 

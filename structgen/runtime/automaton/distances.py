@@ -24,7 +24,7 @@ MEMO_ENTRIES = 1 << 16
 NEVER = 1 << 30
 
 #: Pairs of a state and a count that distances are kept for, four bytes each; and seconds for the walks.
-_MOST_PLACES, _SECONDS = 1 << 25, 60.0
+_MOST_OFFSETS, _SECONDS = 1 << 25, 60.0
 
 
 class AutomatonDistances:
@@ -57,15 +57,15 @@ class AutomatonDistances:
             np.array(tables.records), np.array(tables.loops), np.array(tables.live),
         )  # fmt: skip
         counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
-        self._places = np.concatenate([[0], np.cumsum(counts)])
-        if self._places[-1] > _MOST_PLACES:
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
+        if self._offsets[-1] > _MOST_OFFSETS:
             raise BudgetExceededError(
-                f"max_tokens needs {self._places[-1]:,} distances, one for each count, {_MOST_PLACES:,} are possible",
+                f"max_tokens needs {self._offsets[-1]:,} distances, one a count, {_MOST_OFFSETS:,} are possible",
                 remedy="Use smaller bounds in counted repeats.",
             )
         self._outcomes, self._begins = self._find_outcomes(counts)
         self._distances = self._search(tables.accepting, counts, int(bool(vocabulary.eos_ids)))
-        self._start_of = self._places.tolist()
+        self._start_of = self._offsets.tolist()
         self._farthest: Memo[int, int] = Memo(MEMO_ENTRIES)
         #: The largest distance of all that tokens lead to.
         self._most = self._largest()
@@ -95,24 +95,24 @@ class AutomatonDistances:
         return np.concatenate(found), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     def _search(self, accepting: NDArray[np.uint8], counts: NDArray[np.int64], end: int) -> NDArray[np.int32]:
-        distances = np.full(int(self._places[-1]), -1, np.int32)
+        distances = np.full(int(self._offsets[-1]), -1, np.int32)
         of = np.repeat(np.arange(self._n, dtype=np.int32), counts)
         done = np.flatnonzero(accepting[of])
         distances[done] = end
         states, queued = np.empty(len(of), np.int32), np.empty(len(of), np.int32)
-        states[: len(done)], queued[: len(done)] = of[done], done - self._places[of[done]]
+        states[: len(done)], queued[: len(done)] = of[done], done - self._offsets[of[done]]
         sources = np.repeat(np.arange(self._n, dtype=np.int32), np.diff(self._begins))
         order = np.argsort(self._outcomes[:, 0], kind="stable")
         begins = np.searchsorted(self._outcomes[order, 0], np.arange(self._n + 1)).astype(np.int64)
         self._kernels.count_back(
-            begins, sources[order], self._outcomes[order], self._places, self._automaton[-1], distances, states,
+            begins, sources[order], self._outcomes[order], self._offsets, self._automaton[-1], distances, states,
             queued, len(done),
         )  # fmt: skip
         return distances
 
     def _largest(self) -> int:
         """Of all outcomes. (What has no distance is never come to: vocabularies that get stuck are refused.)"""
-        highest = np.maximum.reduceat(self._distances, self._places[:-1])
+        highest = np.maximum.reduceat(self._distances, self._offsets[:-1])
         return int(highest[self._outcomes[:, 0]].max(initial=0))
 
     def distance(self, config: int) -> int:
@@ -138,7 +138,7 @@ class AutomatonDistances:
         return found
 
     def near(self, config: int, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         return self._most
 
     def row(self, config: int, most: int) -> NDArray[np.int32]:
@@ -146,7 +146,7 @@ class AutomatonDistances:
         count, state = divmod(config, self._n)
         row, trie = np.zeros(self._words + 1, np.uint32), self._trie  # the last word takes the spare bit
         self._kernels.walk_within(
-            trie.byte, trie.depth, trie.skip, trie.token, trie.twins, *self._automaton, state, count, self._places,
+            trie.byte, trie.depth, trie.skip, trie.token, trie.twins, *self._automaton, state, count, self._offsets,
             self._distances, most, trie.max_depth, row,
         )  # fmt: skip
         found = row[:-1].view(np.int32)

@@ -194,25 +194,25 @@ class AutomatonMachine(CompiledMachine):
     def _expected(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
         return ranges_of(sorted(byte for byte, _ in self.following(state + self._n * count)))
 
-    def place(self, config: int) -> int:
+    def byte_state(self, config: int) -> int:
         """Where a configuration is, for `following`."""
         return config
 
-    def following(self, place: int) -> Iterator[tuple[int, int]]:
-        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
-        count, state = divmod(place, self._n)
+    def following(self, byte_state: int) -> Iterator[tuple[int, int]]:
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
+        count, state = divmod(byte_state, self._n)
         for byte in self._next.get(state) or self._edges(state):
             target, new_count = self._step(state, count, byte)
             if target >= 0:
                 yield byte, target + self._n * new_count
 
-    def after(self, place: int, byte: int) -> int | None:
-        """The place after a byte, None where it can't follow."""
-        return self.follow_byte(place, byte)
+    def after(self, byte_state: int, byte: int) -> int | None:
+        """The byte state after a byte, None where it can't follow."""
+        return self.follow_byte(byte_state, byte)
 
-    def may_stop(self, place: int) -> bool:
+    def may_stop(self, byte_state: int) -> bool:
         """Whether something other than a byte may follow: the end of the text."""
-        return self.is_accepting(place)
+        return self.is_accepting(byte_state)
 
     # -- rows ------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from ..rows.row_store import EOS_IDS, RowStore
 from .drafts import Drafts
 from .histories import Histories
 from .lazy_automaton import LazyAutomaton
-from .limits import Limits, taken_apart
+from .limits import Limits, unlimited_path
 
 #: More tokens than a row can have.
 _LONGEST = (1 << 31) - 1
@@ -123,7 +123,7 @@ class GuideBatch:
             self._limits.add(index, max_tokens)
             node = self._histories.begin(self._start(index))
         else:
-            configs, given, left = taken_apart(guide)
+            configs, given, left = unlimited_path(guide)
             self._limits.add(index, given, left)
             path = [self._number(guide.index, c) for c in configs]
             tokens, text = guide.tokens()
@@ -174,8 +174,8 @@ class GuideBatch:
         index = self.index(row)
         if index is None:
             return None
-        places = map(self.automaton.place, self._histories.path(row))
-        path = self._limits.path(row, [place and place[1] for place in places])
+        pairs = map(self.automaton.pair, self._histories.path(row))
+        path = self._limits.path(row, [pair and pair[1] for pair in pairs])
         tokens, text = self._histories.tokens_of(row)
         return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
 
@@ -224,7 +224,7 @@ class GuideBatch:
             self._masks = np.zeros((len(self), self.vocabulary.words), np.int32)
             self._shown[:] = UNKNOWN
         rows = self.rows
-        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.places, self._masks)
+        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.offsets, self._masks)
         view: NDArray[np.int32] = self._masks.view()
         view.flags.writeable = False
         return view
@@ -355,7 +355,7 @@ class GuideBatch:
         Parameters
         ----------
         token_ids, above, rows:
-            ``int[n]``: the tokens; the place of the token before each, -1 where it is a row's next; the row that each
+            ``int[n]``: the tokens; the index of the token before each, -1 where it is a row's next; the row that each
             belongs to.
 
         Raises

@@ -26,7 +26,7 @@ class Drafts:
     rows:
         The batch's masks.
     tokens, above, begins:
-        ``int32[n]``: the tokens, the place of the token before each, an earlier one, or -1 for none, and the
+        ``int32[n]``: the tokens, the index of the token before each, an earlier one, or -1 for none, and the
         configuration of the row that each belongs to.
     """
 
@@ -40,7 +40,7 @@ class Drafts:
     ) -> None:
         self._automaton, self._rows = automaton, rows
         self._generation = automaton.generation
-        #: What was wrong, by place: more than that a token is not allowed.
+        #: What was wrong, by index: more than that a token is not allowed.
         self.errors: dict[int, StructgenError] = {}
         self._reached = self._follow(tokens, above, begins)
 
@@ -50,17 +50,17 @@ class Drafts:
         automaton = self._automaton
         reached = np.full(len(tokens), UNKNOWN, np.int32)
         while True:
-            place = kernels.follow_tree(
+            index = kernels.follow_tree(
                 tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
                 automaton.keys, automaton.values, reached,
             )  # fmt: skip
-            if place < 0:
+            if index < 0:
                 return reached
-            before = above[place]
+            before = above[index]
             try:
-                automaton.target(int(begins[place] if before < 0 else reached[before]), int(tokens[place]))
+                automaton.target(int(begins[index] if before < 0 else reached[before]), int(tokens[index]))
             except StructgenError as error:
-                self.errors[place], reached[place] = error, DEAD
+                self.errors[index], reached[index] = error, DEAD
 
     @property
     def accepted(self) -> NDArray[np.bool_]:
@@ -84,11 +84,11 @@ class Drafts:
                 remedy="Ask for a draft's masks before rows are moved.",
             )
         found = np.full(len(self._reached), EOS_IDS, np.int32)
-        for place in np.flatnonzero(self._reached >= 0).tolist():
+        for index in np.flatnonzero(self._reached >= 0).tolist():
             try:
-                found[place] = self._automaton.row(int(self._reached[place]))
+                found[index] = self._automaton.row(int(self._reached[index]))
             except StructgenError as error:
-                self.errors[place] = error
+                self.errors[index] = error
         return found
 
     def fill_bitmask(self, bitmask: object) -> None:

@@ -117,7 +117,7 @@ class Histories:
         self._texts = texts
 
     def before(self, which: NDArray[np.int32], counts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The nodes so many tokens back, -1 past the beginning; ``int32[n]`` each."""
+        """The nodes that lie ``counts`` tokens back, -1 before the beginning; ``int32[n]`` each."""
         found = np.empty(len(which), np.int32)
         kernels.roll_back(counts, which, self.at, self.befores, found)
         return found
@@ -147,6 +147,6 @@ class Histories:
         return np.unique(self.configs[: int(self.used[0])])
 
     def renumber(self, numbers: NDArray[np.int32]) -> None:
-        """Give configurations other numbers."""
+        """Replace the numbers of all configurations by new ones."""
         used = int(self.used[0])
         self.configs[:used] = numbers[self.configs[:used]]

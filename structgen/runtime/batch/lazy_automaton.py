@@ -4,7 +4,7 @@ It is a lazy DFA (as in RE2, or the *hybrid* engine of Rust's regex-automata): c
 are first met, and a transition is worked out by its index's machine when it is first taken. What was taken once is
 found by a kernel, for a batch of sequences in one call, whatever their indexes are.
 
-Where every place is a new one, inside a counted string, or as stacks of a parser go, single bytes are not worth
+Where every configuration is new, inside a counted string, or as stacks of a parser go, single bytes are not worth
 remembering; there a token's target is remembered as a whole.
 """
 
@@ -67,7 +67,7 @@ class LazyAutomaton:
         self._tokens = 0
         #: ``int32[configurations]``: numbers in the row store, or `UNKNOWN`.
         self.row_of = np.full(_FEW, UNKNOWN, np.int32)
-        self._places: list[tuple[Machine, Config] | None] = [None, None]
+        self._pairs: list[tuple[Machine, Config] | None] = [None, None]
         self._numbers: dict[tuple[int, Config], int] = {}
         self._machines: set[int] = set()
         for number, row in ((ENDED, EOS_IDS), (FREE, ALL_IDS)):
@@ -78,12 +78,12 @@ class LazyAutomaton:
             self._remember(ENDED, token, ENDED)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._pairs)
 
     def is_full(self) -> bool:
-        """Whether it is time to `forget`; it still takes what one step brings."""
+        """Whether it is time to `forget`; there still is room for one step."""
         return (
-            len(self._places) >= self._most or len(self._machines) >= self._most_machines
+            len(self._pairs) >= self._most or len(self._machines) >= self._most_machines
             or self._spelled >= MOST_SPELLED or self._tokens >= MOST_TOKENS
         )  # fmt: skip
 
@@ -92,8 +92,8 @@ class LazyAutomaton:
         key = id(machine), config
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self._places)
-            self._places.append((machine, config))
+            found = self._numbers[key] = len(self._pairs)
+            self._pairs.append((machine, config))
             self._machines.add(id(machine))
             if found == len(self.row_of):
                 self.row_of = np.pad(self.row_of, [(0, found)], constant_values=UNKNOWN)
@@ -109,25 +109,25 @@ class LazyAutomaton:
         self.spelled_in[number] = self._spelled
         self._spelled += 1
 
-    def place(self, number: int) -> tuple[Machine, Config] | None:
+    def pair(self, number: int) -> tuple[Machine, Config] | None:
         """What a number stands for; None for a text that has ended or has no definition."""
-        return self._places[number]
+        return self._pairs[number]
 
     def is_accepting(self, number: int) -> bool:
         """Whether the text is complete there; it always is without a definition."""
-        place = self._places[number]
-        return place is None or place[0].is_accepting(place[1])
+        pair = self._pairs[number]
+        return pair is None or pair[0].is_accepting(pair[1])
 
     def target(self, number: int, token: int) -> int:
         """Where a token leads, `DEAD` where it is refused, to be remembered. Raises what the machine does."""
-        place = self._places[number]
+        pair = self._pairs[number]
         data = self.vocabulary.token(token)
         if number == FREE:
             return FREE
-        if place is None:  # of a text that has ended; EOS ids are known
+        if pair is None:  # of a text that has ended; EOS ids are known
             self._remember(number, token, DEAD)
             return DEAD
-        machine, config = place
+        machine, config = pair
         if data and self.spelled_in[number]:
             target = self._follow(machine, number, data)
             if target != UNKNOWN:
@@ -141,14 +141,14 @@ class LazyAutomaton:
         return target
 
     def _follow(self, machine: Machine, number: int, data: bytes) -> int:
-        """Follow a token byte by byte; `UNKNOWN` where that comes to a place that isn't worth it."""
+        """Follow a token byte by byte; `UNKNOWN` where that comes to a configuration that isn't worth it."""
         for byte in data:
             spelled = int(self.spelled_in[number])
             target = int(self.following[spelled, byte])
             if target == UNKNOWN:
                 if not spelled:
                     return UNKNOWN
-                _, config = self._places[number]  # type: ignore[misc]
+                _, config = self._pairs[number]  # type: ignore[misc]
                 after = machine.follow_byte(config, byte)
                 target = DEAD if after is None else self.number(machine, after)
                 self.following[spelled, byte] = target
@@ -173,9 +173,9 @@ class LazyAutomaton:
         """The number of a configuration's row in the store. Raises what the machine does."""
         found = int(self.row_of[number])
         if found == UNKNOWN:
-            place = self._places[number]
-            assert place is not None, "the rows of these two are never unknown"
-            found = self.rows.add(place[0].row(place[1]))
+            pair = self._pairs[number]
+            assert pair is not None, "the rows of these two are never unknown"
+            found = self.rows.add(pair[0].row(pair[1]))
             self.row_of[number] = found
         return found
 
@@ -186,16 +186,16 @@ class LazyAutomaton:
 
     def forget(self, live: NDArray[np.int32]) -> NDArray[np.int32]:
         """Let go of all but some configurations; returns the new numbers of all old ones, -1 for the rest."""
-        places, rows = self._places, self.row_of
+        pairs, rows = self._pairs, self.row_of
         self.generation += 1
-        renumbered = np.full(len(places), -1, np.int32)
+        renumbered = np.full(len(pairs), -1, np.int32)
         renumbered[:2] = ENDED, FREE
         self._begin()
         self._most = max(MOST_CONFIGS, 2 * len(live))
         for number in live.tolist():
-            place = places[number]
-            if place is not None:
-                renumbered[number] = new = self.number(*place)
+            pair = pairs[number]
+            if pair is not None:
+                renumbered[number] = new = self.number(*pair)
                 self.row_of[new] = rows[number]
         self._most_machines = max(MOST_MACHINES, 2 * len(self._machines))
         return renumbered

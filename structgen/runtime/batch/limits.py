@@ -1,7 +1,8 @@
 """`Limits`: how many tokens the rows of a batch have left, and from when on that matters.
 
 Far from the end a row is at an ordinary configuration of its index, and only its tokens are counted. When what is
-left comes near the distance to the end, the row goes on at places of a `LimitedMachine`, which hold what is left.
+left comes near the distance to the end, the row goes on in a `LimitedMachine`, whose configurations
+hold what is left.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Limits:
             self.look(rows, row_ids, indexes)
 
     def look(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: list[Any], ahead: int = 0) -> None:
-        """Move rows that are near the end, or may be so many tokens ahead, to places that hold what is left.
+        """Move rows that are near the end, or may be so many tokens ahead, to configurations that hold what is left.
 
         ``row_ids`` are the numbers of the rows' masks, ``indexes`` the rows' indexes.
         """
@@ -111,31 +112,31 @@ class Limits:
             if self.given[row] >= _ANY:
                 continue
             node = int(histories.at[row])
-            place = automaton.place(int(histories.configs[node]))
+            pair = automaton.pair(int(histories.configs[node]))
             self._near[row] = _NEVER
-            if place is None or place[0] is not indexes[row].machine:  # it has ended, or is there already
+            if pair is None or pair[0] is not indexes[row].machine:  # it has ended, or is there already
                 continue
             machine, left = self._machine(indexes[row]), int(self.left[row])
-            near = machine.distances.near(place[1], left)
+            near = machine.distances.near(pair[1], left)
             if left - ahead > near:
                 self._near[row] = near
                 continue
-            number = automaton.number(machine, machine.at(place[1], left))
+            number = automaton.number(machine, machine.at(pair[1], left))
             histories.configs[node] = number
             row_ids[row] = automaton.row_of[number]
 
     def path(self, row: int, configs: list[Config]) -> list[Config]:
-        """The configurations that a row was at, None for the end, as places of a `LimitedMachine` if it has one."""
+        """The configurations that a row was at, None for the end, those of a `LimitedMachine` if it has one."""
         if self.given[row] >= _ANY:
             return configs
         first = int(self.left[row]) + len(configs) - 1
         return [c if c is None or isinstance(c, tuple) else (c, first - i, first - i) for i, c in enumerate(configs)]
 
 
-def taken_apart(guide: Guide) -> tuple[list[Config], int | None, int | None]:
-    """The configurations of its index that a guide was at, what it began with, and what it has left."""
+def unlimited_path(guide: Guide) -> tuple[list[Config], int | None, int | None]:
+    """The path of a guide as configurations of its index, its token budget, and what is left of that."""
     path = guide.path()
     if guide.machine is guide.index.machine:
         return path, None, None
     given = guide.machine.start[1]
-    return [place and place[0] for place in path], given, given - len(path) + 1
+    return [pair and pair[0] for pair in path], given, given - len(path) + 1

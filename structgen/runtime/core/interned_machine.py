@@ -95,7 +95,7 @@ class StackMachine(CompiledMachine, Generic[T]):
 
     @abstractmethod
     def _candidates(self, threads: tuple[T, ...]) -> Iterable[Sequence[int]]:
-        """The bytes that may follow, and some that turn out not to; those that stand together lead to the same."""
+        """A superset of the bytes that can follow, in classes: all bytes of a class lead to the same threads."""
 
     def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
         """The threads after a token that has no bytes."""
@@ -105,26 +105,26 @@ class StackMachine(CompiledMachine, Generic[T]):
         """The ids of tokens without bytes that may come next."""
         return ()
 
-    def place(self, config: Configuration[T]) -> tuple[T, ...]:
+    def byte_state(self, config: Configuration[T]) -> tuple[T, ...]:
         """Where a configuration is, for `following`."""
         self._make_room()
         return config.threads
 
-    def following(self, place: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
-        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
-        for alike in self._candidates(place):
-            after = self._follow(place, bytes(alike[:1]))
+    def following(self, byte_state: tuple[T, ...]) -> Iterator[tuple[int, tuple[T, ...]]]:
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
+        for alike in self._candidates(byte_state):
+            after = self._follow(byte_state, bytes(alike[:1]))
             if after:
                 for byte in alike:
                     yield byte, after
 
-    def after(self, place: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
-        """The place after a byte, None where it can't follow."""
-        return self._follow(place, bytes([byte])) or None
+    def after(self, byte_state: tuple[T, ...], byte: int) -> tuple[T, ...] | None:
+        """The byte state after a byte, None where it can't follow."""
+        return self._follow(byte_state, bytes([byte])) or None
 
-    def may_stop(self, place: tuple[T, ...]) -> bool:
+    def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
-        return self._may_end(place) or bool(self._tokens(place))
+        return self._may_end(byte_state) or bool(self._tokens(byte_state))
 
     def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
@@ -160,7 +160,7 @@ class StackMachine(CompiledMachine, Generic[T]):
         return config
 
     def _make_room(self) -> None:
-        """Forget, where so much is remembered that there is no room for more."""
+        """Forget what is remembered once it has reached its bound."""
         if self._is_full():
             self._forget()
 

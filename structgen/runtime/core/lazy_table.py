@@ -13,7 +13,7 @@ T = TypeVar("T")
 MOST_ENTRIES = 1 << 17
 
 
-class OnDemand(Memo[int, T]):
+class LazyTable(Memo[int, T]):
     """Entries by number. Threads may make the same one twice; it is equal, and either will do."""
 
     __slots__ = ("_make",)

@@ -25,7 +25,7 @@ from ...vocabulary.vocabulary import Vocabulary
 
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
-Place: TypeAlias = Any
+ByteState: TypeAlias = Any
 
 
 class Machine(Protocol):
@@ -62,19 +62,19 @@ class Machine(Protocol):
         """Whether the text so far is complete."""
         ...
 
-    def place(self, config: Config) -> Place:
+    def byte_state(self, config: Config) -> ByteState:
         """Where a configuration is between two bytes, for `following` and `may_stop`."""
         ...
 
-    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
-        """Each byte that can follow, in no order, and the place after it, found as they are asked for."""
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
+        """Each byte that can follow, in no order, and the byte_state after it, found as they are asked for."""
         ...
 
-    def after(self, place: Place, byte: int) -> Place | None:
-        """The place after a byte, None where it can't follow."""
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
+        """The byte_state after a byte, None where it can't follow."""
         ...
 
-    def may_stop(self, place: Place) -> bool:
+    def may_stop(self, byte_state: ByteState) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
         ...
 
@@ -91,7 +91,7 @@ class Distances(Protocol):
         ...
 
     def near(self, config: Config, left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         ...
 
     def row(self, config: Config, most: int) -> NDArray[np.int32]:

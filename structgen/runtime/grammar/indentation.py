@@ -43,7 +43,7 @@ class IndentationTerminals:
         column, where ``first`` is the first number after the end of the text; the one after these for wider ones,
         which are only right within brackets.
     is_far:
-        Whether what is watched of a lexeme is followed past the next one
+        Whether obligations are followed past the next one
         (`structgen.runtime.grammar.completability.boundaries`).
     """
 

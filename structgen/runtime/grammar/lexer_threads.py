@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ...system.memo import Memo
 from ...system.properties import cached_property
 from ..core.digraph import bits
-from ..core.lazy_table import OnDemand
+from ..core.lazy_table import LazyTable
 from .completability.completions import Completions
 from .completability.obligations import Watched
 from .embedded import Embedded, Inner
@@ -34,7 +34,7 @@ _FORESIGHT = 3
 #: A lexer state, or the number of a definition and its threads.
 At: TypeAlias = int | tuple[int, Inner]
 
-#: The parser before the lexeme, where the thread is in it, what is watched.
+#: The parser before the lexeme, where the thread is in it, the obligations.
 Thread: TypeAlias = tuple[Parse, At, Watched]
 
 
@@ -43,26 +43,26 @@ class LexerThreads:
 
     Parameters
     ----------
-    tables, places, embedded:
+    tables, lexeme_masks, embedded:
         What is followed.
     pause:
         Called within long work, with the bytes that it takes; may raise.
     """
 
     def __init__(
-        self, tables: GrammarTables, places: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
+        self, tables: GrammarTables, lexeme_masks: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
     ) -> None:
         self._pause = pause
         self.parses = ParserDriver(tables)
         self.embedded = embedded
         self._tables = tables
-        self._places = places
+        self._lexeme_masks = lexeme_masks
         self._class_of = tables.class_of.tobytes()
         self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
-        self._future = places.futures
+        self._future = lexeme_masks.futures
         self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
@@ -77,7 +77,8 @@ class LexerThreads:
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._tables, self.parses.parser, self._places.borders, self.embedded, self._pause)
+        boundaries = self._lexeme_masks.boundaries
+        return Completions(self._tables, self.parses.parser, boundaries, self.embedded, self._pause)
 
     @property
     def start(self) -> Thread:
@@ -92,14 +93,14 @@ class LexerThreads:
             self.parses.forget()
 
     @cached_property
-    def _within(self) -> OnDemand[list[int]]:
+    def _within(self) -> LazyTable[list[int]]:
         """By lexer state and class: the state after it, -1 for none; -2 where a lexeme can end before it."""
 
         def of(state: int) -> list[int]:
             goes_on = self._tables.goes_on[state].tolist()
             return [-2 if ends else target for target, ends in zip(self._table[state], goes_on, strict=True)]
 
-        return OnDemand(of)
+        return LazyTable(of)
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         """All threads over bytes."""
@@ -158,7 +159,7 @@ class LexerThreads:
                         found[after, begun, obligations.with_state(watch, left)] = None
 
     def _read(self, thread: Thread, byte: int, found: dict[Thread, None]) -> None:
-        """Step one thread, which goes on with what it is in."""
+        """Read a byte in the lexeme, or definition, that a thread is in."""
         parse, at, watched = thread
         c, table = self._class_of[byte], self._table
         left = self._obligations.after(watched, c)
@@ -240,7 +241,7 @@ class LexerThreads:
         parse, at, watched = thread
         if isinstance(at, tuple):
             return True
-        future = self._places.future(at, watched) if watched else self._future[at]
+        future = self._lexeme_masks.future(at, watched) if watched else self._future[at]
         if self.is_open_to(parse, future)[0]:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
@@ -274,7 +275,7 @@ class LexerThreads:
         return Accepted(found, looked)
 
     def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
-        """Whether `open_to` has anything, and the lowest depth looked at; so many lexemes have to follow."""
+        """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead; and the lowest depth read."""
         sure, looked = self._surely_open_to(parse)
         if sure & wanted:
             return True, looked
@@ -287,47 +288,47 @@ class LexerThreads:
         return False, looked
 
     def _surely_open_to(self, parse: Parse) -> Accepted:
-        """Of what a lexeme may become, that behind which nothing needs to be looked for."""
+        """The endings that are allowed whatever follows: those that the stack accepts and that are loose."""
         accepted, looked = self.parses.accepted(parse)
         return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
 
     @cached_property
-    def _loose_of(self) -> OnDemand[int]:
+    def _loose_of(self) -> LazyTable[int]:
         """By set of terminals: their loose endings."""
         by_terminal = self._tables.endings.by_terminal
-        return OnDemand(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
+        return LazyTable(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
 
     def _is_possible(self, parse: Parse, ending: int, lexemes: int) -> tuple[bool, int]:
-        """Whether a lexeme can end in this way, behind which something has to come; the lowest depth looked at."""
+        """Whether a lexeme can have this ending and the text behind it be completed; and the lowest depth read."""
         endings = self._tables.endings
-        terminal, border = endings.terminal[ending], endings.border[ending]
+        terminal, boundary = endings.terminal[ending], endings.boundary[ending]
         accepted, looked = self.parses.accepted(parse)
         if not accepted >> terminal & 1 or endings.loose[ending]:
             return bool(accepted >> terminal & 1), looked
-        key = parse, self.parses.like(parse, terminal), border, lexemes
+        key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)
         if found is None:
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
         return found[0], min(looked, found[1])
 
-    def _can_complete(self, parse: Parse, terminal: int, border: Watched, _: int) -> tuple[bool, int]:
-        """Whether some text completes the one up to a terminal and its border; the lowest depth looked at."""
+    def _can_complete(self, parse: Parse, terminal: int, boundary: Watched, _: int) -> tuple[bool, int]:
+        """Whether some text completes the one up to a terminal and its boundary; the lowest depth looked at."""
         after, looked = self.parses.after(parse, terminal)
         for each in after:
-            is_possible, there = self._completions.find(each.stack, each.context, border, each.level)
+            is_possible, there = self._completions.find(each.stack, each.context, boundary, each.level)
             looked = min(looked, there)
             if is_possible:
                 return True, looked
         return False, looked
 
-    def _can_follow(self, parse: Parse, terminal: int, border: Watched, lexemes: int) -> tuple[bool, int]:
-        """Whether so many lexemes can follow a terminal with a border behind it; the lowest depth looked at."""
+    def _can_follow(self, parse: Parse, terminal: int, boundary: Watched, lexemes: int) -> tuple[bool, int]:
+        """Whether ``lexemes`` lexemes can follow a terminal and its boundary; and the lowest depth read."""
         after, looked = self.parses.after(parse, terminal)
         reading = self._completions.reading
         self._pause(0)
         for each in after:
-            following = reading.next(each.context, border)
+            following = reading.next(each.context, boundary)
             if following >> reading.last & 1:
                 final, there = self.parses.accepted(each)
                 looked = min(looked, there)

@@ -30,10 +30,10 @@ from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
 
-#: An eager compile settles so many places at most; the others are settled when they are touched.
-_MOST_PLACES = 50_000
+#: An eager compile decides so many partial masks at most; the others are decided when they are touched.
+_MOST_MASKS = 50_000
 
-#: Bytes of a lexer state with what is watched there, while what it can become is worked out.
+#: Bytes of a lexer state with the obligations there, while what it can become is worked out.
 _BYTES_OF_STATE = 400
 
 #: What the meter is told.
@@ -52,8 +52,8 @@ class GrammarMachine(StackMachine[Thread]):
     ----------
     tables, vocabulary:
         The lexer and the parser; the tokens.
-    places:
-        What lexer states settle, as far as it is known.
+    lexeme_masks:
+        What lexer states decide, as far as it is known.
     embedded:
         Definitions and special tokens within the grammar.
     filled:
@@ -64,27 +64,27 @@ class GrammarMachine(StackMachine[Thread]):
         self,
         tables: GrammarTables,
         vocabulary: Vocabulary,
-        places: LexemeMasks | None = None,
+        lexeme_masks: LexemeMasks | None = None,
         embedded: Embedded | None = None,
         *,
         filled: bool = False,
     ) -> None:
         self.tables = tables
         self.states = tables.states
-        self.places = places if places is not None else LexemeMasks(tables, vocabulary)
-        self.pool = self.places.pool
+        self.lexeme_masks = lexeme_masks if lexeme_masks is not None else LexemeMasks(tables, vocabulary)
+        self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
         self._meter: Meter | None = None
-        self.places.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
-        self._reader = LexerThreads(tables, self.places, self.embedded, self._pause)
+        self.lexeme_masks.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
+        self._reader = LexerThreads(tables, self.lexeme_masks, self.embedded, self._pause)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
-            self.places, self._reader.parses, self._reader.is_open_to, self._walk,
+            self.lexeme_masks, self._reader.parses, self._reader.is_open_to, self._walk,
             is_deterministic=tables.is_deterministic, pause=self._give_way,
         )  # fmt: skip
-        self._walked = WalkedRows(self.places, self._reader, self.masks.note, self._give_way)
+        self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
         self._row_of_thread: Callable[..., NDArray[np.int32]] = (
             self._walked.row if self.embedded.definitions else self.masks.row
         )
@@ -130,13 +130,13 @@ class GrammarMachine(StackMachine[Thread]):
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
         """See `LexemeMasks.walk`. Safe to use from several threads."""
         with self._lock:
-            return self.places.walk(nodes, state, watched)
+            return self.lexeme_masks.walk(nodes, state, watched)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables and rows as stored."""
         inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
-        return self.tables.nbytes + self.pool.nbytes + self.places.resumes.nbytes + inner
+        return self.tables.nbytes + self.pool.nbytes + self.lexeme_masks.residuals.nbytes + inner
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class GrammarMachine(StackMachine[Thread]):
     # -- rows ------------------------------------------------------------------------------------------
 
     def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
-        grown: tuple[Grown, ...] = self.places, self.masks, *(machine.rows for machine in self._inner)
+        grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
         if self._may_forget(*grown):
             for each in grown:
                 each.forget()
@@ -238,15 +238,15 @@ class GrammarMachine(StackMachine[Thread]):
 
     @property
     def known_rows(self) -> int:
-        """How many places have been settled so far."""
-        return len(self.places) + sum(machine.known_rows for _, machine in self.embedded.definitions)
+        """How many partial masks there are so far."""
+        return len(self.lexeme_masks) + sum(machine.known_rows for _, machine in self.embedded.definitions)
 
     def is_complete(self) -> bool:
-        """Whether every row that a guide can need has been worked out: never known, what is watched may be new."""
+        """Whether every row that a guide can need has been worked out: never known, there may be new obligations."""
         return False
 
     def fill(self, *, threads: int | None = None, meter: Meter | None = None, progress: Progress = silent) -> None:
-        """Settle what a guide can come to, up to a bound.
+        """Decide what a guide can come to, up to a bound.
 
         (One thread; ``threads`` is for machines that walk more.)
         """
@@ -259,8 +259,8 @@ class GrammarMachine(StackMachine[Thread]):
         following = self._following()
         todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         seen = set(todo)
-        for done, place in enumerate(todo):  # grows as it goes
-            if done >= _MOST_PLACES:
+        for done, key in enumerate(todo):  # grows as it goes
+            if done >= _MOST_MASKS:
                 break
             if done % 64 == 0:
                 progress("token maps", done, len(todo))
@@ -268,18 +268,18 @@ class GrammarMachine(StackMachine[Thread]):
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
             with self._lock:
-                ends = self.places.settle(*place).ends
+                ends = self.lexeme_masks.decide(*key).ends
                 self._lock.give_way()
-            for terminal, resume, watch in ends:
+            for terminal, residual, watch in ends:
                 for state in following[terminal]:
-                    after = resume, state, watch
+                    after = residual, state, watch
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
         progress("token maps", len(todo), len(todo))
         with self._lock:
             self.pool.compact()
-            self.places.mark()
+            self.lexeme_masks.mark()
             self._filled = True
 
     def _following(self) -> list[list[int]]:
@@ -304,7 +304,7 @@ class GrammarMachine(StackMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); nothing is kept elsewhere."""
         with self._lock:
-            return self.tables.to_sections() | to_sections(self.places) | self.embedded.to_sections()
+            return self.tables.to_sections() | to_sections(self.lexeme_masks) | self.embedded.to_sections()
 
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> GrammarMachine:
@@ -313,5 +313,5 @@ class GrammarMachine(StackMachine[Thread]):
         filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
-        places = from_sections(tables, vocabulary, sections, sizes, where)
-        return cls(tables, vocabulary, places, embedded, filled=filled)
+        lexeme_masks = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, lexeme_masks, embedded, filled=filled)

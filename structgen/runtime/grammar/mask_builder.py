@@ -1,8 +1,8 @@
-"""Masks of a lexeme in progress on a parser's stack, composed of settled places and remembered by what decided them.
+"""Masks of a lexeme in progress on a parser's stack, composed of partial masks and remembered by what decided them.
 
-What a place allows depends on the states on top of the stack, as far down as the parser looked while it went through
-the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that has them
-on top: for the same statement at another depth, in another function, in another text.
+What a partial mask allows depends on the states on top of the stack, as far down as the parser looked while it went
+through the terminals that tokens complete. So a row is kept under just those states, and holds for every stack that
+has them on top: for the same statement at another depth, in another function, in another text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, ParserTables
+from .mask_graph import PartialMaskGraph
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Stack
 from .partial_masks import ROOT, LexemeMasks, Watched
-from .place_graph import PartialMaskGraph
 
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20
@@ -38,17 +38,17 @@ _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
-#: A lexer state, what is watched, the context, the level, and the state on top of the stack.
+#: A lexer state, the obligations, the context, the level, and the state on top of the stack.
 _Key: TypeAlias = tuple[int, Watched, int, Level | None, int]
 
 
 class StackMasks:
-    """The rows of threads, over the places of one index.
+    """The rows of threads, over the partial masks of one index.
 
     Parameters
     ----------
-    places, parses:
-        What is settled, and the parser.
+    lexeme_masks, parses:
+        What is decided, and the parser.
     is_open_to:
         Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
         where something must be able to follow the lexeme.
@@ -63,7 +63,7 @@ class StackMasks:
 
     def __init__(
         self,
-        places: LexemeMasks,
+        lexeme_masks: LexemeMasks,
         parses: ParserDriver,
         is_open_to: Callable[[Parse, int], tuple[bool, int]],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
@@ -71,7 +71,7 @@ class StackMasks:
         is_deterministic: bool,
         pause: Callable[[], None],
     ) -> None:
-        self._places = places
+        self._lexeme_masks = lexeme_masks
         self._parses = parses
         self._is_open_to = is_open_to
         self._found = find
@@ -90,18 +90,18 @@ class StackMasks:
 
     @cached_property
     def _graph(self) -> PartialMaskGraph:
-        return PartialMaskGraph(self._places)
+        return PartialMaskGraph(self._lexeme_masks)
 
     @cached_property
     def _parser(self) -> ParserTables:
-        return ParserTables(self._places.tables)
+        return ParserTables(self._lexeme_masks.tables)
 
     def _cells(self, size: int) -> KernelGss:
         """Room for so many cells at least, and for all sets that there are by now."""
         known, sets = self._known_cells, len(self._graph.tight)
         if known is None or known.size < size or known.width < sets:
             size = max(size, known.size if known else _FEW_CELLS)
-            known = self._known_cells = KernelGss(len(self._places.tables.ignored), size, sets)
+            known = self._known_cells = KernelGss(len(self._lexeme_masks.tables.ignored), size, sets)
         return known
 
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
@@ -133,12 +133,12 @@ class StackMasks:
         from ... import kernels
 
         graph, parser = self._graph, self._parser
-        place, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
+        record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         states, cells = _states(parse, _SHALLOW), self._cells(0)
         while True:
             known = len(cells)
             n, missing, questions, looked = kernels.walk_stack_masks(
-                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, place,
+                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, record,
                 parse.context, level, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
             )  # fmt: skip
             if n == kernels.SHORT and len(states) <= parse.stack.depth:
@@ -150,11 +150,11 @@ class StackMasks:
             elif n < 0:
                 return self._slowly(parse, lexer, watched)
             elif missing:
-                for way, to in cells.missing[:missing].tolist():
-                    if way < 0:
-                        parser.levels.follow(-1 - way, to)
+                for number, to in cells.missing[:missing].tolist():
+                    if number < 0:
+                        parser.levels.follow(-1 - number, to)
                     else:
-                        graph.follow(way, to)
+                        graph.follow(number, to)
                     self._pause()
                 cells = self._cells(0)  # there may be new sets
             else:
@@ -194,7 +194,7 @@ class StackMasks:
         key = groups.tobytes()
         row = self._rows.get(key)
         if row is None:
-            graph, pool = self._graph, self._places.pool
+            graph, pool = self._graph, self._lexeme_masks.pool
             bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
             n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
             row = bits.view(np.int32)
@@ -236,7 +236,7 @@ class StackMasks:
         return parser is not None and len(parser.levels) > _MOST_LEVELS
 
     def forget(self) -> None:
-        """Forget all rows, places and levels."""
+        """Forget all rows, partial masks and levels."""
         self._forget_rows()
         self._known_cells = None
         for name in ("_graph", "_parser"):

@@ -15,10 +15,10 @@ from .completability.obligations import Watched
 
 
 class LexemeEnd(NamedTuple):
-    """A lexeme that may be complete: as which terminal, where in the trie, and what is watched from there on."""
+    """A lexeme that may end: its terminal, the residual nodes where it ends, the obligations from there on."""
 
     terminal: int
-    resume: int
+    residual: int
     watched: Watched
 
 
@@ -31,16 +31,16 @@ class PartialMask(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PartialMaskTable:
-    """Places, with their groups and ends.
+    """Partial masks, with their groups and ends.
 
     Parameters
     ----------
     states:
         Number of lexer states.
-    ways, places, groups, ends:
+    continuations, entries, groups, ends:
         ``int32[*, 2]``.
     group_start, end_start:
-        ``int32[places + 1]``.
+        ``int32[entries + 1]``.
     sets:
         ``uint32[sets, words]``: terminals in a loose grammar, endings in others.
     watch_start, watched:
@@ -48,8 +48,8 @@ class PartialMaskTable:
     """
 
     states: int
-    ways: NDArray[np.int32]
-    places: NDArray[np.int32]
+    continuations: NDArray[np.int32]
+    entries: NDArray[np.int32]
     group_start: NDArray[np.int32]
     groups: NDArray[np.int32]
     end_start: NDArray[np.int32]
@@ -60,23 +60,23 @@ class PartialMaskTable:
 
     @classmethod
     def empty(cls, states: int, members: int) -> PartialMaskTable:
-        """No places."""
+        """No partial masks."""
         none, pairs, start = np.zeros(0, np.int32), np.zeros((0, 2), np.int32), np.zeros(1, np.int32)
         sets, watch_start = np.zeros((0, -(-members // 32)), np.uint32), np.zeros(2, np.int32)
         return cls(states, pairs, pairs, start, pairs, start, pairs, sets, watch_start, none)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.entries)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """What places are looked up by."""
-        return self.places[:, 0].astype(np.int64) * self.states + self.places[:, 1]
+        """What partial masks are looked up by."""
+        return self.entries[:, 0].astype(np.int64) * self.states + self.entries[:, 1]
 
     @cached_property
-    def way_keys(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """What ways are looked up by, ascending, and their numbers."""
-        keys = self.ways[:, 0].astype(np.int64) * len(self.watch_start) + self.ways[:, 1]
+    def continuation_keys(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """What continuations are looked up by, ascending, and their numbers."""
+        keys = self.continuations[:, 0].astype(np.int64) * len(self.watch_start) + self.continuations[:, 1]
         order = np.argsort(keys, kind="stable")
         return keys[order], order
 
@@ -89,41 +89,41 @@ class PartialMaskTable:
     def _watch_number(self) -> dict[Watched, int]:
         return {watched: number for number, watched in enumerate(self._watches)}
 
-    def way(self, resume: int, watched: Watched) -> int:
-        """The number of a way, -1 for none."""
+    def continuation(self, residual: int, watched: Watched) -> int:
+        """The number of a continuation, -1 for none."""
         watch = self._watch_number.get(watched, -1) if watched else 0
         if watch < 0:
             return -1
-        keys, order = self.way_keys
-        key = resume * len(self.watch_start) + watch
+        keys, order = self.continuation_keys
+        key = residual * len(self.watch_start) + watch
         at = int(keys.searchsorted(key))
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
-    def way_at(self, number: int) -> tuple[int, Watched]:
-        """The resume list of a way, and what is watched."""
-        resume, watch = self.ways[number].tolist()
-        return resume, self._watches[watch]
+    def continuation_at(self, number: int) -> tuple[int, Watched]:
+        """The residual list of a continuation, and the obligations."""
+        residual, watch = self.continuations[number].tolist()
+        return residual, self._watches[watch]
 
-    def find(self, resume: int, state: int, watched: Watched) -> int:
-        """The number of a place, -1 for none."""
-        way = self.way(resume, watched)
-        if way < 0:
+    def find(self, residual: int, state: int, watched: Watched) -> int:
+        """The number of a partial mask, -1 for none."""
+        continuation = self.continuation(residual, watched)
+        if continuation < 0:
             return -1
-        key = way * self.states + state
+        key = continuation * self.states + state
         at = int(self.keys.searchsorted(key))
         return at if at < len(self.keys) and self.keys[at] == key else -1
 
-    def settled(self, number: int) -> PartialMask:
-        """What is stored of a place."""
+    def decided(self, number: int) -> PartialMask:
+        """What is stored under a number."""
         (a, b), (c, d) = (each[number : number + 2].tolist() for each in (self.group_start, self.end_start))
         groups = tuple((set_at(self.sets, wanted), row) for wanted, row in self.groups[a:b].tolist())
-        ends = tuple(LexemeEnd(terminal, *self.way_at(way)) for terminal, way in self.ends[c:d].tolist())
+        ends = tuple(LexemeEnd(terminal, *self.continuation_at(each)) for terminal, each in self.ends[c:d].tolist())
         return PartialMask(groups, ends)
 
     def items(self) -> dict[tuple[int, int, Watched], PartialMask]:
-        """All places."""
+        """All of them."""
         found = {}
-        for number, (way, state) in enumerate(self.places.tolist()):
-            resume, watched = self.way_at(way)
-            found[resume, state, watched] = self.settled(number)
+        for number, (continuation, state) in enumerate(self.entries.tolist()):
+            residual, watched = self.continuation_at(continuation)
+            found[residual, state, watched] = self.decided(number)
         return found

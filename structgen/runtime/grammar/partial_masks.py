@@ -1,12 +1,12 @@
-"""What a lexeme in progress settles, whatever the parser's stack is: the tokens, by what the lexeme can become.
+"""What a lexeme in progress decides, whatever the parser's stack is: the tokens, by what the lexeme can become.
 
 A token goes on with the lexeme, and may complete it, and begin others. Walk the vocabulary's trie from a lexer state.
 A token that ends while the lexeme goes on is right if the parser's stack accepts some terminal that the lexeme can
 become: tokens with the same set of those are one *group*. Where the lexeme can be complete, as a terminal ``T``, the
-rest of the token is up to the lexer after ``T``: the trie node goes on the *resume list* of ``T``. So ::
+rest of the token is up to the lexer after ``T``: the trie node goes on the *residual list* of ``T``. So ::
 
-    settle(R, q) = groups: a set of terminals and a row each
-                   ends:   a terminal T and a resume list R' each
+    decide(R, q) = groups: a set of terminals and a row each
+                   ends:   a terminal T and a residual list R' each
 
     mask(S, q) = the rows of the groups that the stack S accepts some terminal of,
                  and for each end whose T is accepted: mask(S after T, lexer start there) from R' on
@@ -39,12 +39,12 @@ from .tables import GrammarTables
 __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked", "Watched"]
 
 
-#: A lexer state, what is watched there, and the tokens or nodes that lead there.
+#: A lexer state, the obligations there, and the tokens or nodes that lead there.
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
 
 class _Walk(NamedTuple):
-    """What a walk found, as `structgen.kernels.walk_lexer` does; what is watched, by number, () is the first."""
+    """What a walk found, as `structgen.kernels.walk_lexer` does; obligations by number, () is the first."""
 
     watches: list[Watched]
     ids: NDArray[np.int32]
@@ -56,20 +56,20 @@ class _Walk(NamedTuple):
 
 
 class LexemeMasks:
-    """Settles lexer states over one vocabulary, and remembers what it found.
+    """The partial masks of a lexer's states over one vocabulary, each worked out once.
 
     Parameters
     ----------
     tables, vocabulary:
         What to walk.
-    pool, resumes, stored:
-        Rows, resume lists and places that are there already.
+    pool, residuals, stored:
+        Rows, residual lists and partial masks that are there already.
 
     Attributes
     ----------
     pause:
         Called within long work, with the number of lexer states that are looked at together; may raise. Others may
-        settle places meanwhile.
+        decide masks meanwhile.
     """
 
     def __init__(
@@ -77,17 +77,17 @@ class LexemeMasks:
         tables: GrammarTables,
         vocabulary: Vocabulary,
         pool: RowPool | None = None,
-        resumes: Residuals | None = None,
+        residuals: Residuals | None = None,
         stored: PartialMaskTable | None = None,
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
-        self.resumes = resumes if resumes is not None else Residuals()
+        self.residuals = residuals if residuals is not None else Residuals()
         self.stored = stored
-        #: What was settled or looked up here.
-        self.settled: dict[tuple[int, int, Watched], PartialMask] = {}
-        self._fresh = 0  # how many were settled here
+        #: What was decided or looked up here.
+        self.decided: dict[tuple[int, int, Watched], PartialMask] = {}
+        self._fresh = 0  # how many were decided here
         is_loose = tables.endings.is_loose
         #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
         self.futures = tables.futures if is_loose else tables.endings.future
@@ -99,21 +99,21 @@ class LexemeMasks:
         self.mark()
 
     def mark(self) -> None:
-        """Never forget what is there now."""
-        self._kept = self.pool.mark(), len(self.resumes)
-        self._entries = len(self.settled), self._fresh
+        """Keep all that is known now, whatever `forget` forgets later."""
+        self._kept = self.pool.mark(), len(self.residuals)
+        self._entries = len(self.decided), self._fresh
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""
-        return self.pool.grown + self.resumes.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
+        return self.pool.grown + self.residuals.grown + 1000 * (self._fresh - self._entries[1]) > MOST_GROWN
 
     def forget(self) -> None:
-        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
-        rows, resumes = self._kept
-        settled, self._fresh = self._entries
+        """Forget what came since the last mark: other rows and residual lists will have those numbers."""
+        rows, residuals = self._kept
+        decided, self._fresh = self._entries
         self.pool.cut(rows)
-        self.resumes.cut(resumes)
-        self.settled = first(self.settled, settled)
+        self.residuals.cut(residuals)
+        self.decided = first(self.decided, decided)
 
     def __len__(self) -> int:
         return self._fresh + (len(self.stored) if self.stored is not None else 0)
@@ -126,40 +126,40 @@ class LexemeMasks:
         number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
         return list(number), np.array([number[each] for each in futures], np.int32)
 
-    def settle(self, resume: int, state: int, watched: Watched) -> PartialMask:
-        """What a lexer state settles when entered at the nodes of a resume list."""
-        key = resume, state, watched
-        found = self.settled.get(key)
+    def decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
+        """The partial mask of a lexer state that is entered at the nodes of a residual list."""
+        key = residual, state, watched
+        found = self.decided.get(key)
         if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:
-            found = self.settled[key] = self.stored.settled(number)
+            found = self.decided[key] = self.stored.decided(number)
         if found is None:
-            found = self._settle(*key)
+            found = self._decide(*key)
             self._fresh += 1
-            self.settled[key] = found
+            self.decided[key] = found
         return found
 
-    def all_settled(self) -> dict[tuple[int, int, Watched], PartialMask]:
-        """Every settled place."""
-        return (self.stored.items() if self.stored is not None else {}) | self.settled
+    def all_decided(self) -> dict[tuple[int, int, Watched], PartialMask]:
+        """Every partial mask."""
+        return (self.stored.items() if self.stored is not None else {}) | self.decided
 
-    def _settle(self, resume: int, state: int, watched: Watched) -> PartialMask:
-        found = self._walk(self.resumes[resume], state, watched)
+    def _decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
+        found = self._walk(self.residuals[residual], state, watched)
         groups = []
         for number, members in self._by_future(found):
             if number:
                 groups.append((number, self.row(_ascending(members))))
         ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
-        ends = [LexemeEnd(terminal, resume, with_state(watch, watched)) for terminal, watch in ends_of[state]]
+        ends = [LexemeEnd(terminal, residual, with_state(watch, watched)) for terminal, watch in ends_of[state]]
         names = found.watches
         for key, where in _by_value(found.below_state.astype(np.int64) * len(names) + found.below_watch, found.below):
-            rest, before = self.resumes.add(_ascending(where)), names[key % len(names)]
+            rest, before = self.residuals.add(_ascending(where)), names[key % len(names)]
             ends += (
                 LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[key // len(names)]
             )
         return PartialMask(tuple(groups), tuple(ends))
 
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
-        """Lexer states, with what is watched: after which tokens, and at which nodes a lexeme may end."""
+        """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
         names, ids, states, watches, below, below_state, below_watch = self._walk(nodes, state, watched)
         if not len(watches):
             watches = np.zeros(len(states), np.int64)
@@ -171,18 +171,18 @@ class LexemeMasks:
 
     @cached_property
     def future(self) -> WatchedFutures:
-        """By lexer state and what is watched: what a lexeme can become, as in `futures`."""
+        """By lexer state and obligations: what a lexeme can become, as in `futures`."""
         return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under, self._pause)
 
     def _ending_under(self, state: int, watched: Watched) -> int:
-        """What a lexeme can be if it ends in a state, beside what is watched."""
+        """The terminals, or endings, of a lexeme that ends in a state under obligations."""
         if not self.tables.endings.is_loose:
-            return self.borders.here(state, watched)
+            return self.boundaries.here(state, watched)
         return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
 
     @cached_property
-    def borders(self) -> Boundaries:
-        """What can be read behind borders."""
+    def boundaries(self) -> Boundaries:
+        """What can be read behind boundaries."""
         endings = self.tables.endings
         return Boundaries(self.tables, endings.future.__getitem__, endings.number, check=self._pause)
 
@@ -214,7 +214,7 @@ class LexemeMasks:
         return self.pool.add_dense(row)
 
     def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
-        """The kernel's walk. What is watched is numbered: states, then sets of them."""
+        """The kernel's walk. Obligations are numbered: states, then sets of them."""
         from ... import kernels
 
         trie, tables, sets = self.vocabulary.trie, self.tables, self._sets

@@ -1,8 +1,8 @@
-"""Rows of any grammar's threads, put together place by place.
+"""Rows of any grammar's threads, put together one partial mask after another.
 
 They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
-grammars with definitions in them. A definition settles places as a schema does
-(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a resume list, at which whatever follows it in
+grammars with definitions in them. A definition decides masks as a schema does
+(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever follows it in
 the grammar goes on.
 """
 
@@ -46,8 +46,8 @@ class _Row:
             self.looked = depth
 
 
-#: A resume list, the parser, where in a lexeme or a definition, what is watched.
-_Place = tuple[int, Parse, At, Watched]
+#: A residual list, the parser, where in a lexeme or a definition, the obligations.
+_MaskKey = tuple[int, Parse, At, Watched]
 
 
 class WalkedRows:
@@ -55,8 +55,8 @@ class WalkedRows:
 
     Parameters
     ----------
-    places, reader:
-        What is settled, and the threads' moves.
+    lexeme_masks, reader:
+        What is decided, and the threads' moves.
     note:
         Told the bytes of rows that are kept.
     pause:
@@ -64,13 +64,13 @@ class WalkedRows:
     """
 
     def __init__(
-        self, places: LexemeMasks, reader: LexerThreads, note: Callable[[int], None], pause: Callable[[], None]
+        self, lexeme_masks: LexemeMasks, reader: LexerThreads, note: Callable[[int], None], pause: Callable[[], None]
     ) -> None:
-        self._places = places
+        self._lexeme_masks = lexeme_masks
         self._reader = reader
         self._note = note
         self._pause = pause
-        self._class_of = places.tables.class_of.tobytes()
+        self._class_of = lexeme_masks.tables.class_of.tobytes()
         #: By numbers of rows, as `_Row` has them.
         self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
 
@@ -85,17 +85,17 @@ class WalkedRows:
     def find(self, parse: Parse, at: At, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """The same, and how many states of the parser's stack decided it."""
         found = _Row(parse.stack.depth)
-        todo: list[_Place] = [(ROOT, parse, at, watched)]
+        todo: list[_MaskKey] = [(ROOT, parse, at, watched)]
         seen = set(todo)
-        for number, place in enumerate(todo, 1):  # grows as it goes
-            for more in self._visit(place, found):
+        for number, each in enumerate(todo, 1):  # grows as it goes
+            for more in self._visit(each, found):
                 if more[0] != NOTHING and more not in seen:
                     seen.add(more)
                     todo.append(more)
             if not number % _VISITS:
                 self._pause()
         if found.ids:
-            found.numbers[-1, self._places.row(np.array(sorted(found.ids), np.int32))] = None
+            found.numbers[-1, self._lexeme_masks.row(np.array(sorted(found.ids), np.int32))] = None
         key = tuple(sorted(found.numbers))
         row = self._rows.get(key)
         if row is None:
@@ -104,7 +104,7 @@ class WalkedRows:
         return row, parse.stack.depth + 1 - max(found.looked, 0)
 
     def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
-        pool = self._places.pool
+        pool = self._lexeme_masks.pool
         row = np.zeros(pool.words, np.int32)
         for definition, number in numbers:
             of = pool if definition < 0 else self._reader.embedded.definitions[definition][1].pool
@@ -112,13 +112,13 @@ class WalkedRows:
         row.flags.writeable = False
         return row
 
-    def _visit(self, place: _Place, row: _Row) -> list[_Place]:
-        """Collect what a place settles; returns where it leaves the rest of tokens to."""
-        resume, parse, at, watched = place
+    def _visit(self, key: _MaskKey, row: _Row) -> list[_MaskKey]:
+        """Collect what a partial mask decides; returns where it leaves the rest of tokens to."""
+        residual, parse, at, watched = key
         if isinstance(at, tuple):
-            return self._visit_inner(resume, parse, at, watched, row)
+            return self._visit_inner(residual, parse, at, watched, row)
         reader = self._reader
-        groups, ends = self._places.settle(resume, at, watched)
+        groups, ends = self._lexeme_masks.decide(residual, at, watched)
         everything = 0
         for wanted, _ in groups:
             everything |= wanted
@@ -126,50 +126,51 @@ class WalkedRows:
         row.numbers.update({(-1, number): None for wanted, number in groups if wanted & is_open})
         accepted, there = reader.parses.accepted(parse)
         row.look(min(looked, there))
-        found: list[_Place] = []
+        found: list[_MaskKey] = []
         for end in ends:
             if accepted >> end.terminal & 1:
-                found += self._after(parse, end.terminal, end.resume, end.watched, row)
+                found += self._after(parse, end.terminal, end.residual, end.watched, row)
         if at in reader.fresh:
             given, there = reader.given(parse)
             row.look(there)
-            found += ((resume, parse, begun, watched) for begun in reader.embedded.begin(given))
+            found += ((residual, parse, begun, watched) for begun in reader.embedded.begin(given))
         return found
 
     def _visit_inner(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
-    ) -> list[_Place]:
+        self, residual: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+    ) -> list[_MaskKey]:
         """The same inside a definition."""
         if watched:
-            return self._byte_by_byte(resume, parse, at, watched, row)
+            return self._byte_by_byte(residual, parse, at, watched, row)
         definition, inner = at
         terminal, machine = self._reader.embedded.definitions[definition]
-        rows, left = machine.settle(inner, machine.rows.resumes.add(self._places.resumes[resume]))
+        rows, left = machine.decide(inner, machine.rows.residuals.add(self._lexeme_masks.residuals[residual]))
         row.numbers.update({(definition, number): None for number in rows})
         return [
-            place
+            key
             for each in sorted(left)
-            for place in self._after(
-                parse, terminal, self._places.resumes.add(machine.rows.resumes[each]), watched, row
+            for key in self._after(
+                parse, terminal, self._lexeme_masks.residuals.add(machine.rows.residuals[each]), watched, row
             )
         ]
 
-    def _after(self, parse: Parse, terminal: int, resume: int, watched: Watched, row: _Row) -> list[_Place]:
+    def _after(self, parse: Parse, terminal: int, residual: int, watched: Watched, row: _Row) -> list[_MaskKey]:
         reader = self._reader
         parses, looked = reader.parses.after(parse, terminal)
         row.look(looked)
-        return [(resume, after, reader.starts[after.context], watched) for after in parses]
+        return [(residual, after, reader.starts[after.context], watched) for after in parses]
 
     def _byte_by_byte(
-        self, resume: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
-    ) -> list[_Place]:
+        self, residual: int, parse: Parse, at: tuple[int, Inner], watched: Watched, row: _Row
+    ) -> list[_MaskKey]:
         """A definition that begins while an earlier lexeme is watched: one byte, after which mostly none is."""
         definition, inner = at
         terminal, machine = self._reader.embedded.definitions[definition]
-        trie, tables, table = self._places.vocabulary.trie, self._places.tables, self._places.tables.table
-        found = self._after(parse, terminal, resume, watched, row) if machine.may_end(inner) else []
+        trie, tables = self._lexeme_masks.vocabulary.trie, self._lexeme_masks.tables
+        table = tables.table
+        found = self._after(parse, terminal, residual, watched, row) if machine.may_end(inner) else []
         below: dict[tuple[Watched, Inner], list[int]] = {}
-        for root in self._places.resumes[resume].tolist():
+        for root in self._lexeme_masks.residuals[residual].tolist():
             node, end = root + 1, int(trie.skip[root])
             while node < end:
                 byte = int(trie.byte[node])
@@ -181,6 +182,6 @@ class WalkedRows:
                     below.setdefault((after, following), []).append(node)
                 node = int(trie.skip[node])
         for (after, each), nodes in below.items():
-            left = self._places.resumes.add(np.array(sorted(nodes), np.int32))
+            left = self._lexeme_masks.residuals.add(np.array(sorted(nodes), np.int32))
             found.append((left, parse, (definition, each), after))
         return found

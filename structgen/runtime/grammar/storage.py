@@ -1,15 +1,15 @@
-"""Settled places as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
+"""Partial masks as they lie in a file: columns of numbers, checked as a whole and looked up one by one.
 
-A *way* is what the end of a lexeme leaves to the next one: a resume list, and what is watched. A place is a way and
-the lexer state that goes on from it. So the ends of a place are pairs of a terminal and a way, and
-`structgen.runtime.grammar.place_graph` begins with these columns as they are. ::
+A *continuation* is what the end of a lexeme leaves to the next one: a residual list, and the obligations. A
+partial mask belongs to a continuation and the lexer state that goes on from it. So its ends are pairs of a
+terminal and a continuation, and `structgen.runtime.grammar.mask_graph` begins with these columns as they are. ::
 
-    pl_way     resume list, number of what is watched        in such an order that after the start of a lexeme
-    pl_place   way, lexer state; ascending                   only later ways are left
-    pl_groups  where the groups of each place begin          pl_group   set, row
-    pl_ends    where the ends of each place begin            pl_end     terminal, way
+    pl_way     residual list, number of obligations           in such an order that after the start of a lexeme
+    pl_place   continuation, lexer state; ascending          only later ones are left
+    pl_groups  where the groups of each mask begin           pl_group   set, row
+    pl_ends    where the ends of each mask begin             pl_end     terminal, continuation
     pl_sets    the sets; words of bits
-    pl_watches where the lists of what is watched begin      pl_watched lexer states; list 0 is empty
+    pl_watches where the lists of obligations begin      pl_watched lexer states; list 0 is empty
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ from .tables import GrammarTables
 SECTIONS = (
     Column("pl_watches", rows=("watches", 1), starts="watched", cast="i4"),
     Column("pl_watched", rows="watched", below="lexer", cast="i4"),
-    Column("pl_way", rows="ways", fields=((0, "resumes"), (0, "watches")), cast="i4"),
-    Column("pl_place", rows="places", fields=((0, "ways"), (0, "lexer")), cast="i4"),
+    Column("pl_way", rows="continuations", fields=((0, "residuals"), (0, "watches")), cast="i4"),
+    Column("pl_place", rows="partial masks", fields=((0, "continuations"), (0, "lexer")), cast="i4"),
     Column("pl_sets", "u4", rows="sets", members="set members"),
-    Column("pl_groups", rows=("places", 1), starts="groups", cast="i4"),
+    Column("pl_groups", rows=("partial masks", 1), starts="groups", cast="i4"),
     Column("pl_group", rows="groups", fields=((0, "sets"), (0, "rows")), cast="i4"),
-    Column("pl_ends", rows=("places", 1), starts="place ends", cast="i4"),
-    Column("pl_end", rows="place ends", fields=((0, "terminal members"), (0, "ways")), cast="i4"),
+    Column("pl_ends", rows=("partial masks", 1), starts="mask ends", cast="i4"),
+    Column("pl_end", rows="mask ends", fields=((0, "terminal members"), (0, "continuations")), cast="i4"),
 )
 
 
-def to_sections(places: LexemeMasks) -> dict[str, Array]:
-    """The sections of the file format: places, whatever order they were settled in, rows and resume lists."""
-    found = places.all_settled()
+def to_sections(lexeme_masks: LexemeMasks) -> dict[str, Array]:
+    """The sections of the file format: partial masks, in whatever order, rows and residual lists."""
+    found = lexeme_masks.all_decided()
     watches = sorted({(), *(key[2] for key in found), *(end.watched for each in found.values() for end in each.ends)})
     watch = {watched: number for number, watched in enumerate(watches)}
-    way = _ways(found, frozenset(places.tables.starts.tolist()))
-    order = sorted(found, key=lambda key: (way[key[0], key[2]], key[1]))
-    sets = {each: i for i, each in enumerate(sorted({s for settled in found.values() for s, _ in settled.groups}))}
+    continuation = _continuations(found, frozenset(lexeme_masks.tables.starts.tolist()))
+    order = sorted(found, key=lambda key: (continuation[key[0], key[2]], key[1]))
+    sets = {each: i for i, each in enumerate(sorted({s for decided in found.values() for s, _ in decided.groups}))}
     groups = [(sets[wanted], row) for key in order for wanted, row in found[key].groups]
-    ends = [(end.terminal, way[end.resume, end.watched]) for key in order for end in found[key].ends]
+    ends = [(end.terminal, continuation[end.residual, end.watched]) for key in order for end in found[key].ends]
     return {
-        "pl_way": _pairs([(resume, watch[watched]) for resume, watched in way]),
-        "pl_place": _pairs([(way[resume, watched], state) for resume, state, watched in order]),
+        "pl_way": _pairs([(residual, watch[watched]) for residual, watched in continuation]),
+        "pl_place": _pairs([(continuation[residual, watched], state) for residual, state, watched in order]),
         "pl_groups": smallest(np.cumsum([0, *(len(found[key].groups) for key in order)])),
         "pl_group": _pairs(groups),
         "pl_ends": smallest(np.cumsum([0, *(len(found[key].ends) for key in order)])),
         "pl_end": _pairs(ends),
-        "pl_sets": words_of(list(sets), places.members),
+        "pl_sets": words_of(list(sets), lexeme_masks.members),
         "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
         "pl_watched": smallest(np.array([state for watched in watches for state in watched], np.int64)),
-        **places.pool.to_sections(),
-        **places.resumes.to_sections(),
+        **lexeme_masks.pool.to_sections(),
+        **lexeme_masks.residuals.to_sections(),
     }
 
 
@@ -76,31 +76,31 @@ def _pairs(values: list[tuple[int, int]]) -> Array:
     return smallest(np.array(values, np.int64).reshape(-1, 2))
 
 
-def _ways(
+def _continuations(
     found: Mapping[tuple[int, int, Watched], PartialMask], starts: frozenset[int]
 ) -> dict[tuple[int, Watched], int]:
-    """All ways with their numbers: behind each come those that lexemes which begin with it leave."""
+    """All continuations with their numbers: behind each come those that lexemes which begin with it leave."""
     after: dict[tuple[int, Watched], set[tuple[int, Watched]]] = {}
-    for (resume, state, watched), settled in found.items():
-        left = after.setdefault((resume, watched), set())
-        for end in settled.ends:
-            after.setdefault((end.resume, end.watched), set())
+    for (residual, state, watched), decided in found.items():
+        left = after.setdefault((residual, watched), set())
+        for end in decided.ends:
+            after.setdefault((end.residual, end.watched), set())
             if state in starts:
-                left.add((end.resume, end.watched))
+                left.add((end.residual, end.watched))
     above = dict.fromkeys(after, 0)
     for left in after.values():
         for each in left:
             above[each] += 1
-    ready = sorted(way for way, count in above.items() if not count)
+    ready = sorted(continuation for continuation, count in above.items() if not count)
     order: dict[tuple[int, Watched], int] = {}
-    for way in ready:  # grows as it goes
-        order[way] = len(order)
-        for each in sorted(after[way]):
+    for continuation in ready:  # grows as it goes
+        order[continuation] = len(order)
+        for each in sorted(after[continuation]):
             above[each] -= 1
             if not above[each]:
                 ready.append(each)
     if len(order) < len(after):
-        raise FormatError("what was stored contradicts what was found: places lead round in circles")
+        raise FormatError("what was stored contradicts what was found: partial masks lead round in circles")
     return order
 
 
@@ -108,12 +108,12 @@ def from_sections(
     tables: GrammarTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
 ) -> LexemeMasks:
     """Read `to_sections`. Raises `FormatError`."""
-    resumes = Residuals.from_sections(sections, sizes, vocabulary, where)
+    residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
     pool = RowPool.from_sections(sections, sizes, where)
-    places = LexemeMasks(tables, vocabulary, pool, resumes)
-    sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": places.members}
-    places.stored = _table(sections, sizes, tables.starts, where)
-    return places
+    lexeme_masks = LexemeMasks(tables, vocabulary, pool, residuals)
+    sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": lexeme_masks.members}
+    lexeme_masks.stored = _table(sections, sizes, tables.starts, where)
+    return lexeme_masks
 
 
 def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: str) -> PartialMaskTable:
@@ -124,7 +124,7 @@ def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: s
     )  # fmt: skip
     if table.watch_start[1]:
         raise FormatError("section 'pl_watches' has a first list that is not empty", where=where)
-    for name, keys in (("pl_place", table.keys), ("pl_way", table.way_keys[0])):
+    for name, keys in (("pl_place", table.keys), ("pl_way", table.continuation_keys[0])):
         if (keys[1:] <= keys[:-1]).any():
             raise FormatError(f"section {name!r} has one twice, or out of order", where=where)
     if not _leads_on(table, starts):
@@ -133,8 +133,8 @@ def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: s
 
 
 def _leads_on(table: PartialMaskTable, starts: NDArray[np.int32]) -> bool:
-    """Whether lexemes leave later ways than those that they begin with, so that no mask goes round in circles."""
+    """Whether lexemes leave later continuations than those that they begin with, so that no mask needs itself."""
     is_start = np.zeros(table.states, np.bool_)
     is_start[starts] = True
-    begun = np.where(is_start[table.places[:, 1]], table.places[:, 0], -1)
+    begun = np.where(is_start[table.entries[:, 1]], table.entries[:, 0], -1)
     return bool((table.ends[:, 1] > np.repeat(begun, np.diff(table.end_start))).all())

@@ -18,7 +18,7 @@ from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..core.bitsets import set_at
-from ..core.lazy_table import OnDemand
+from ..core.lazy_table import LazyTable
 from .completability.lexeme_ends import Endings
 from .completability.obligations import Obligations
 from .indentation import IndentationTerminals
@@ -118,12 +118,12 @@ class GrammarTables:
         return Obligations(self.rows, self.beats, self.lapses)
 
     @cached_property
-    def rows(self) -> OnDemand[list[int]]:
+    def rows(self) -> LazyTable[list[int]]:
         """`table` as lists, by lexer state."""
-        return OnDemand(lambda state: self.table[state].tolist())
+        return LazyTable(lambda state: self.table[state].tolist())
 
     @cached_property
-    def ends_of(self) -> OnDemand[list[tuple[int, int]]]:
+    def ends_of(self) -> LazyTable[list[tuple[int, int]]]:
         """By lexer state: its ends, a terminal and the state that watches each."""
         starts = np.searchsorted(self.ends[:, 0], np.arange(len(self.table) + 1)).tolist()
 
@@ -131,7 +131,7 @@ class GrammarTables:
             ends = self.ends[starts[state] : starts[state + 1], 1:].tolist()
             return [(terminal, watch) for terminal, watch in ends]
 
-        return OnDemand(of)
+        return LazyTable(of)
 
     @cached_property
     def goes_on(self) -> NDArray[np.uint8]:
@@ -143,9 +143,9 @@ class GrammarTables:
         return found
 
     @cached_property
-    def futures(self) -> OnDemand[int]:
+    def futures(self) -> LazyTable[int]:
         """`future` as integers, by lexer state."""
-        return OnDemand(lambda state: set_at(self.future, state))
+        return LazyTable(lambda state: set_at(self.future, state))
 
     @property
     def end(self) -> int:
@@ -299,8 +299,8 @@ LEXER = (
     Column(
         "lex_end", fields=((1, ("lexer", 1)), (1, ("members", 1)), (0, ("lexer", 1))), order="never falls", cast="i4"
     ),
-    Column("lex_border", rows="borders", columns="widest border", below=("lexer", 1), cast="i4"),
-    Column("lex_ending", rows="endings", fields=((0, "members"), (0, "borders"), (0, 2)), cast="i4"),
+    Column("lex_border", rows="boundaries", columns="widest boundary", below=("lexer", 1), cast="i4"),
+    Column("lex_ending", rows="endings", fields=((0, "members"), (0, "boundaries"), (0, 2)), cast="i4"),
 )
 PARSER = (
     Column("lex_endings", "u4", rows="lexer with endings", members="ending members"),

@@ -2,14 +2,14 @@
 
 A byte is forced where no other byte can follow and the text can neither end nor go on with a token that has no bytes.
 That is up to the definition and the text so far: not to the vocabulary, and not to how the text was cut into tokens.
-No mask is worked out for it. The machine names bytes one by one, so that two that can follow settle the question.
+No mask is worked out for it. The machine names bytes one by one, so that two that can follow decide the question.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 
-from ..core.machine import Config, Machine, Place
+from ..core.machine import ByteState, Config, Machine
 
 #: So many bytes are looked ahead, unless the caller says how many.
 MOST_BYTES = 1024
@@ -21,19 +21,19 @@ def forced_bytes(machine: Machine, config: Config, most: int = MOST_BYTES) -> by
     They may begin or end within a character, as tokens may. ``b""`` where nothing is forced, and after an EOS id,
     where the configuration is None. (There is no byte then that can follow; an EOS id may be the one token that can.)
     """
-    return b"" if config is None else follow_forced(machine, machine.place(config), most)[0]
+    return b"" if config is None else follow_forced(machine, machine.byte_state(config), most)[0]
 
 
-def follow_forced(machine: Machine, place: Place, most: int = MOST_BYTES) -> tuple[bytes, Place]:
-    """The bytes that must follow at a place, and the place behind them."""
+def follow_forced(machine: Machine, byte_state: ByteState, most: int = MOST_BYTES) -> tuple[bytes, ByteState]:
+    """The bytes that must follow at a byte_state, and the byte_state behind them."""
     found = bytearray()
     while len(found) < most:
-        following = list(islice(machine.following(place), 2))
-        if len(following) != 1 or machine.may_stop(place):
+        following = list(islice(machine.following(byte_state), 2))
+        if len(following) != 1 or machine.may_stop(byte_state):
             break
-        [(byte, place)] = following
+        [(byte, byte_state)] = following
         found.append(byte)
-    return bytes(found), place
+    return bytes(found), byte_state
 
 
 def whole_characters(data: bytes) -> str | None:

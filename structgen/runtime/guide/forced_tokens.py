@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import VocabularyError
-from ..core.machine import Config, Machine, Place
+from ..core.machine import ByteState, Config, Machine
 from ..rows.bitmask import ids_of
 from .forced import MOST_BYTES, follow_forced, whole_characters
 
@@ -82,9 +82,9 @@ def forced_tokens(
 
 
 def _forced_tokens(vocabulary: Vocabulary, machine: Machine, config: Config, encode: Encode, most: int) -> list[int]:
-    text, place = follow_forced(machine, machine.place(config), most)
-    must_end = len(text) < most and next(machine.following(place), None) is None
-    tokens = _Splitter(vocabulary, encode).split(text, None if must_end else (machine, place))
+    text, byte_state = follow_forced(machine, machine.byte_state(config), most)
+    must_end = len(text) < most and next(machine.following(byte_state), None) is None
+    tokens = _Splitter(vocabulary, encode).split(text, None if must_end else (machine, byte_state))
     found: list[int] = []
     length = 0
     for token in tokens:
@@ -108,7 +108,7 @@ class _Splitter:
         self._vocabulary = vocabulary
         self._encode = encode
 
-    def split(self, text: bytes, behind: tuple[Machine, Place] | None) -> list[int]:
+    def split(self, text: bytes, behind: tuple[Machine, ByteState] | None) -> list[int]:
         """The stable tokens of a text, which ends there, or else goes on as a machine says."""
         whole = whole_characters(text)
         tokens = self.encoded(whole or "")
@@ -122,7 +122,7 @@ class _Splitter:
         return self._within(tokens, len(whole.encode()))
 
     def _stable(self, tokens: list[int], text: bytes, j: int, crossing: Iterator[bytes]) -> list[int]:
-        """The tokens that stay the same where one crosses the text's end that begins at ``j``."""
+        """The tokens before ``j`` that stay, whatever token begins at ``j`` and crosses the end of the text."""
         before: list[int] | None = None
         for number, rest in enumerate(crossing):
             if before is None:
@@ -169,7 +169,7 @@ class _Splitter:
         return b"".join(self._vocabulary.token(t) or b"" for t in tokens if 0 <= t < size)
 
 
-def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Place) -> Iterator[bytes]:
+def _crossing(trie: Trie, begin: bytes, machine: Machine, byte_state: ByteState) -> Iterator[bytes]:
     """Of the tokens that begin with some bytes, but are longer, and that may be written: what is longer in each.
 
     Where too many nodes had to be looked at, an empty text stands for those that were not.
@@ -179,9 +179,9 @@ def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Place) -> Itera
         return
     bytes_, skips, tokens = trie.byte.data, trie.skip.data, trie.first_token.data  # they yield ints
     looked = 0
-    todo = [(node, place, b"")]
+    todo = [(node, byte_state, b"")]
     while todo:
-        node, place, rest = todo.pop()
+        node, byte_state, rest = todo.pop()
         if rest and tokens[node] < tokens[node + 1]:
             yield rest
         child, end = node + 1, skips[node]
@@ -191,7 +191,7 @@ def _crossing(trie: Trie, begin: bytes, machine: Machine, place: Place) -> Itera
                 yield b""
                 return
             byte = bytes_[child]
-            after = machine.after(place, byte)
+            after = machine.after(byte_state, byte)
             if after is not None:
                 todo.append((child, after, rest + bytes([byte])))
             child = skips[child]

@@ -7,7 +7,7 @@ which it shares the longest prefix: fork that guide, roll it back, advance over 
 
 - `Step` is one call with several rows, and makes the next; `Rows` keeps the last one, for engines whose batch
   comes in one piece. `structgen.integrations.transformers` does the same over tensors.
-- `Lines` is for engines that hand over one row at a time, perhaps of several sequences in turns.
+- `SequenceTracker` is for engines that hand over one row at a time, perhaps of several sequences in turns.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
-from ..core.machine import CompiledMachine, Config, Machine, Match, Place
+from ..core.machine import ByteState, CompiledMachine, Config, Machine, Match
 from ..rows.bitmask import fill_first
 
-#: Tokens that are remembered at each place of a prefix.
+#: Tokens that are remembered at each offset in a prefix.
 _MOST_TARGETS = 1 << 12
 
 
@@ -105,20 +105,20 @@ class Anything(CompiledMachine):
         """Whether texts come by the configuration often; there is only one."""
         return True
 
-    def place(self, config: Config) -> Place:
-        """Where a configuration is; there is only one place."""
+    def byte_state(self, config: Config) -> ByteState:
+        """Where a configuration is; there is only one byte state."""
         return config
 
-    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
-        """Each byte, and the place after it."""
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
+        """Each byte, and the byte_state after it."""
         for byte in range(256):
-            yield byte, place
+            yield byte, byte_state
 
-    def after(self, place: Place, byte: int) -> Place | None:
-        """The place after a byte."""
-        return place
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
+        """The byte_state after a byte."""
+        return byte_state
 
-    def may_stop(self, place: Place) -> bool:
+    def may_stop(self, byte_state: ByteState) -> bool:
         """Whether something other than a byte may follow."""
         return True
 
@@ -148,7 +148,7 @@ class _Spelling:
 class HealingMachine(CompiledMachine):
     """A prefix, then a definition, as a machine around the definition's machine. It is not kept in files.
 
-    Its configurations are places in the prefix and, behind it, those of the definition's machine.
+    Its configurations are offsets in the prefix and, behind it, those of the definition's machine.
 
     Parameters
     ----------
@@ -163,11 +163,11 @@ class HealingMachine(CompiledMachine):
         self.states = len(prefix) + inner.states
         self._prefix = prefix
         self._inner = inner
-        self._places: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
+        self._configs: list[Config] = [*map(_Spelling, range(len(prefix))), inner.start]
         self._can_go_on = self._find_ways()
 
     def _find_ways(self) -> list[bool]:
-        """For each place in the prefix, from the last one on, whether tokens lead from there to the definition."""
+        """For each offset in the prefix, from the last one on, whether tokens lead from there to the definition."""
         single = self.vocabulary.single_bytes[list(self._prefix)].tolist()
         found = [True]
         for offset in reversed(range(len(self._prefix))):
@@ -182,7 +182,7 @@ class HealingMachine(CompiledMachine):
     @property
     def start(self) -> Config:
         """The configuration before the prefix."""
-        return self._places[0]
+        return self._configs[0]
 
     @property
     def nbytes(self) -> int:
@@ -219,7 +219,7 @@ class HealingMachine(CompiledMachine):
         rest = self._prefix[offset:]
         if len(data) <= len(rest):
             after = offset + len(data)
-            return self._places[after] if rest.startswith(data) and self._can_go_on[after] else None
+            return self._configs[after] if rest.startswith(data) and self._can_go_on[after] else None
         target: Config | None = self._inner.start if data.startswith(rest) else None
         for byte in data[len(rest) :]:
             if target is None:
@@ -231,34 +231,34 @@ class HealingMachine(CompiledMachine):
         """Where a byte leads; ``None`` where no text goes on with it."""
         if type(config) is not _Spelling:
             return self._inner.follow_byte(config, byte)
-        return self._places[config.offset + 1] if self._prefix[config.offset] == byte else None
+        return self._configs[config.offset + 1] if self._prefix[config.offset] == byte else None
 
     def repeats(self, config: Config) -> bool:
         """Whether single bytes are worth remembering; not those of the prefix, which a vocabulary may not spell."""
         return type(config) is not _Spelling and self._inner.repeats(config)
 
-    def place(self, config: Config) -> Place:
-        """Where a configuration is, for `following`: in the prefix, or a place of the definition's machine."""
-        return config if type(config) is _Spelling else self._inner.place(config)
+    def byte_state(self, config: Config) -> ByteState:
+        """Where a configuration is, for `following`: in the prefix, or a byte_state of the definition's machine."""
+        return config if type(config) is _Spelling else self._inner.byte_state(config)
 
-    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
-        """Each byte that can follow, in no order, and the place after it."""
-        if type(place) is not _Spelling:
-            yield from self._inner.following(place)
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
+        """Each byte that can follow, in no order, and the byte_state after it."""
+        if type(byte_state) is not _Spelling:
+            yield from self._inner.following(byte_state)
             return
-        byte = self._prefix[place.offset]
-        yield byte, self.after(place, byte)
+        byte = self._prefix[byte_state.offset]
+        yield byte, self.after(byte_state, byte)
 
-    def after(self, place: Place, byte: int) -> Place | None:
-        """The place after a byte, None where it can't follow."""
-        if type(place) is not _Spelling:
-            return self._inner.after(place, byte)
-        config = self.follow_byte(place, byte)
-        return None if config is None else self.place(config)
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
+        """The byte_state after a byte, None where it can't follow."""
+        if type(byte_state) is not _Spelling:
+            return self._inner.after(byte_state, byte)
+        config = self.follow_byte(byte_state, byte)
+        return None if config is None else self.byte_state(config)
 
-    def may_stop(self, place: Place) -> bool:
+    def may_stop(self, byte_state: ByteState) -> bool:
         """Whether something other than a byte may follow; never inside the prefix."""
-        return type(place) is not _Spelling and self._inner.may_stop(place)
+        return type(byte_state) is not _Spelling and self._inner.may_stop(byte_state)
 
     def row(self, config: Config) -> NDArray[np.int32]:
         """The bitmask of a configuration: read-only ``int32[words]``."""

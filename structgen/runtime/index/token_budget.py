@@ -7,8 +7,8 @@ there is always a token that leads one closer, and the text is complete in time.
 Distances of automata are exact (`structgen.runtime.automaton.distances`). Those of machines with a stack are upper
 bounds: a text of so many tokens is known (`structgen.runtime.pushdown.distances`).
 
-Far from the end no token can lead too far away. Then masks and steps are the ordinary ones: each place carries the
-number of tokens left from which on it is worth looking (`Distances.near`).
+Far from the end no token can lead too far away. Then masks and steps are the ordinary ones: a configuration carries
+the number of tokens left from which on it is worth looking (`Distances.near`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ..core.machine import Config, Machine, Place
+from ..core.machine import ByteState, Config, Machine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -39,7 +39,7 @@ def checked(index: Index, max_tokens: int) -> int:
 
 
 #: A configuration, how many tokens are left, and from how many left on the distance is to be looked at.
-Limited: TypeAlias = tuple[Config, int, int]
+LimitedConfig: TypeAlias = tuple[Config, int, int]
 
 #: As many tokens as no text has.
 _ANY = 1 << 62
@@ -55,7 +55,7 @@ class LimitedMachine:
     index:
         What to move over.
     max_tokens:
-        The tokens of a text at most, the EOS token included; None where only places made by `at` are gone on from.
+        The tokens of a text at most, the EOS token included; None where only those that `at` made are gone on from.
 
     Raises
     ------
@@ -74,13 +74,13 @@ class LimitedMachine:
         self._rows = index.limited_rows
         self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
 
-    def at(self, config: Config, left: int) -> Limited:
+    def at(self, config: Config, left: int) -> LimitedConfig:
         """A configuration with so many tokens left."""
         return config, left, self.distances.near(config, left)
 
-    def advance(self, place: Limited, token_id: int) -> Limited | None:
+    def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
-        config, left, near = place
+        config, left, near = limited
         target = self._advance(config, token_id)
         if target is None:
             return None
@@ -91,33 +91,33 @@ class LimitedMachine:
             return None
         return self.at(target, left)
 
-    def follow_byte(self, place: Limited, byte: int) -> None:
-        """No place is within a token."""
+    def follow_byte(self, limited: LimitedConfig, byte: int) -> None:
+        """No configuration is within a token."""
         return
 
-    def repeats(self, place: Limited) -> bool:
-        """No place comes again: less is left."""
+    def repeats(self, limited: LimitedConfig) -> bool:
+        """No configuration comes again: less is left."""
         return False
 
-    def place(self, config: Limited) -> Place:
+    def byte_state(self, config: LimitedConfig) -> ByteState:
         """Where a configuration is between two bytes: tokens are not counted there."""
-        return self.machine.place(config[0])
+        return self.machine.byte_state(config[0])
 
-    def following(self, place: Place) -> Iterator[tuple[int, Place]]:
-        """Each byte that can follow, however many tokens are left, in no order, and the place after it."""
-        return self.machine.following(place)
+    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
+        """Each byte that can follow, however many tokens are left, in no order, and the byte_state after it."""
+        return self.machine.following(byte_state)
 
-    def after(self, place: Place, byte: int) -> Place | None:
-        """The place after a byte, None where it can't follow."""
-        return self.machine.after(place, byte)
+    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
+        """The byte_state after a byte, None where it can't follow."""
+        return self.machine.after(byte_state, byte)
 
-    def may_stop(self, place: Place) -> bool:
+    def may_stop(self, byte_state: ByteState) -> bool:
         """Whether something other than a byte may follow."""
-        return self.machine.may_stop(place)
+        return self.machine.may_stop(byte_state)
 
-    def row(self, place: Limited) -> NDArray[np.int32]:
-        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
-        config, left, near = place
+    def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
+        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = limited
         if left > near:
             return self._row(config)
         if self.distances.farthest(config) < left:
@@ -132,9 +132,9 @@ class LimitedMachine:
             self._rows[key] = row
         return row
 
-    def is_accepting(self, place: Limited) -> bool:
+    def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
-        return self.machine.is_accepting(place[0])
+        return self.machine.is_accepting(limited[0])
 
 
 class LimitedStackMachine(LimitedMachine):
@@ -143,22 +143,22 @@ class LimitedStackMachine(LimitedMachine):
     That is looked up here: far from the end a call more would be most of what a limit costs.
     """
 
-    def advance(self, place: Limited, token_id: int) -> Limited | None:
+    def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
-        config, left, near = place
+        config, left, near = limited
         targets = config.targets  # read once: another thread may have the machine forget at any time
         if left > near + 1 and token_id in targets:
             target = targets[token_id]
             return None if target is None else (target, left - 1, near)
-        return super().advance(place, token_id)
+        return super().advance(limited, token_id)
 
-    def row(self, place: Limited) -> NDArray[np.int32]:
-        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
-        config, left, near = place
+    def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
+        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = limited
         if left > near:
             row: NDArray[np.int32] | None = config.dense
             return row if row is not None else self._row(config)
-        return super().row(place)
+        return super().row(limited)
 
 
 class LimitedAutomaton(LimitedMachine):
@@ -171,20 +171,20 @@ class LimitedAutomaton(LimitedMachine):
         self._size = index.vocabulary.size
         self._targets, self._dense = targets, rows
 
-    def advance(self, place: Limited, token_id: int) -> Limited | None:
+    def advance(self, limited: LimitedConfig, token_id: int) -> LimitedConfig | None:
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
-        config, left, near = place
+        config, left, near = limited
         if left > near + 1:
             target = self._targets.get(config * self._size + token_id)
             if target is not None:
                 return (target, left - 1, near) if target >= 0 else None
-        return super().advance(place, token_id)
+        return super().advance(limited, token_id)
 
-    def row(self, place: Limited) -> NDArray[np.int32]:
-        """The bitmask of a place, EOS ids included: a read-only ``int32[words]``."""
-        config, left, near = place
+    def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
+        """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
+        config, left, near = limited
         row = self._dense.get(config) if left > near else None
-        return row if row is not None else super().row(place)
+        return row if row is not None else super().row(limited)
 
 
 def limited(index: Index, max_tokens: int | None = None) -> LimitedMachine:

@@ -25,13 +25,13 @@ from ...vocabulary.trie import Trie
 from ..automaton.distances import MEMO_ENTRIES, NEVER
 from ..automaton.tables import DEAD, MARK
 from ..core.interned_machine import Configuration
-from ..core.lazy_table import OnDemand
+from ..core.lazy_table import LazyTable
 from .stacks import Fork, Stack, Thread
 from .successors import StackAutomaton, SuccessorDistances, row_of
 from .tables import PushdownTables
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
-_MOST_PLACES, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
+_MOST_OFFSETS, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
 
 #: Up to so many pairs, what each costs in tokens is worked out to bound what a token can add.
 _FEW_PLACES = 1 << 14
@@ -72,7 +72,7 @@ class StackDistances:
         self._machine = machine
         self._far = kernels.FAR
         self._trie = vocabulary.trie
-        self._children = OnDemand(children_of(self._trie))
+        self._children = LazyTable(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._working = 0  # how many threads of the process rely on what is remembered
@@ -83,7 +83,7 @@ class StackDistances:
         table, classes = _table(arena)
         self._bytes = preferred(vocabulary.single_bytes, classes, self._trie)
         counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
-        self._places = np.concatenate([[0], np.cumsum(counts)])
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
         self._costs = self._find_costs(arena, table[:, classes[self._bytes]])
         if (self._costs >= self._far).any() and not vocabulary.single_bytes[_read(tables)].all():
             raise UnsupportedError(
@@ -97,41 +97,41 @@ class StackDistances:
         self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._reached = SuccessorDistances(machine, arena)
         self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
-        self._gain = self._find_gain(arena)
+        self._potential = self._find_potential(arena)
         if self.distance(machine.start) == NEVER - 1:
             raise _too_long("a text of more than a million bytes")
 
     def _find_costs(self, arena: NDArray[np.int32], table: NDArray[np.int32]) -> NDArray[np.int64]:
-        """By place the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
+        """By offset the fewest bytes up to the pop of a state; see `kernels.cheapest_pops`."""
         from ... import kernels
 
-        if self._places[-1] > _MOST_PLACES:
-            raise _too_long(f"{self._places[-1]:,} states with counts")
+        if self._offsets[-1] > _MOST_OFFSETS:
+            raise _too_long(f"{self._offsets[-1]:,} states with counts")
         entries = [np.unique(row[row != DEAD]) for row in table]
         begins = np.concatenate([[0], np.cumsum([len(each) for each in entries])]).astype(np.int64)
-        costs = np.full(int(self._places[-1]), self._far, np.int64)
-        counts = np.diff(self._places)
+        costs = np.full(int(self._offsets[-1]), self._far, np.int64)
+        counts = np.diff(self._offsets)
         costs[np.repeat(np.frombuffer(self._returns, np.uint8), counts) > 0] = 0
         whole = np.concatenate(entries).astype(np.int32)
-        if not kernels.cheapest_pops(arena, begins, whole, self._places, costs, _MOST_SWEEPS):
+        if not kernels.cheapest_pops(arena, begins, whole, self._offsets, costs, _MOST_SWEEPS):
             raise _too_long("too many turns")
         return costs
 
-    def _find_gain(self, arena: NDArray[np.int32]) -> int:
+    def _find_potential(self, arena: NDArray[np.int32]) -> int:
         """The most that a token can add to `_sum`."""
         from ... import kernels
 
-        lengths = np.diff(self._places)
+        lengths = np.diff(self._offsets)
         costs = np.where(self._costs >= self._far, 0, self._costs)
         if len(costs) <= _FEW_PLACES:
             of = np.repeat(np.arange(len(lengths)), lengths).tolist()
-            for place in np.flatnonzero((costs > 0) & (costs <= _MOST_BYTES)).tolist():
-                state = of[place]
-                costs[place] = self._of_frame(state, place - int(self._places[state]))
-            least = np.minimum.reduceat(np.where(self._costs >= self._far, self._far, costs), self._places[:-1])
+            for offset in np.flatnonzero((costs > 0) & (costs <= _MOST_BYTES)).tolist():
+                state = of[offset]
+                costs[offset] = self._of_frame(state, offset - int(self._offsets[state]))
+            least = np.minimum.reduceat(np.where(self._costs >= self._far, self._far, costs), self._offsets[:-1])
         else:
             least = np.zeros(len(lengths), np.int64)
-        most = np.maximum.reduceat(costs, self._places[:-1])
+        most = np.maximum.reduceat(costs, self._offsets[:-1])
         below = {state for group in self._machine.tables.moves for _, sequence in group for state in sequence[:-1]}
         for group in self._machine.tables.moves:
             for record, sequence in group:
@@ -148,10 +148,10 @@ class StackDistances:
     # -- cheapest texts --------------------------------------------------------------------------------
 
     def _cost(self, state: int, count: int) -> int:
-        begin, end = self._places[state], self._places[state + 1]
+        begin, end = self._offsets[state], self._offsets[state + 1]
         return int(self._costs[min(begin + count, end - 1)])
 
-    def _settled(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
+    def _decided(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
         """Threads without the states on top that may return; None where the text is complete."""
         found: dict[Thread | None, None] = {}
         todo = dict.fromkeys(threads)
@@ -168,7 +168,7 @@ class StackDistances:
         return tuple(found)
 
     def _follow(self, thread: Thread) -> tuple[int, tuple[Thread | None, ...]]:
-        """The first byte of the cheapest texts of a settled thread, and the settled threads that it leads to."""
+        """The first byte of the cheapest texts of a decided thread, and the decided threads that it leads to."""
         found = self._after.get(thread)
         if found is None:
             state, count, frame = thread
@@ -178,7 +178,7 @@ class StackDistances:
             byte, record, sequence = move
             after: dict[Thread, None] = {}
             self._machine._make(record, sequence, count, frame, after)
-            found = self._after[thread] = byte, self._settled(after)
+            found = self._after[thread] = byte, self._decided(after)
         return found
 
     def _choose(self, state: int, count: int) -> tuple[int, _Record, tuple[int, ...]]:
@@ -201,7 +201,7 @@ class StackDistances:
         raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
-        """The fewest tokens that a settled thread's cheapest texts can be split into, with the EOS token."""
+        """The fewest tokens that a decided thread's cheapest texts can be split into, with the EOS token."""
         tokens = self._tokens
         todo = [thread]
         while todo:
@@ -239,7 +239,7 @@ class StackDistances:
 
     def _of_frame(self, state: int, count: int) -> int:
         """The tokens of the cheapest text of a frame alone."""
-        return min(map(self._split, self._settled([(state, count, None)]))) - self._end
+        return min(map(self._split, self._decided([(state, count, None)]))) - self._end
 
     def _sum(self, thread: Thread) -> int:
         """The tokens of a thread's cheapest text, split frame by frame; the most that one of its stacks takes."""
@@ -271,7 +271,7 @@ class StackDistances:
 
     def of_threads(self, threads: tuple[Thread, ...]) -> int:
         """The distance of the nearest of some threads; `NEVER` less one for texts of more than a million bytes."""
-        return min(NEVER - 1, *map(self._split, self._settled(threads)))
+        return min(NEVER - 1, *map(self._split, self._decided(threads)))
 
     @contextmanager
     def _work(self) -> Iterator[None]:
@@ -299,10 +299,10 @@ class StackDistances:
             self._sums = {None: 0}
 
     def near(self, config: Configuration[Thread], left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
         with self._work():
             least = max(map(self._sum, config.threads))
-        return left - max(0, (left - least) // (self._gain + 1))
+        return left - max(0, (left - least) // (self._potential + 1))
 
     def farthest(self, config: Configuration[Thread]) -> int:
         """The largest distance that a single token leads to."""

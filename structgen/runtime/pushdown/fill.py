@@ -1,8 +1,8 @@
-"""What an eager compile settles: every place that some configuration can come to.
+"""What an eager compile decides: every partial mask that some configuration needs.
 
 Which states can lie directly below a state is a flow problem: a sequence ``x1 .. xm`` in place of ``s`` puts ``x1``
 on what was below ``s``, and each ``x(j + 1)`` on ``x(j)``. Whoever pops comes back to a state whose own lower
-neighbour was noted when it was pushed. The least solution says which resume lists can meet which states; it
+neighbour was noted when it was pushed. The least solution says which residual lists can meet which states; it
 leaves out nothing, and what it has too much of costs a walk and no more.
 """
 
@@ -17,16 +17,16 @@ from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
 from .counts import Counts, zones_of
-from .partial_masks import NOTHING, ROOT, StackRows
+from .partial_masks import NOTHING, ROOT, StateMasks
 from .tables import PushdownTables
 
 #: For rows that nobody waits for.
 _UNBOUNDED = Budget(memory=1 << 62, seconds=1e9)
 
-#: Seconds between looks at the clocks of the budget and of the lock, where places take as long; or after 64 places.
+#: Seconds between looks at the clocks of the budget and of the lock, where a mask takes as long; or after 64 masks.
 _LOOKS = 0.001
 
-#: What a place takes, beside rows and resume lists that others have, too.
+#: Bytes of a partial mask, beside rows and residual lists that others have, too.
 _BYTES_OF_PLACE = 300
 
 #: The target of an edge that leads nowhere.
@@ -39,37 +39,37 @@ _BYTES_OF_NEIGHBOUR = 60
 # Of the sets that a register can have, those that come about in the members' order are taken.
 
 #: Counts of a wide state that calls while it counts (a key whose length is bounded, in an open object) that are
-#: settled ahead of time: each takes a walk of the whole vocabulary. The others are settled when they are touched.
+#: decided ahead of time: each takes a walk of the whole vocabulary. The others are decided when they are touched.
 _WIDE_COUNTS = 4
 
 
-#: More places than these are settled when they are touched: hundreds of alternatives of one object, each with keys of
+#: More masks than these are worked out on first touch: hundreds of alternatives of one object, each with keys of
 #: its own, can have any number, most of which no text ever comes to.
-_MOST_PLACES = 30_000
+_MOST_MASKS = 30_000
 
 
-def settle_everything(
-    tables: PushdownTables, rows: StackRows, lock: Lock, meter: Meter | None, progress: Progress
+def decide_everything(
+    tables: PushdownTables, rows: StateMasks, lock: Lock, meter: Meter | None, progress: Progress
 ) -> bool:
-    """Settle every place that is not settled yet; False where some were left for later.
+    """Work out every partial mask that is missing; False where some were left for later.
 
-    The rows are touched under ``lock``, which is passed on between places. Raises `BudgetExceededError`.
+    The rows are touched under ``lock``, which is passed on between two of them. Raises `BudgetExceededError`.
     """
     complete, meter = True, meter or Meter(_UNBOUNDED)
     below, counts = lower_neighbours(tables, meter), rows.counts()
     todo = [(ROOT, state) for state in range(tables.states)]
     seen = set(todo)
     look = 0.0
-    for done, (resume, state) in enumerate(todo):  # grows as it goes
-        if done == _MOST_PLACES:
+    for done, (residual, state) in enumerate(todo):  # grows as it goes
+        if done == _MOST_MASKS:
             complete = False
             break
         if done % 64 == 0:
             progress("token maps", done, len(todo))
-            held = rows.pool.nbytes + rows.resumes.nbytes + _BYTES_OF_PLACE * len(todo)
+            held = rows.pool.nbytes + rows.residuals.nbytes + _BYTES_OF_PLACE * len(todo)
             meter.check_memory(held, "token rows")
         with lock:
-            found, all_of_them = _resumes(rows, resume, state, counts)
+            found, all_of_them = _residuals(rows, residual, state, counts)
             late = monotonic() > look
             if late:
                 lock.give_way()
@@ -88,27 +88,27 @@ def settle_everything(
     return complete
 
 
-def _resumes(rows: StackRows, resume: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
-    """Settles a place, for the counts that it can have; the resume lists it leaves, and whether for all counts."""
+def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
+    """Works out partial masks for the counts that there can be; their residual lists, and whether for all counts."""
     if rows.tables.live[state] < 0:
-        return {rows.settle(resume, state, 0).resume}, True
+        return {rows.decide(residual, state, 0).residual}, True
     if rows.tables.registers[state]:
         size = int(rows.tables.loops[rows.tables.live[state]][1])
-        return {rows.settle(resume, state, (1 << k) - 1).resume for k in range(size + 1)}, False
-    found = {rows.settle(resume, state, 0).resume} if state in counts_of.without else set()
+        return {rows.decide(residual, state, (1 << k) - 1).residual for k in range(size + 1)}, False
+    found = {rows.decide(residual, state, 0).residual} if state in counts_of.without else set()
     possible = counts_of.possible[state]
     if possible is None:
-        segments = rows.tell_counts(state) if resume == ROOT else None
+        segments = rows.tell_counts(state) if residual == ROOT else None
         if segments is not None:  # all counts at once
-            return found | {settled.resume for settled in segments[1]}, True
-        found.add(rows.settle(resume, state, 1).resume)
+            return found | {decided.residual for decided in segments[1]}, True
+        found.add(rows.decide(residual, state, 1).residual)
     counts = sorted(_all_counts(rows, state) if possible is None else possible)
-    taken = counts[:_WIDE_COUNTS] if resume == ROOT and rows.is_wide(state) else counts
-    found.update(rows.settle(resume, state, count).resume for count in taken)
+    taken = counts[:_WIDE_COUNTS] if residual == ROOT and rows.is_wide(state) else counts
+    found.update(rows.decide(residual, state, count).residual for count in taken)
     return found, len(taken) == len(counts)
 
 
-def _all_counts(rows: StackRows, state: int) -> set[int]:
+def _all_counts(rows: StateMasks, state: int) -> set[int]:
     """Counts that stand for all that a state in a loop can have."""
     minimum, maximum = rows.tables.loops[rows.tables.live[state]].tolist()
     reach = rows.vocabulary.trie.max_depth + 1

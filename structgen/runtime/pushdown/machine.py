@@ -26,7 +26,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import FIELDS, MARK, SET
 from ..core.interned_machine import Configuration, StackMachine
 from .distances import StackDistances
-from .partial_masks import NOTHING, ROOT, StackRows
+from .partial_masks import NOTHING, ROOT, StateMasks
 from .shared_masks import SharedMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
@@ -52,8 +52,8 @@ _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 #: A move for a byte: a state for a plain one, a list of (record, sequence), or None.
 _Move: TypeAlias = Any
 
-#: The rows of a place, and the resume lists of what it leaves to whatever follows the text.
-_Settling: TypeAlias = tuple[frozenset[int], frozenset[int]]
+#: The rows of a byte_state, and the residual lists of what it leaves to whatever follows the text.
+_Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
 class PushdownMachine(StackMachine[Thread]):
@@ -68,7 +68,7 @@ class PushdownMachine(StackMachine[Thread]):
     vocabulary:
         The tokens.
     rows:
-        What states settle, as far as it is known.
+        What states decide, as far as it is known.
     filled, complete:
         Whether all of it was worked out that is worked out ahead of time; and whether guides can need nothing else.
     """
@@ -77,14 +77,14 @@ class PushdownMachine(StackMachine[Thread]):
         self,
         tables: PushdownTables,
         vocabulary: Vocabulary,
-        rows: StackRows | None = None,
+        rows: StateMasks | None = None,
         *,
         filled: bool = False,
         complete: bool = False,
     ) -> None:
         self.tables = tables
         self.states = tables.states
-        self.rows = rows if rows is not None else StackRows(tables, vocabulary)
+        self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.pool = self.rows.pool
         self.rows.mark()
         self._complete = complete
@@ -96,7 +96,7 @@ class PushdownMachine(StackMachine[Thread]):
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
-        self._below: dict[tuple[int, Stack], _Settling] = {}  # see `_settle_below`
+        self._below: dict[tuple[int, Stack], _Deciding] = {}  # see `_decide_below`
         super().__init__(vocabulary, ((tables.start, 0, None),), filled=filled)
         self._lock = self.rows.lock
 
@@ -116,7 +116,7 @@ class PushdownMachine(StackMachine[Thread]):
     @property
     def nbytes(self) -> int:
         """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        return self.tables.nbytes + self.pool.nbytes + self.rows.resumes.nbytes + 8 * len(self.rows)
+        return self.tables.nbytes + self.pool.nbytes + self.rows.residuals.nbytes + 8 * len(self.rows)
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -330,43 +330,43 @@ class PushdownMachine(StackMachine[Thread]):
                 found = laid_out(threads, _MOST_CELLS)
                 if found is not None:
                     return {self.rows.row_of_all(*found)}
-            return self.settle(threads, ROOT, self._lock.give_way)[0]
+            return self.decide(threads, ROOT, self._lock.give_way)[0]
         finally:
             self._fills -= 1
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
-        """Whether so many threads have to be walked that it is better to walk all of them together."""
+        """Whether enough threads have to be walked that one walk of all together is better."""
         forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False
         missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
-        known = self.rows.settled
+        known = self.rows.decided
         for state, members in forks:
             found = known.get((ROOT, state, 0))
             if found is None and self.rows.takes_long(state, 0):
                 missing += len(members)
-            elif found is not None and len(self.rows.resumes[found.resume]) > _MANY_NODES:
-                missing += sum((found.resume, each.state, 0) not in known for each in members if each is not None)
+            elif found is not None and len(self.rows.residuals[found.residual]) > _MANY_NODES:
+                missing += sum((found.residual, each.state, 0) not in known for each in members if each is not None)
         return missing > _MANY_WALKS
 
-    def settle(
-        self, threads: tuple[Thread, ...], resume: int, pause: Callable[[], None] | None = None
+    def decide(
+        self, threads: tuple[Thread, ...], residual: int, pause: Callable[[], None] | None = None
     ) -> tuple[set[int], set[int]]:
-        """The rows of threads entered at a resume list: their own, then what is left open, frame by frame.
+        """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
 
-        With them come the resume lists of what is left to whatever follows the text. ``pause`` is called between
+        With them come the residual lists of what is left to whatever follows the text. ``pause`` is called between
         walks.
         """
         rows: set[int] = set()
         left: set[int] = set()
-        settled, live = self.rows.settled, self._live
+        decided, live = self.rows.decided, self._live
         for state, count, frame in threads:
-            after, depth = resume, 0
+            after, depth = residual, 0
             if state == END:
                 left.add(after)
             while state >= 0:
-                found = settled.get((after, state, 0)) if live[state] < 0 else None
-                row, after = found or self.rows.settle(after, state, count)
+                found = decided.get((after, state, 0)) if live[state] < 0 else None
+                row, after = found or self.rows.decide(after, state, count)
                 rows.add(row)
                 if pause is not None:
                     pause()
@@ -377,19 +377,19 @@ class PushdownMachine(StackMachine[Thread]):
                     break
                 depth += 1
                 if frame.state == FORK or depth == _SHORT:
-                    more = self._settle_below(after, frame, pause)
+                    more = self._decide_below(after, frame, pause)
                     rows |= more[0]
                     left |= more[1]
                     break
                 state, count, frame = frame.state, frame.count, frame.below
         return rows, left
 
-    def _settle_below(self, resume: int, stack: Frame, pause: Callable[[], None] | None) -> _Settling:
-        """`settle` for what lies below threads. Remembered for each frame."""
+    def _decide_below(self, residual: int, stack: Frame, pause: Callable[[], None] | None) -> _Deciding:
+        """`decide` for what lies below threads. Remembered for each frame."""
         known = self._below
         if len(known) >= MEMO_FRAMES:
             known = self._below = {}
-        todo = [(resume, stack)]
+        todo = [(residual, stack)]
         while todo:
             here, frame = todo[-1]
             own: set[int] = set()
@@ -397,7 +397,7 @@ class PushdownMachine(StackMachine[Thread]):
             if isinstance(frame, Fork):
                 lower = [(here, member) for member in frame.members]
             else:
-                row, after = self.rows.settle(here, frame.state, frame.count)
+                row, after = self.rows.decide(here, frame.state, frame.count)
                 own.add(row)
                 lower = [(after, frame.below)] if after != NOTHING else []
             missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]
@@ -415,7 +415,7 @@ class PushdownMachine(StackMachine[Thread]):
                 known[here, frame] = (
                     frozenset(own).union(*(rows for rows, _ in deeper)), left.union(*(below for _, below in deeper))
                 )  # fmt: skip
-        return known[resume, stack]
+        return known[residual, stack]
 
     def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
         _, accepting, *numbers = key
@@ -433,7 +433,7 @@ class PushdownMachine(StackMachine[Thread]):
 
     @property
     def known_rows(self) -> int:
-        """How many places have been settled so far."""
+        """How many partial masks there are so far."""
         return len(self.rows)
 
     def share_rows(
@@ -451,10 +451,10 @@ class PushdownMachine(StackMachine[Thread]):
 
         (One thread; ``threads`` is for machines that walk more.)
         """
-        from .fill import settle_everything
+        from .fill import decide_everything
 
         with self._filling():
-            complete = settle_everything(self.tables, self.rows, self._lock, meter, progress)
+            complete = decide_everything(self.tables, self.rows, self._lock, meter, progress)
             with self._lock:
                 self._filled, self._complete = True, complete
                 self.rows.rest()

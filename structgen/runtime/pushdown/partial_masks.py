@@ -1,21 +1,21 @@
-"""Rows of an automaton with a stack: what a state settles whatever lies below it, and what it leaves open.
+"""Rows of an automaton with a stack: what a state decides whatever lies below it, and what it leaves open.
 
 A token may reach below the stack that its first byte found: ``"},`` ends a string, an object, and goes on with
-whatever encloses it. So a state ``q`` is walked with the stack below unknown. Most tokens are settled. Where the
+whatever encloses it. So a state ``q`` is walked with the stack below unknown. Most tokens are decided. Where the
 walk would pop below the bottom, the rest of the token is up to the state there, and the trie node is put on the
-*resume list* ``R``. Resuming composes: from ``R`` and the state below follow further settled tokens and a further
-resume list ::
+*residual list* ``R``. Resuming composes: from ``R`` and the state below follow further decided tokens and a further
+residual list ::
 
     mask(q r1 r2 ...) = row(R0, q) | row(R1, r1) | row(R2, r2) | ...      R0 = {root}
-    (row(R, s), next R) = settle(R, s)                                    until R is empty
+    (row(R, s), next R) = decide(R, s)                                    until R is empty
 
-Both sides of `settle` are finite tables, worked out once; a mask is one row and a few more look-ups.
+Both sides of `decide` are finite tables, worked out once; a mask is one row and a few more look-ups.
 
 Wide states are walked only where they differ. Inside a string nearly every token is allowed, and so it is at every
 letter of every key of an open object, since the key may become another one. A state whose widest edge leads to a
 configuration that stays in place is walked beside that configuration, and a subtree is left out as soon as
-both have come to the same threads. What such a place in a string, with nothing above the unknown bottom,
-settles is a property of the string automaton alone: it is *shared*, kept with the vocabulary under a hash of that
+both have come to the same threads. What such a state in a string, with nothing above the unknown bottom,
+decides is a property of the string automaton alone: it is *shared*, kept with the vocabulary under a hash of that
 automaton.
 """
 
@@ -34,12 +34,12 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
 from .counts import Counts, counts_of
-from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedPlaces
+from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states, subautomaton
 from .tables import PushdownTables
 from .walker import StackWalker, stretches
 
-__all__ = ["NOTHING", "ROOT", "PartialRow", "StackRows", "StoredPlaces"]
+__all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
 
 #: A walk of a whole automaton is cheaper than one beside another that tells more nodes apart.
 _FAR_APART = 20_000
@@ -48,35 +48,35 @@ _FAR_APART = 20_000
 _WIDE = 20_000
 
 
-class StoredPlaces:
-    """Settled places as they lie in a file, sorted: looked up one by one, since most are never asked for.
+class StoredMasks:
+    """Partial masks as they lie in a file, sorted: looked up one by one, since most are never asked for.
 
     Parameters
     ----------
     states:
         Number of states.
-    resumes, of, counts, rows, following:
-        ``uint[places]``: the resume list, state and count of a place, its row, and the resume list it leaves.
+    residuals, of, counts, rows, following:
+        ``uint[masks]``: the residual list, state and count of each, its row, and the residual list it leaves.
     """
 
     def __init__(
         self,
         states: int,
-        resumes: Array,
+        residuals: Array,
         of: Array,
         counts: Array,
         rows: Array,
         following: Array,
     ) -> None:
         self._states = states
-        self._columns = resumes, of, counts, rows, following
+        self._columns = residuals, of, counts, rows, following
         self._most = int(counts.max(initial=0)) + 1
-        self._keys = (resumes.astype(np.int64) * states + of) * self._most + counts
+        self._keys = (residuals.astype(np.int64) * states + of) * self._most + counts
 
     @classmethod
-    def of(cls, states: int, settled: dict[tuple[int, int, int], PartialRow]) -> StoredPlaces | None:
-        """Some places in this form, which takes a tenth of the memory; None where there are too many for it."""
-        keys, values = in_order(settled)
+    def of(cls, states: int, decided: dict[tuple[int, int, int], PartialRow]) -> StoredMasks | None:
+        """These in this form, which takes a tenth of the memory; None where there are too many for it."""
+        keys, values = in_order(decided)
         most = [int(column.max(initial=0)) + 1 for column in keys.T]
         if most[0] * states * most[2] >= 1 << 62:
             return None
@@ -86,41 +86,41 @@ class StoredPlaces:
         return len(self._keys)
 
     def is_sorted(self) -> bool:
-        """Whether no place is there twice or out of order."""
+        """Whether no key is there twice or out of order."""
         return bool((self._keys[1:] > self._keys[:-1]).all())
 
-    def get(self, resume: int, state: int, count: int) -> PartialRow | None:
-        """What is stored of a place."""
-        key = (resume * self._states + state) * self._most + count
+    def get(self, residual: int, state: int, count: int) -> PartialRow | None:
+        """What is stored of a key."""
+        key = (residual * self._states + state) * self._most + count
         at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
         if at == len(self._keys) or self._keys[at] != key:
             return None
         return PartialRow(int(self._columns[3][at]), int(self._columns[4][at]))
 
     def items(self) -> dict[tuple[int, int, int], PartialRow]:
-        """All of them, by resume list, state and count."""
-        resumes, states, counts, rows, following = (column.tolist() for column in self._columns)
-        keys = zip(resumes, states, counts, strict=True)
+        """All of them, by residual list, state and count."""
+        residuals, states, counts, rows, following = (column.tolist() for column in self._columns)
+        keys = zip(residuals, states, counts, strict=True)
         return dict(zip(keys, map(PartialRow, rows, following), strict=True))
 
 
-def in_order(settled: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places as ``int64[places, 3]``, sorted by resume list, state and count, and ``int64[places, 2]`` for each."""
-    keys = np.array(list(settled), np.int64).reshape(-1, 3)
-    values = np.array(list(settled.values()), np.int64).reshape(-1, 2)
+def in_order(decided: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Keys as ``int64[masks, 3]``, sorted by residual list, state and count, and ``int64[masks, 2]`` for each."""
+    keys = np.array(list(decided), np.int64).reshape(-1, 3)
+    values = np.array(list(decided.values()), np.int64).reshape(-1, 2)
     order = np.lexsort(keys.T[::-1])
     return keys[order], values[order]
 
 
-class StackRows:
-    """Settles states of one pushdown automaton over one vocabulary, and remembers what it found.
+class StateMasks:
+    """The partial masks of a pushdown automaton's states over one vocabulary, each worked out once.
 
     Parameters
     ----------
     tables, vocabulary:
         What to walk.
-    pool, resumes:
-        Rows and resume lists that are there already.
+    pool, residuals:
+        Rows and residual lists that are there already.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class StackRows:
         tables: PushdownTables,
         vocabulary: Vocabulary,
         pool: RowPool | None = None,
-        resumes: Residuals | None = None,
+        residuals: Residuals | None = None,
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
@@ -136,83 +136,83 @@ class StackRows:
         self.lock = Lock(Rank.MACHINE)
         self.pauses = True  # whether they do; not while all of it is written down
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
-        self.resumes = resumes if resumes is not None else Residuals()
-        self.shared = SharedPlaces(tables, vocabulary, self.pool, self.resumes, self._walk)
-        #: By resume list, state and count, or number of a set: what was settled or looked up here.
-        self.settled: dict[tuple[int, int, int], PartialRow] = {}
-        self.stored: StoredPlaces | None = None
-        self._fresh = 0  # how many were settled here
+        self.residuals = residuals if residuals is not None else Residuals()
+        self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
+        #: By residual list, state and count, or number of a set: what was decided or looked up here.
+        self.decided: dict[tuple[int, int, int], PartialRow] = {}
+        self.stored: StoredMasks | None = None
+        self._fresh = 0  # how many were decided here
         #: By counting state: counts, ascending, and what holds from each of them on.
         self.segments: dict[int, tuple[list[int], list[PartialRow]]] = {}
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
-        #: The sets of members that were met, each with its number from 1 on; keys of places have the number.
+        #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
-        #: How often what came since the last mark was forgotten: numbers of rows and resume lists belong to one.
+        #: How often what came since the last mark was forgotten: numbers of rows and residual lists belong to one.
         self.generation = 0
         self.mark()
 
     def mark(self) -> None:
-        """Never forget what is there now."""
-        self._kept = self.pool.mark(), len(self.resumes)
-        self._entries = len(self.settled), len(self.segments), len(self.sets), len(self.shared.used)
+        """Keep all that is known now, whatever `forget` forgets later."""
+        self._kept = self.pool.mark(), len(self.residuals)
+        self._entries = len(self.decided), len(self.segments), len(self.sets), len(self.shared.used)
         self._before = self._fresh
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`."""
-        return self.pool.grown + self.resumes.grown + 400 * (self._fresh - self._before) > MOST_GROWN
+        return self.pool.grown + self.residuals.grown + 400 * (self._fresh - self._before) > MOST_GROWN
 
     def forget(self) -> None:
-        """Forget what came since the last mark: other rows and resume lists will have those numbers."""
+        """Forget what came since the last mark: other rows and residual lists will have those numbers."""
         self.generation += 1
-        rows, resumes = self._kept
-        settled, segments, sets, used = self._entries
+        rows, residuals = self._kept
+        decided, segments, sets, used = self._entries
         self.pool.cut(rows)
-        self.resumes.cut(resumes)
-        self.settled, self.sets = first(self.settled, settled), first(self.sets, sets)
+        self.residuals.cut(residuals)
+        self.decided, self.sets = first(self.decided, decided), first(self.sets, sets)
         self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._fresh = self._before
 
-    def settle(self, resume: int, state: int, count: int) -> PartialRow:
-        """What ``state`` settles when entered at the nodes of a resume list; ``count`` is a count or a set."""
+    def decide(self, residual: int, state: int, count: int) -> PartialRow:
+        """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
         number = 0
         if count and self.tables.registers[state]:
             number = self.sets.setdefault(count, len(self.sets) + 1)
         elif count and self.tables.live[state] >= 0:
-            found = self._counted(state, count) if resume == ROOT else None
+            found = self._counted(state, count) if residual == ROOT else None
             if found is not None:
                 return found
             number = count = self.representative(state, count)
         else:
             count = 0
-        key = (resume, state, number)
-        found = self.settled.get(key)
+        key = (residual, state, number)
+        found = self.decided.get(key)
         if found is None and self.stored is not None:
             found = self.stored.get(*key)
             if found is not None:
-                self.settled[key] = found
+                self.decided[key] = found
         if found is None:
             self._fresh += 1
-            found = self._wide(state) if resume == ROOT and count == 0 else None
+            found = self._wide(state) if residual == ROOT and count == 0 else None
             if found is None:
-                ids, below = self._walk().narrow(self.resumes[resume], (state, count))
-                if resume == ROOT and not count and len(ids) > self.pool.longest_list // 2:
+                ids, below = self._walk().narrow(self.residuals[residual], (state, count))
+                if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
                     found = self.shared.publish(state, ids, below)
-                found = found or PartialRow(self._row(ids), self.resumes.add(below))
-            self.settled[key] = found
+                found = found or PartialRow(self._row(ids), self.residuals.add(below))
+            self.decided[key] = found
         return found
 
     def __len__(self) -> int:
-        """Number of places that are settled."""
+        """Number of partial masks."""
         return (len(self.stored) if self.stored else 0) + self._fresh + self._counts_told
 
-    def all_settled(self) -> dict[tuple[int, int, int], PartialRow]:
-        """Every settled place without a count, or with one that others don't share."""
-        return (self.stored.items() if self.stored else {}) | self.settled
+    def all_decided(self) -> dict[tuple[int, int, int], PartialRow]:
+        """Every partial mask without a count, or with one that others don't share."""
+        return (self.stored.items() if self.stored else {}) | self.decided
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
@@ -231,7 +231,7 @@ class StackRows:
         return self.pool.add_dense(self._walk().bits(ids))
 
     def takes_long(self, state: int, count: int) -> bool:
-        """Whether a state is wide, and what it settles from the root not known."""
+        """Whether a state is wide, and what it decides from the root not known."""
         if state < 0 or self.tables.registers[state]:
             return False
         if count and self.tables.live[state] >= 0:
@@ -241,7 +241,7 @@ class StackRows:
         else:
             count = 0
         key = ROOT, state, count
-        known = key in self.settled or (self.stored is not None and self.stored.get(*key) is not None)
+        known = key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
         return not known and self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
@@ -256,7 +256,7 @@ class StackRows:
     # -- wide states -----------------------------------------------------------------------------------
 
     def _wide(self, state: int) -> PartialRow | None:
-        """The settled place of a wide state, found by walking less than all of it; None for any other state."""
+        """The partial mask of a wide state, found by walking less than all of it; None for any other state."""
         if not self.is_wide(state):
             return None
         walk = self._walk()
@@ -271,12 +271,12 @@ class StackRows:
         return self.shared.plain(state) if found is None else self._different(held, *found)
 
     def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
-        """What settles as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
         ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
         row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
-            return PartialRow(row, held.resume)
-        return PartialRow(row, self.resumes.add(np.setxor1d(self.resumes[held.resume], nodes).astype(np.int32)))
+            return PartialRow(row, held.residual)
+        return PartialRow(row, self.residuals.add(np.setxor1d(self.residuals[held.residual], nodes).astype(np.int32)))
 
     def _before_counting(self, state: int) -> PartialRow | None:
         """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
@@ -288,7 +288,7 @@ class StackRows:
         return None if found is None else self._different(held, *found)
 
     def _with_nothing_counted(self, state: int) -> PartialRow | None:
-        """What a state that counts would settle with a count of 0."""
+        """What a state that counts would decide with a count of 0."""
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         if minimum > 1:
             return None
@@ -298,13 +298,13 @@ class StackRows:
         return found
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
-        """What a state with some known frames below it settles; ``config`` as in the kernels."""
+        """What a state with some known frames below it decides; ``config`` as in the kernels."""
         states = config[::2]
-        row, resume = self.settle(ROOT, states[0], 0)
+        row, residual = self.decide(ROOT, states[0], 0)
         for state in states[1:]:
-            more, resume = self.settle(resume, state, 0)
+            more, residual = self.decide(residual, state, 0)
             row = self.pool.union(row, more)
-        return PartialRow(row, resume)
+        return PartialRow(row, residual)
 
     # -- states that count -----------------------------------------------------------------------------
 
@@ -313,14 +313,14 @@ class StackRows:
         found = self.segments.get(state)
         if found is None:
             if self._is_far(state, count) and self.is_wide(state):
-                far = self.shared.far(state)
-                if far is not None:
-                    return far
+                unbounded = self.shared.unbounded(state)
+                if unbounded is not None:
+                    return unbounded
             found = self.tell_counts(state)
         if found is None:
             return None
-        begins, settled = found
-        return settled[bisect_right(begins, count) - 1]
+        begins, decided = found
+        return decided[bisect_right(begins, count) - 1]
 
     def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
@@ -338,9 +338,9 @@ class StackRows:
         self.keep_segments(state, *found)
         return found
 
-    def keep_segments(self, state: int, begins: list[int], settled: list[PartialRow]) -> None:
-        """Record what a state settles by count."""
-        self.segments[state] = begins, settled
+    def keep_segments(self, state: int, begins: list[int], decided: list[PartialRow]) -> None:
+        """Record what a state decides by count."""
+        self.segments[state] = begins, decided
         self._counts_told += len(begins)
 
     def _is_far(self, state: int, count: int) -> bool:
@@ -357,16 +357,16 @@ class StackRows:
             cut = SharedMasks.cut(walked, maximum, self.pool.words)
             rows = map(self.pool.add_dense, cut.rows)
             return cut.begins, [
-                PartialRow(*pair) for pair in zip(rows, map(self.resumes.add, cut.resumes), strict=True)
+                PartialRow(*pair) for pair in zip(rows, map(self.residuals.add, cut.residuals), strict=True)
             ]
         begins, ids = stretches(walked.ids, walked.tokens, maximum)
-        places, nodes = stretches(walked.below, walked.nodes, maximum)
-        together = sorted({*begins, *places})
-        settled = []
+        changes, nodes = stretches(walked.below, walked.nodes, maximum)
+        together = sorted({*begins, *changes})
+        decided = []
         for begin in together:
             row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
-            settled.append(PartialRow(row, self.resumes.add(nodes[bisect_right(places, begin) - 1])))
-        return together, settled
+            decided.append(PartialRow(row, self.residuals.add(nodes[bisect_right(changes, begin) - 1])))
+        return together, decided
 
     def counts(self) -> Counts:
         """Which counts each state can have."""
@@ -392,20 +392,20 @@ class StackRows:
             self.lock.give_way()
 
     def rest(self) -> None:
-        """Let go of what only walking needs, and lay out what was settled as it is stored."""
+        """Let go of what only walking needs, and lay out what was decided as it is stored."""
         self._walker = None
         self.pool.compact()
-        stored = StoredPlaces.of(self.tables.states, self.all_settled())
+        stored = StoredMasks.of(self.tables.states, self.all_decided())
         if stored is not None:
-            self.stored, self.settled, self._fresh = stored, {}, 0
+            self.stored, self.decided, self._fresh = stored, {}, 0
         self.mark()
 
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need once, so that they are compiled and loaded."""
         walk = self._walk()
         for state in range(self.tables.states):
-            row = walk.bits(walk.narrow(self.resumes[ROOT], (state, 0))[0])
-            walk.narrow(self.resumes[ROOT], (state, 0), 0)
+            row = walk.bits(walk.narrow(self.residuals[ROOT], (state, 0))[0])
+            walk.narrow(self.residuals[ROOT], (state, 0), 0)
             walk.difference((state, 0), (self.tables.start, 0))
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))

@@ -1,4 +1,4 @@
-"""Rows that belong to a vocabulary: settled places whose automaton does not depend on a definition."""
+"""Rows that belong to a vocabulary: partial masks whose automaton does not depend on a definition."""
 
 from __future__ import annotations
 
@@ -23,55 +23,55 @@ from .subautomata import Subautomaton, subautomaton
 from .tables import PushdownTables
 from .walker import CountedWalk, StackWalker, events, stretches
 
-#: The sections of shared places (see docs/internals/format.md), at least one.
+#: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
-    Column("begins", rows=("more places", 1), below=MOST),
-    Column("bits", "u4", rows=("more places", 1), members="size", mapped=True),
-    Column("resume_start", rows=("more places", 2), starts="resume gaps"),
-    Column("resume_gaps", "u2", rows="resume gaps"),
+    Column("begins", rows=("more stretches", 1), below=MOST),
+    Column("bits", "u4", rows=("more stretches", 1), members="size", mapped=True),
+    Column("resume_start", rows=("more stretches", 2), starts="residual gaps"),
+    Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
 
 class SharedMasks(NamedTuple):
-    """Settled places whose automaton does not depend on the rest, kept with the vocabulary.
+    """Partial masks whose automaton does not depend on the rest, kept with the vocabulary.
 
-    One place, or for a state that counts, one for each stretch of counts.
+    One partial mask, or for a state that counts, one for each stretch of counts.
 
     Parameters
     ----------
     begins:
-        The first count of each place's stretch; ``[0]`` without counts.
+        The first count of each stretch; ``[0]`` without counts.
     rows:
-        ``uint32[places, words]``.
-    resumes:
+        ``uint32[stretches, words]``.
+    residuals:
         ``int32[*]`` each.
     """
 
     begins: list[int]
     rows: NDArray[np.uint32]
-    resumes: list[NDArray[np.int32]]
+    residuals: list[NDArray[np.int32]]
 
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
-        """Sweep over the counts up to ``high``: a place for each stretch in which nothing comes or goes."""
+        """Sweep over the counts up to ``high``: one for each stretch in which nothing comes or goes."""
         from ... import kernels
 
         row = np.zeros(words, np.uint32)
         kernels.flip_ids(row, walked.ids)
         when, tokens = events(*walked.tokens)
-        places, nodes = stretches(walked.below, walked.nodes, high)
-        cuts = np.unique(np.concatenate([when[when <= high], places]))
+        changes, nodes = stretches(walked.below, walked.nodes, high)
+        cuts = np.unique(np.concatenate([when[when <= high], changes]))
         changed = np.searchsorted(when, np.append(cuts, high + 1))
         rows = np.empty((len(cuts), words), np.uint32)
         for i in range(len(cuts)):
             kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
             rows[i] = row
         begins = cuts.tolist()
-        return cls(begins, rows, [nodes[bisect_right(places, begin) - 1] for begin in begins])
+        return cls(begins, rows, [nodes[bisect_right(changes, begin) - 1] for begin in begins])
 
     def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
-        gaps = [encode_gaps(nodes) for nodes in self.resumes]
+        gaps = [encode_gaps(nodes) for nodes in self.residuals]
         return {
             "begins": smallest(np.array(self.begins)),
             "bits": self.rows,
@@ -101,16 +101,16 @@ class SharedMasks(NamedTuple):
 
 
 class PartialRow(NamedTuple):
-    """What a state settles: the number of a row, and of the resume list for what lies below."""
+    """What a state decides: the number of a row, and of the residual list for what lies below."""
 
     row: int
-    resume: int
+    residual: int
 
 
-#: Kinds of shared places: entered without a count; with one, as seen from the maximum, and from the minimum.
+#: Kinds of shared masks: entered without a count; with one, as seen from the maximum, and from the minimum.
 PLAIN, MID, LOW = range(3)
 
-#: Bytes of the hash that names a shared place.
+#: Bytes of the hash that names a shared mask.
 NAME_BYTES = 16
 
 
@@ -118,8 +118,8 @@ class _TooManyIntervals(Exception):
     """Counts of a state can't be told apart all at once."""
 
 
-class SharedPlaces:
-    """The shared places that one index uses, by name: a hash of the automaton, and of the bounds that matter.
+class SharedMaskStore:
+    """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
     What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
     (``fetch``), and is walked if nobody has it.
@@ -128,8 +128,8 @@ class SharedPlaces:
     ----------
     tables, vocabulary:
         The index's.
-    pool, resumes:
-        Where rows and resume lists get their numbers.
+    pool, residuals:
+        Where rows and residual lists get their numbers.
     walker:
         Gives the walker when something has to be walked.
     """
@@ -139,17 +139,17 @@ class SharedPlaces:
         tables: PushdownTables,
         vocabulary: Vocabulary,
         pool: RowPool,
-        resumes: Residuals,
+        residuals: Residuals,
         walker: Callable[[], StackWalker],
     ) -> None:
         self._tables = tables
         self._vocabulary = vocabulary
         self.pool = pool
-        self.resumes = resumes
+        self.residuals = residuals
         self._walker = walker
         self._automata: dict[int, Subautomaton | None] = {}
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
-        #: By name and number of the place: a state that has it, and what that settles.
+        #: By name and number of the stretch: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         #: Called with a name; may find what another process has worked out.
@@ -157,7 +157,7 @@ class SharedPlaces:
         #: Called with what was worked out afresh.
         self.keep: Callable[[bytes, SharedMasks], None] | None = None
 
-    # -- places ----------------------------------------------------------------------------------------
+    # -- partial masks ----------------------------------------------------------------------------------------
 
     def plain(self, state: int) -> PartialRow | None:
         """A state of an automaton that only moves and pops, or counts from nothing; None for any other."""
@@ -168,13 +168,13 @@ class SharedPlaces:
         """Whether the vocabulary has at hand what `plain` would give."""
         return self.name(state, PLAIN) in self._vocabulary.shared_rows
 
-    def far(self, state: int) -> PartialRow | None:
+    def unbounded(self, state: int) -> PartialRow | None:
         """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
-        name = self._far_name(state)
+        name = self._unbounded_name(state)
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
-        """Make a place that has just been walked and turned out large a shared one, if it can be."""
+        """Make a partial mask that has just been walked and turned out large a shared one, if it can be."""
         name = self.name(state, PLAIN)
         if name is None:
             return None
@@ -190,17 +190,17 @@ class SharedPlaces:
         if low is None or mid is None or crossed:
             return None
         begins: list[int] = []
-        settled: list[PartialRow] = []
+        decided: list[PartialRow] = []
         try:
             if minimum > 1:
-                self._append(begins, settled, low, state, minimum - self._bounds(LOW)[0], 1)
-            self._append(begins, settled, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
+                self._append(begins, decided, low, state, minimum - self._bounds(LOW)[0], 1)
+            self._append(begins, decided, mid, state, maximum - self._bounds(MID)[1], max(1, minimum))
         except _TooManyIntervals:
             return None
-        return begins, settled
+        return begins, decided
 
     def with_nothing_counted(self, state: int) -> PartialRow | None:
-        """What a state settles at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
+        """What a state decides at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
         name = self.name(state, MID)
         if name is None:
             return None
@@ -209,19 +209,19 @@ class SharedPlaces:
             begins = self.find(name, state).begins
         except _TooManyIntervals:
             return None
-        place = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
-        return self._use(name, max(0, place), state)
+        stretch = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
+        return self._use(name, max(0, stretch), state)
 
     def _append(
-        self, begins: list[int], settled: list[PartialRow], name: bytes, state: int, offset: int, first: int
+        self, begins: list[int], decided: list[PartialRow], name: bytes, state: int, offset: int, first: int
     ) -> None:
-        """Segments from ``first`` on, of the counts of a shared place plus ``offset``."""
+        """Segments from ``first`` on, of the counts of a shared mask plus ``offset``."""
         found = [begin + offset for begin in self.find(name, state).begins]
         skipped = max(0, bisect_right(found, first) - 1)
         found[skipped] = first
-        for place, begin in enumerate(found[skipped:], skipped):
+        for stretch, begin in enumerate(found[skipped:], skipped):
             begins.append(begin)
-            settled.append(self._use(name, place, state))
+            decided.append(self._use(name, stretch, state))
 
     # -- names -----------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class SharedPlaces:
         return self._vocabulary.trie.max_depth
 
     def name(self, state: int, kind: int) -> bytes | None:
-        """What a shared place of a state is called; None where it can't be shared."""
+        """What a shared mask of a state is called; None where it can't be shared."""
         if state not in self._automata:
             self._automata[state] = subautomaton(self._tables, state)
         automaton = self._automata[state]
@@ -242,7 +242,7 @@ class SharedPlaces:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
         return _name(automaton, bounds)
 
-    def _far_name(self, state: int) -> bytes | None:
+    def _unbounded_name(self, state: int) -> bytes | None:
         if state not in self._far:
             automaton = subautomaton(self._tables, state, far=True)
             self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
@@ -268,30 +268,30 @@ class SharedPlaces:
         return shared  # type: ignore[no-any-return]
 
     def find_all(self) -> None:
-        """Have every shared place at hand that is used."""
+        """Have every shared mask at hand that is used."""
         for (name, _), (state, _) in self.used.items():
             self.find(name, state)
 
-    def row_of(self, name: bytes, place: int, state: int) -> NDArray[np.uint32]:
-        """The row of a shared place that ``state`` has."""
-        return self._place(name, place, state)[0]
+    def row_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.uint32]:
+        """The row of a shared mask that ``state`` has."""
+        return self._stretch(name, stretch, state)[0]
 
-    def resume_of(self, name: bytes, place: int, state: int) -> NDArray[np.int32]:
-        """The resume list of a shared place that ``state`` has."""
-        return self._place(name, place, state)[1]
+    def residual_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.int32]:
+        """The residual list of a shared mask that ``state`` has."""
+        return self._stretch(name, stretch, state)[1]
 
-    def _place(self, name: bytes, place: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def _stretch(self, name: bytes, stretch: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         shared = self.find(name, state)
-        if place >= len(shared.rows):
-            raise FormatError("a shared row has no such place", where=f"state {state}")
-        return shared.rows[place], shared.resumes[place]
+        if stretch >= len(shared.rows):
+            raise FormatError("a shared row has no such stretch", where=f"state {state}")
+        return shared.rows[stretch], shared.residuals[stretch]
 
-    def _use(self, name: bytes, place: int, state: int) -> PartialRow:
-        found = self.used.get((name, place))
+    def _use(self, name: bytes, stretch: int, state: int) -> PartialRow:
+        found = self.used.get((name, stretch))
         if found is None:
-            row = self.pool.add_shared(partial(self.row_of, name, place, state))
-            resume = self.resumes.add_shared(partial(self.resume_of, name, place, state))
-            found = self.used[name, place] = state, PartialRow(row, resume)
+            row = self.pool.add_shared(partial(self.row_of, name, stretch, state))
+            residual = self.residuals.add_shared(partial(self.residual_of, name, stretch, state))
+            found = self.used[name, stretch] = state, PartialRow(row, residual)
         return found[1]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
@@ -301,7 +301,7 @@ class SharedPlaces:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._far_name(state) == name:
+        if kind is None and self._unbounded_name(state) == name:
             row, below = self._walker().closed(state, far=True)
             return SharedMasks([0], row[None], [below])
         if kind is None:
@@ -309,7 +309,7 @@ class SharedPlaces:
         if kind == PLAIN:
             automaton = self._automata[state]
             plain = automaton is not None and automaton.loop < 0
-            row, below = self._walker().closed(state) if plain else self._walker().place(state)
+            row, below = self._walker().closed(state) if plain else self._walker().uncounted(state)
             return SharedMasks([0], row[None], [below])
         low, high = self._bounds(kind)
         walked = self._walker().counted(state, (low, high))

@@ -88,14 +88,14 @@ class Stacks:
         self._frames: dict[Thread, Frame] = {}
         self._forks: dict[frozenset[Stack], Fork] = {}
         self._members = 0  # of all forks
-        self._covered: dict[tuple[Stack, Stack], bool] = {}
+        self._subsumed: dict[tuple[Stack, Stack], bool] = {}
 
     def __len__(self) -> int:
         return len(self._frames) + self._members
 
     def forget(self) -> None:
         """Let go of all frames; those that nobody stands on go."""
-        self._frames, self._forks, self._covered, self._members = {}, {}, {}, 0
+        self._frames, self._forks, self._subsumed, self._members = {}, {}, {}, 0
 
     def push(self, state: int, count: int, below: Stack) -> Frame:
         """The frame of a state on a stack."""
@@ -165,7 +165,7 @@ class Stacks:
         )
 
     def united(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
-        """Threads, those with equal states and counts made one, without those that add nothing."""
+        """Threads merged by state and count, without those whose texts another thread takes as well."""
         found = self._by_top(threads)
         returns = self._returns
         if not 1 < len(found) <= _FEW or not any(state >= 0 and returns[state] for state, _, _ in found):
@@ -178,12 +178,12 @@ class Stacks:
                 left.pop((END, 0), None)
             for frame in self._handed(stack):
                 lower = frame.state, frame.count
-                if lower in left and lower != (state, count) and self._covers(frame.below, left[lower], _DEEP):
+                if lower in left and lower != (state, count) and self._subsumes(frame.below, left[lower], _DEEP):
                     del left[lower]
         return tuple([(state, count, stack) for (state, count), stack in left.items()])
 
     def union(self, stacks: Iterable[Stack]) -> Stack:
-        """All of some stacks."""
+        """The union of stacks: one of them, or a fork."""
         members: dict[Stack, None] = {}
         for stack in stacks:
             if isinstance(stack, Fork):
@@ -214,27 +214,27 @@ class Stacks:
                     members.pop(lower, None)
             others = by_top.setdefault((frame.state, frame.count), [])
             for other in others:
-                if other in members and self._covers(other.below, frame.below, _DEEP):
+                if other in members and self._subsumes(other.below, frame.below, _DEEP):
                     del members[frame]
                     break
-                if other in members and self._covers(frame.below, other.below, _DEEP):
+                if other in members and self._subsumes(frame.below, other.below, _DEEP):
                     del members[other]
             others.append(frame)
 
-    def _covers(self, stack: Stack, other: Stack, deep: int) -> bool:
+    def _subsumes(self, stack: Stack, other: Stack, deep: int) -> bool:
         """Whether ``other`` is seen to add nothing to ``stack``."""
         if stack is other:
             return True
         if stack is None or deep == 0:
             return False
-        found = self._covered.get((stack, other))
+        found = self._subsumed.get((stack, other))
         if found is None:
-            if len(self._covered) >= _MOST_COMPARED:
-                self._covered = {}
-            found = self._covered[stack, other] = self._find_covered(stack, other, deep)
+            if len(self._subsumed) >= _MOST_COMPARED:
+                self._subsumed = {}
+            found = self._subsumed[stack, other] = self._find_subsumed(stack, other, deep)
         return found
 
-    def _find_covered(self, stack: Frame, other: Stack, deep: int) -> bool:
+    def _find_subsumed(self, stack: Frame, other: Stack, deep: int) -> bool:
         handed = dict.fromkeys(self._handed(stack))
         for each in other.members if isinstance(other, Fork) else (other,):
             if each is None:
@@ -242,7 +242,7 @@ class Stacks:
                     return False
             elif each not in handed and not any(
                 frame.state == each.state and frame.count == each.count
-                and self._covers(frame.below, each.below, deep - 1)
+                and self._subsumes(frame.below, each.below, deep - 1)
                 for frame in handed
             ):  # fmt: skip
                 return False

@@ -13,7 +13,7 @@ from ..core.interned_machine import Configuration
 from ..core.machine import CompiledMachine
 from ..rows.bitmask import ids_of
 from ..rows.row_pool import RowPool
-from .partial_masks import StackRows
+from .partial_masks import StateMasks
 from .stacks import Fork, Frame, Stack, Stacks, Thread
 from .tables import PushdownTables
 
@@ -34,7 +34,7 @@ class StackAutomaton(CompiledMachine, Protocol):
     """What distances need of a `structgen.runtime.pushdown.machine.PushdownMachine`."""
 
     tables: PushdownTables
-    rows: StackRows
+    rows: StateMasks
     stacks: Stacks
     pool: RowPool
 
@@ -149,7 +149,7 @@ class SuccessorDistances:
 
 
 def stacks_of(thread: Thread, most: int) -> list[tuple[int, int, list[Frame]]]:
-    """A thread's stacks, each as state, count and frames, topmost first; more than ``most`` if there are so many."""
+    """A thread's stacks, each as state, count and frames, topmost first; at least ``most + 1`` if there are more."""
     found: list[tuple[int, int, list[Frame]]] = []
     state, count, stack = thread
     todo: list[tuple[Stack, list[Frame]]] = [(stack, [])]

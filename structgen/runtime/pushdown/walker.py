@@ -70,7 +70,7 @@ class CountedWalk(NamedTuple):
 
 
 class _Sets:
-    """Room for `kernels.walk_sets`, so many times what it has at first, and how far it came."""
+    """Scratch arrays of `kernels.walk_sets`, ``times`` their first size, and how far the walk came."""
 
     def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
         from ... import kernels
@@ -128,17 +128,17 @@ class StackWalker:
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
     def narrow(
-        self, resume: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
+        self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Allowed ids in the trie's order and ascending resume nodes: views that the next walk overwrites.
+        """Allowed ids in the trie's order and ascending residual nodes: views that the next walk overwrites.
 
         What takes more than ``at_once`` threads is walked in slices.
         """
         ids, below = _scratch.of(*self._sizes)
         here = np.array(config, np.int64)
-        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, resume, here, ROOM, at_once, ids, below)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, residual, here, ROOM, at_once, ids, below)
         if node < self._sizes[1]:
-            n, m = self._in_slices(resume, *self._cells(config), (n, m, node), ids, below)
+            n, m = self._in_slices(residual, *self._cells(config), (n, m, node), ids, below)
         return ids[:n], below[:m]
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -159,14 +159,14 @@ class StackWalker:
 
     def _in_slices(
         self,
-        resume: NDArray[np.int32],
+        residual: NDArray[np.int32],
         threads: NDArray[np.int64],
         cells: NDArray[np.int64],
         found: tuple[int, int, int],
         ids: NDArray[np.int32],
         below: NDArray[np.int32],
     ) -> tuple[int, int]:
-        """What threads on such cells allow, entered at resume nodes, from a node on; so much was found before it.
+        """What threads on such cells allow, entered at residual nodes, from a node on; so much was found before it.
 
         What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
         """
@@ -176,7 +176,7 @@ class StackWalker:
         while len(cells) >= times * _MOST_CELLS:
             times *= 4
         while True:
-            sets, left = _Sets(width, trie[-1] + 3, cells, times), resume[trie[2][resume] > start]
+            sets, left = _Sets(width, trie[-1] + 3, cells, times), residual[trie[2][residual] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
             status = kernels.TOO_MUCH_WORK
             while status == kernels.TOO_MUCH_WORK:
@@ -201,7 +201,7 @@ class StackWalker:
         return None if n < 0 else (ids[:n], below[:m])
 
     def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the resume list of a state whose automaton only moves and pops.
+        """The row and the residual list of a state whose automaton only moves and pops.
 
         ``far`` lets it count as well, and takes all counts as far from their bounds.
         """
@@ -226,8 +226,8 @@ class StackWalker:
             self._far[begin : begin + self._table.size] = follow[self._table.reshape(-1)]
         return self._far
 
-    def place(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the resume list of a state, entered without a count."""
+    def uncounted(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The row and the residual list of a state, entered without a count."""
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
         return self.bits(ids), below.copy()
 

@@ -1,4 +1,4 @@
-"""Resume lists: the places in the vocabulary's trie at which a token is left to the state below.
+"""Residual lists: the places in the vocabulary's trie at which a token is left to the state below.
 
 See `structgen.runtime.pushdown.partial_masks` for what they are for.
 """
@@ -24,13 +24,13 @@ ROOT, NOTHING = 0, 1
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
-    Column("resume_start", rows=("stored lists", 1), starts="resume gaps"),
-    Column("resume_gaps", "u2", rows="resume gaps"),
+    Column("resume_start", rows=("stored lists", 1), starts="residual gaps"),
+    Column("resume_gaps", "u2", rows="residual gaps"),
 )
 
 
 class Residuals:
-    """Interned resume lists: ascending trie nodes, ``int32[*]``."""
+    """Interned residual lists: ascending trie nodes, ``int32[*]``."""
 
     def __init__(self) -> None:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
@@ -121,12 +121,12 @@ class Residuals:
 
         lists._stored = stored
         lists._lists += [None] * (len(start) - 1)
-        sizes["resumes"] = len(lists)
+        sizes["residuals"] = len(lists)
         return lists
 
 
 def decoded(gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, where: str) -> list[NDArray[np.int32]]:
-    """Stored resume lists: ascending nodes of the trie, none twice. Raises `FormatError`.
+    """Stored residual lists: ascending nodes of the trie, none twice. Raises `FormatError`.
 
     So a walk that enters at each of them comes to no node twice, and finds no more tokens than there are.
     """
@@ -140,11 +140,11 @@ def decoded(gaps: NDArray[np.uint16], starts: Array, vocabulary: Vocabulary, whe
         nodes, starts = nodes[is_node], np.append(0, np.cumsum(is_node))[starts]
     known = len(vocabulary.trie.byte)
     if len(nodes) and (top := int(nodes.max())) >= known:
-        raise FormatError(f"a resume list has the node {top}, must be below {known}", where=where)
+        raise FormatError(f"a residual list has the node {top}, must be below {known}", where=where)
     again = nodes[1:] <= nodes[:-1]
     begins = starts[1:-1]
     again[begins[(begins > 0) & (begins < len(nodes))] - 1] = False
     if again.any():
-        raise FormatError("a resume list has a node twice", where=where)
+        raise FormatError("a residual list has a node twice", where=where)
     narrow = nodes.astype(np.int32)
     return [narrow[i:j] for i, j in pairwise(starts.tolist())]

@@ -42,7 +42,7 @@ _WORTH_REBASING, _REBASING_CANDIDATES = 64, 24
 #: Bytes of decoded rows that a pool keeps at hand; past that it starts afresh.
 DECODED_BYTES = 64 << 20
 
-#: Bytes of what is worked out as guides need it, rows and resume lists with their places, that machines keep beside
+#: Bytes of what is worked out as guides need it, rows and residual lists with their places, that machines keep beside
 #: what was there before; past that it is worked out anew.
 MOST_GROWN = 256 << 20
 
@@ -280,7 +280,7 @@ class RowPool:
         return None if base != 0 else decode_gaps(gaps).astype(np.int32)
 
     def lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-        """The ids of the rows that are lists, of all that are there, one after another.
+        """The ids of all rows that are stored as lists, one row after another.
 
         Returns ``int32[rows + 1]`` where those of each row begin, ``int32[*]``, and ``bool[rows]`` which are lists.
         """

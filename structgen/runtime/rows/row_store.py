@@ -54,7 +54,7 @@ class RowStore:
         self.rows = np.zeros((_FEW, self.words), np.int32)
         #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
         self.counts = np.zeros(_FEW, np.int32)
-        self.places = np.zeros((_FEW, _NARROW), np.int32)
+        self.offsets = np.zeros((_FEW, _NARROW), np.int32)
         every = np.zeros(self.words, np.int32)
         fill_first(every, vocabulary.size)
         self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
@@ -71,7 +71,7 @@ class RowStore:
         return self._count
 
     def is_full(self) -> bool:
-        """Whether it is time to `forget`; it still takes what one step brings."""
+        """Whether it is time to `forget`; there still is room for one step."""
         return self._count >= self._most
 
     def forget(self) -> None:
@@ -84,7 +84,7 @@ class RowStore:
         """Write rows by number, ``int32[n]``, into ``int32[n, words]`` or wider; see `GuideBatch.fill_bitmask`."""
         masks = checked_masks(bitmask, len(numbers), self.words)
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
-        kernels.copy_rows(numbers, self.rows, self.counts, self.places, whole)
+        kernels.copy_rows(numbers, self.rows, self.counts, self.offsets, whole)
         if whole is not masks:
             masks[...] = whole
 
@@ -114,31 +114,31 @@ class RowStore:
         known = self._by_identity.get(id(row))
         if known is not None:
             return known[1]
-        key, places = _key(row)
+        key, offsets = _key(row)
         number = self._numbers.get(key)
         if number is None:
-            number = self._append(row, key, places)
+            number = self._append(row, key, offsets)
         self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
         return number
 
-    def _append(self, row: NDArray[np.int32], key: bytes, places: NDArray[np.int64]) -> int:
+    def _append(self, row: NDArray[np.int32], key: bytes, offsets: NDArray[np.int64]) -> int:
         number = self._count
         self._numbers.setdefault(key, number)
         if number == len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
             self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
-            self.places = np.concatenate([self.places, np.zeros_like(self.places)])
+            self.offsets = np.concatenate([self.offsets, np.zeros_like(self.offsets)])
         self.rows[number] = row
-        self.counts[number] = len(places) if len(places) <= _NARROW else -1
-        if len(places) <= _NARROW:
-            self.places[number, : len(places)] = places
+        self.counts[number] = len(offsets) if len(offsets) <= _NARROW else -1
+        if len(offsets) <= _NARROW:
+            self.offsets[number, : len(offsets)] = offsets
         self._count += 1
         return number
 
 
 def _key(row: NDArray[np.int32]) -> tuple[bytes, NDArray[np.int64]]:
-    """What tells a row from others, and the places of the words that are not zero."""
-    places = np.flatnonzero(row)
-    if len(places) <= _NARROW:  # the words themselves are sooner there than a hash of them all
-        return places.tobytes() + row[places].tobytes(), places
-    return blake2b(row.data, digest_size=16).digest(), places
+    """What tells a row from others, and the offsets of the words that are not zero."""
+    offsets = np.flatnonzero(row)
+    if len(offsets) <= _NARROW:  # the words themselves are sooner there than a hash of them all
+        return offsets.tobytes() + row[offsets].tobytes(), offsets
+    return blake2b(row.data, digest_size=16).digest(), offsets

@@ -401,7 +401,7 @@ def test_a_stack_that_covers_another_takes_all_that_it_takes(name: str) -> None:
     covered = 0
     for _ in range(400):
         a, b = random.choice(stacks), random.choice(stacks)
-        if a is b or not parser.cover.covers(a, b)[0]:
+        if a is b or not parser.subsumption.subsumes(a, b)[0]:
             continue
         covered += 1
         todo: list[tuple[set[Stack], set[Stack], int]] = [({a}, {b}, 3)]
@@ -430,9 +430,10 @@ def test_what_one_thread_assumes_is_nothing_for_another(monkeypatch: pytest.Monk
     a, b = next(
         (a, b)
         for a, b in itertools.permutations(stacks, 2)
-        if not parser.accepted(b).terminals & ~parser.accepted(a).terminals and not parser.cover.covers(a, b)[0]
+        if not parser.accepted(b).terminals & ~parser.accepted(a).terminals
+        and not parser.subsumption.subsumes(a, b)[0]
     )
-    cover, begun, reduced = Subsumption(parser, tables), threading.Event(), parser.reduced
+    subsumption, begun, reduced = Subsumption(parser, tables), threading.Event(), parser.reduced
 
     def slow(stack: Stack, terminals: int = -1) -> list[tuple[Stack, int]]:
         if not begun.is_set():
@@ -442,7 +443,7 @@ def test_what_one_thread_assumes_is_nothing_for_another(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(parser, "reduced", slow)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(cover.covers, a, b)
+        first = pool.submit(subsumption.subsumes, a, b)
         assert begun.wait(10)
-        assert not cover.covers(a, b)[0]
+        assert not subsumption.subsumes(a, b)[0]
         assert not first.result()[0]

@@ -65,7 +65,7 @@ def test_endings(name: str) -> None:
     """The endings that lexemes can come to, where nothing else is watched."""
     tables = tables_of(TIGHT[name])
     found = tables.endings
-    names = list(zip(found.terminal, found.border, strict=True))
+    names = list(zip(found.terminal, found.boundary, strict=True))
     assert not found.is_loose
     assert len(names) == len(set(names)) == len(found)
     rows = tables.table.tolist()
@@ -264,10 +264,10 @@ def test_outcomes_are_found_slice_by_slice(name: str, monkeypatch: pytest.Monkey
         found.append([])
         for state in range(len(tables.context)):
             for ending in range(len(tables.endings) + 1):
-                outcome = some._outcomes.find(state, ending)
+                outcome = some._summaries.find(state, ending)
                 found[-1].append((outcome.succeeds, {} if outcome.succeeds else dict(outcome.found)))
         if steps == 1:
-            assert len(pauses) + len(found[0]) >= len(some._outcomes._known)  # no slice begins with more than one
+            assert len(pauses) + len(found[0]) >= len(some._summaries._known)  # no slice begins with more than one
             assert pauses == sorted(pauses)  # they keep what was found before
             pauses.clear()
     assert found[0] == found[1]
@@ -295,7 +295,7 @@ def test_only_budgets_of_strangers_bound_steps(monkeypatch: pytest.MonkeyPatch) 
 def test_outcomes_are_forgotten_where_they_are_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = tables_of(sg.Grammar(WALLS[name][0], lexer="basic"))
     keys = [(state, ending) for state in range(len(tables.context)) for ending in range(len(tables.endings) + 1)]
-    all_kept, forgetful = completions(tables, int)._outcomes, completions(tables, int)._outcomes
+    all_kept, forgetful = completions(tables, int)._summaries, completions(tables, int)._summaries
     kept = [all_kept.find(*key) for key in keys]
     monkeypatch.setattr(outcomes, "_MOST_BYTES", 0)
     for key, here in zip(keys, kept, strict=True):

@@ -168,7 +168,7 @@ def test_walks_that_watch_several_lexemes(monkeypatch: pytest.MonkeyPatch) -> No
         assert all(allowed(g) == [t for t in range(vocabulary.size) if g.allows(t)] for g, _ in walked)
         found.append([(text, allowed(guide)) for guide, text in walked])
         assert isinstance(index.machine, GrammarMachine)
-        watched = max(len(w) for *_, w in index.machine.places.settled)
+        watched = max(len(w) for *_, w in index.machine.lexeme_masks.decided)
         assert watched <= 2 if most else watched > 4
     assert found[0] == found[1]
 

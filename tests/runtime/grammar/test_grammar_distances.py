@@ -172,7 +172,7 @@ def test_what_a_token_adds_is_bounded(name: str, shipped: dict[str, Index]) -> N
     """The bound far from the end is one: no token adds more to it than is said, and no distance is larger."""
     rng, index = random.Random(name), shipped[name]
     distances: Any = index.distances
-    gain = distances._gain
+    gain = distances._potential
     assert gain is not None
     for _ in range(6):
         config: Any = index.machine.start
@@ -244,7 +244,7 @@ def test_without_a_bound_on_what_tokens_add(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(grammar_gain, "_MOST_SPOTS", 0)
     rng = random.Random(0)
     index = sg.compile(sg.Grammar(texts.ARITHMETIC), BYTES, eager=False)
-    assert index.distances._gain is None  # type: ignore[attr-defined]
+    assert index.distances._potential is None  # type: ignore[attr-defined]
     check_bounds(index, rng)
     check_budgets(index, rng)
 

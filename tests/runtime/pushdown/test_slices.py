@@ -55,15 +55,15 @@ def machine_of(definition: Any, vocabulary: sg.Vocabulary = VOCABULARY) -> Pushd
 
 
 def walks(machine: PushdownMachine, rng: random.Random, count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """Some resume lists, each with a configuration."""
+    """Some residual lists, each with a configuration."""
     nodes = len(VOCABULARY.trie.byte)
     for _ in range(count):
         state = rng.randrange(machine.tables.states)
         counts = machine.tables.live[state] >= 0 and not machine.tables.registers[state]
         frames = [x for _ in range(rng.randrange(3)) for x in (rng.randrange(machine.tables.states), 0)]
-        resume = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
+        residual = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
         config = state, rng.choice([0, 1, 5]) if counts else 0, *frames
-        yield rng.choice([np.zeros(1, np.int32), resume]), config
+        yield rng.choice([np.zeros(1, np.int32), residual]), config
 
 
 @every_definition
@@ -73,12 +73,12 @@ def test_walks_in_slices_find_the_same(name: str, room: dict[str, int], monkeypa
     walker, rng = machine.rows._walk(), random.Random(name)
     for constant, value in room.items():
         monkeypatch.setattr(stack_walks, constant, value)
-    for resume, config in walks(machine, rng, 12):
-        whole = [each.copy() for each in walker.narrow(resume, config, 1 << 40)]
+    for residual, config in walks(machine, rng, 12):
+        whole = [each.copy() for each in walker.narrow(residual, config, 1 << 40)]
         for at_once in (0, 50, 500):
             for nodes in (1, 7, 1 << 19):
                 monkeypatch.setattr(stack_walks, "_NODES", nodes)
-                for expected, found in zip(whole, walker.narrow(resume, config, at_once), strict=True):
+                for expected, found in zip(whole, walker.narrow(residual, config, at_once), strict=True):
                     np.testing.assert_array_equal(found, expected)
 
 
@@ -112,7 +112,7 @@ def test_rows_of_many_threads_are_those_of_each(name: str, monkeypatch: pytest.M
             break
         token = rng.choice(tokens)
         configs = together.advance(configs[0], token), apart.advance(configs[1], token)
-    assert not together.rows.settled
+    assert not together.rows.decided
 
 
 class Slices:
@@ -261,5 +261,5 @@ def test_a_state_over_many_stacks_is_walked_once(monkeypatch: pytest.MonkeyPatch
         np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
         configs = machine.advance(configs[0], byte - 32), apart.advance(configs[1], byte - 32)
     np.testing.assert_array_equal(machine.row(configs[0]), apart.row(configs[1]))
-    assert len(apart.rows.settled) > 100
-    assert len(machine.rows.settled) < 10
+    assert len(apart.rows.decided) > 100
+    assert len(machine.rows.decided) < 10

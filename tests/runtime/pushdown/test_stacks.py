@@ -69,14 +69,14 @@ def check_mask(machine: PushdownMachine, config: Any) -> None:
 
 
 def work_of(machine: PushdownMachine, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts what steps do: moves of threads, threads that are united, stacks that are compared, places settled."""
+    """Counts what steps do: moves of threads, threads that are united, stacks that are compared, places decided."""
     work = Counter[str]()
     for owner, name, size in (
         (machine, "_make", lambda *args: 1),
         (machine.stacks, "push", lambda *args: 1),
         (machine.stacks, "_by_top", lambda threads: len(threads)),
-        (machine.stacks, "_covers", lambda *args: 1),
-        (machine.rows, "settle", lambda *args: 1),
+        (machine.stacks, "_subsumes", lambda *args: 1),
+        (machine.rows, "decide", lambda *args: 1),
     ):
         original = getattr(owner, name)
 
@@ -128,7 +128,7 @@ def test_masks_along_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_texts_with_nested_ways(seed: int) -> None:
+def test_texts_with_nested_continuations(seed: int) -> None:
     """Against an Earley recogniser, which does not know stacks."""
     rng = random.Random(seed)
     parts = ['"a" root', '"a" root "b"', '"a" root "b"?', '"a" root ("c" root)?', '"b" root? "b"', '"c"', '"a"']
@@ -212,14 +212,14 @@ def test_long_work_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index.slow_steps == 0
     rows: list[NDArray[np.int32]] = []
     other = threading.Thread(target=lambda: rows.append(machine.row(machine.start)))
-    original = machine.rows.settle
+    original = machine.rows.decide
 
-    def settle(*args: Any) -> Any:
+    def decide(*args: Any) -> Any:
         if other.ident is None:
             other.start()
         return original(*args)
 
-    monkeypatch.setattr(machine.rows, "settle", settle)
+    monkeypatch.setattr(machine.rows, "decide", decide)
     row = machine.row(config)
     assert index.slow_steps > 0
     other.join(60)

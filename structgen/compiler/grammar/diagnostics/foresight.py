@@ -35,7 +35,7 @@ def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterato
             " look at the next byte alone"
         )
     columns: dict[Watched, set[int]] = {}
-    for terminal, border in zip(endings.terminal, endings.border, strict=True):
+    for terminal, border in zip(endings.terminal, endings.boundary, strict=True):
         if terminal > tables.end:
             columns.setdefault(border, set()).add(terminal)
     if any(there != next(iter(columns.values())) for there in columns.values()):
@@ -51,7 +51,7 @@ def _is_news(tables: GrammarTables, meter: Meter) -> bool:
     borders = Boundaries(tables, endings.future.__getitem__, endings.number, is_far=True)
     imported = tuple(f"{name}__" for name in names())
     lasting: dict[Watched, bool] = {}  # whether some terminal with that border is none of structgen's
-    for terminal, border in zip(endings.terminal, endings.border, strict=True):
+    for terminal, border in zip(endings.terminal, endings.boundary, strict=True):
         meter.check_time(_DOING)
         if borders.fate(border).stays:
             lasting[border] = lasting.get(border, False) or not tables.name(terminal).startswith(imported)

@@ -1,4 +1,4 @@
-"""The text between values: brackets, commas and colons, with the whitespace that a `Layout` lets stand there.
+"""The text between values: brackets, commas and colons, with the whitespace that a `TextOptions` lets stand there.
 
 Two ways to write, one interface: `Gaps`, where a pattern says what may stand wherever JSON allows whitespace, and
 `Indented`, the fixed lines of ``json.dumps(indent=...)``. An ``inside`` is a state whose edges begin a member or an

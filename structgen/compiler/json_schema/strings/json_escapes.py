@@ -9,7 +9,7 @@ others get a path of their own::
                    --u--> 0 0 1 f
 
 States that allow the same characters with the same ends share their escapes, and an escape's states are shared
-wherever what follows is the same. Which characters are written how is said by `Layout.escapes`:
+wherever what follows is the same. Which characters are written how is said by `TextOptions.escapes`:
 
 =========== ========================================= ===============================================
 ``minimal`` all but ``"``, ``\`` and U+0000 to U+001F these, the short way where JSON has one
@@ -84,7 +84,7 @@ def json_text(dfa: Dfa, escapes: str, meter: Meter) -> Dfa:
     dfa:
         Over UTF-8 bytes; it may count, with its records on the last bytes of characters.
     escapes:
-        As in `Layout`.
+        As in `TextOptions`.
 
     Returns
     -------

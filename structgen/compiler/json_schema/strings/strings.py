@@ -135,7 +135,7 @@ class StringSet(ABC):
         """All members, sorted, if they are at most ``limit``."""
 
     def body(self, escapes: str, meter: Meter) -> Dfa:
-        """The JSON texts of the members, without the quotes; ``escapes`` as in `Layout`.
+        """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`.
 
         Counts may be among its transitions. Where it accepts, the closing quote may follow.
         """

@@ -2,16 +2,16 @@
 
 Lexers take what is longer, so what may follow a lexeme depends on what it could have become. All of that is in the
 states that watch it (`structgen.runtime.grammar.tables.GrammarTables.ends`), and in those that still watch lexemes
-before it: these together are a *border*. Behind ``if`` the state of identifiers is watched, and no letter may come;
+before it: these together are a *boundary*. Behind ``if`` the state of identifiers is watched, and no letter may come;
 behind a lexeme that could not have gone on, nothing is, and anything may.
 
-    next(context, border) = the endings of lexemes that can be read there, each a terminal with the border behind it
+    next(context, boundary) = the endings of lexemes that can be read, a terminal and the boundary behind it each
 
 This is a finite automaton, whose letters are terminals. What the parser makes of it is in
 `structgen.runtime.grammar.completability.completions`.
 
-With indentation, where there are too many borders, it is a simpler one: the next byte alone decides, and of a border
-only what the last lexeme could have become is left.
+With indentation, where there are too many boundaries, it is a simpler one: the next byte alone decides, and of a
+boundary only what the last lexeme could have become is left.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MOST_ANSWERS = 1 << 16
 
 
 class WatchedFutures:
-    """What lexemes can become beside what is watched.
+    """What lexemes can become under obligations.
 
     Parameters
     ----------
     tables:
         The lexer.
     future:
-        By lexer state: what a lexeme can become there if nothing is watched, as a set.
+        By lexer state: what a lexeme can become there without obligations, as a set.
     own:
-        What ends right in a state, beside something that is watched.
+        What ends right in a state, under obligations.
     check:
         Called with the number of states that are looked at together; may raise.
     """
@@ -63,14 +63,14 @@ class WatchedFutures:
         self._known: Memo[tuple[int, Watched], int] = Memo(MOST_ANSWERS)
 
     def __call__(self, state: int, watched: Watched) -> int:
-        """What a lexeme can become without being beaten by what is watched."""
+        """What a lexeme can become without violating obligations."""
         if not watched:
             return self._future(state)
         found = self._known.get((state, watched))
         return self._follow((state, watched)) if found is None else found
 
     def _follow(self, start: tuple[int, Watched]) -> int:
-        """Work it out for all that a lexeme and what is watched come to together."""
+        """Work it out for all that a lexeme and its obligations come to together."""
         table, obligations, check = self._rows, self._obligations, self._check
         number = {start: 0}
         todo = [start]
@@ -90,26 +90,26 @@ class WatchedFutures:
                         after.add((target, left))
                     elif left is not None:
                         values[-1] |= self._future(target)
-            for place in after:
-                if place not in number:
-                    number[place] = len(todo)
-                    todo.append(place)
-            related.append([number[place] for place in after])
+            for position in after:
+                if position not in number:
+                    number[position] = len(todo)
+                    todo.append(position)
+            related.append([number[position] for position in after])
         solve(values, related, check and partial(check, len(todo)))
-        for place, value in zip(todo, values, strict=True):
-            self._known[place] = value
+        for position, value in zip(todo, values, strict=True):
+            self._known[position] = value
         return values[0]
 
 
 class Fate(NamedTuple):
-    """What bytes do to what is watched.
+    """What bytes do to obligations.
 
     Parameters
     ----------
     ends:
-        The classes of bytes after which nothing is watched any more.
+        The classes of bytes after which there are no obligations any more.
     stays:
-        The other classes that do not complete what is watched, each with what is watched then.
+        The other classes that violate no obligation, each with those left behind it.
     is_final:
         Whether the text may end there.
     """
@@ -120,18 +120,18 @@ class Fate(NamedTuple):
 
 
 class Boundaries:
-    """What can be read behind borders.
+    """What can be read behind boundaries.
 
     Parameters
     ----------
     tables:
         The lexer.
     future:
-        By lexer state: the endings that a lexeme can come to if nothing else is watched, as a set.
+        By lexer state: the endings that a lexeme can come to without other obligations, as a set.
     ending:
-        The number of an ending, a terminal and the border behind it; -1 for one that no text comes to.
+        The number of an ending, a terminal and the boundary behind it; -1 for one that no text comes to.
     is_far:
-        Whether what is watched is followed past the next lexeme.
+        Whether obligations are followed past the next lexeme.
     check:
         Called with the number of lexer states that are looked at together; may raise.
     """
@@ -158,7 +158,7 @@ class Boundaries:
         self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 
     def here(self, state: int, watched: Watched) -> int:
-        """The endings at which a lexeme can end in a state, beside what is watched."""
+        """The endings at which a lexeme can end in a state, under obligations."""
         found, kept = 0, () if self._is_simple else watched
         for terminal, watch in self._ends[state]:
             ending = self._ending(terminal, self._obligations.with_state(watch, kept))
@@ -166,9 +166,9 @@ class Boundaries:
                 found |= 1 << ending
         return found
 
-    def next(self, context: int, border: Watched) -> int:
+    def next(self, context: int, boundary: Watched) -> int:
         """The endings of the next lexeme, ignored ones among them, as a set."""
-        fate, found = self.fate(border), 0
+        fate, found = self.fate(boundary), 0
         for future, classes in self._first(context):
             if classes & fate.ends:
                 found |= future
@@ -190,19 +190,19 @@ class Boundaries:
             found = self._firsts[context] = list(sets.items())
         return found
 
-    def fate(self, border: Watched) -> Fate:
-        """What bytes do to what is watched."""
-        found = self._fates.get(border)
+    def fate(self, boundary: Watched) -> Fate:
+        """What bytes do to obligations."""
+        found = self._fates.get(boundary)
         if found is None:
             obligations, ends, stays = self._obligations, 0, []
             for c in self._classes:
-                left = obligations.after(border, c)
+                left = obligations.after(boundary, c)
                 if left is None:
                     continue
                 if not left or self._is_simple:
                     ends |= 1 << c
                 else:
                     stays.append((c, left))
-            is_final = not obligations.lapses(border)
-            found = self._fates[border] = Fate(ends, tuple(stays), is_final)
+            is_final = not obligations.lapses(boundary)
+            found = self._fates[boundary] = Fate(ends, tuple(stays), is_final)
         return found

@@ -1,8 +1,8 @@
 """Whether a text can be completed, where that is a question of what the lexer can read.
 
-The parser accepts a terminal when its stack says so, and the lexer can read one when the border before it says so
+The parser accepts a terminal when its stack says so, and the lexer can read one when the boundary before it says so
 (`structgen.runtime.grammar.completability.boundaries`). A real stack is gone through from the top down, each state
-with what the outcomes of those above it left (`structgen.runtime.grammar.completability.pop_summaries`), until a run
+with what the summaries of those above it left (`structgen.runtime.grammar.completability.pop_summaries`), until a run
 succeeds or none is left. That is exact: there is no bound on how far ahead a lexeme without a follower may lie.
 
 With a layout it is the same where brackets and blocks nest
@@ -53,11 +53,11 @@ class Plain:
         self.succeeds = [*endings.loose, True]
         self.mentioned, self.goto = parser.mentioned, parser.goto
         self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
-        self._context, self._border, self._read = parser.context, endings.border, reading.next
+        self._context, self._boundary, self._read = parser.context, endings.boundary, reading.next
 
     def next(self, state: int, ending: int) -> int:
         """The endings that may come next where one has led to a state, as a set."""
-        return self._read(self._context(state), self._border[ending])
+        return self._read(self._context(state), self._boundary[ending])
 
 
 class Completions:
@@ -65,63 +65,63 @@ class Completions:
 
     Parameters
     ----------
-    tables, parser, borders:
+    tables, parser, boundaries:
         The grammar.
     embedded:
         Definitions and special tokens within it.
     pause:
-        Called within long work, with the bytes that outcomes take; may raise.
+        Called within long work, with the bytes that summaries take; may raise.
     """
 
     def __init__(
         self,
         tables: GrammarTables,
         parser: Parser,
-        borders: Boundaries,
+        boundaries: Boundaries,
         embedded: Embedded,
         pause: Callable[[int], object],
     ) -> None:
         self._tables = tables
         self._pause = pause
-        self.reading = LexicalFollow(tables, borders, embedded)
+        self.reading = LexicalFollow(tables, boundaries, embedded)
         #: Where there is a layout; None for one whose brackets or blocks do not nest: nothing can be asked then.
         self._nesting = Nesting.find(tables, lambda: pause(0)) if tables.layout is not None else None
         nesting = self._nesting
-        self._laid_out = IndentedMoves(tables, parser, self.reading, nesting) if nesting is not None else None
+        self._indented = IndentedMoves(tables, parser, self.reading, nesting) if nesting is not None else None
         #: Whether `find` can be asked.
-        self.is_exact = tables.layout is None or self._laid_out is not None
-        self._moves = self._laid_out or Plain(tables, parser, self.reading)
-        self._outcomes = PopSummaries(self._moves, pause)
+        self.is_exact = tables.layout is None or self._indented is not None
+        self._moves = self._indented or Plain(tables, parser, self.reading)
+        self._summaries = PopSummaries(self._moves, pause)
         self._known: Memo[tuple[int, int], _Left | None] = Memo(_MOST_KNOWN)
 
-    def find(self, stack: Stack, context: int, border: Watched, level: Level | None) -> Completion:
-        """Whether some text completes the one that led to a stack, with a border behind the last lexeme."""
-        laid_out = self._laid_out
-        if laid_out is None or level is None:
-            return self._find(stack, self.reading.next(context, border), 0)
-        first = laid_out.first(context, border, is_within=level.brackets > 0)
+    def find(self, stack: Stack, context: int, boundary: Watched, level: Level | None) -> Completion:
+        """Whether some text completes one that ends with this stack and a boundary behind its last lexeme."""
+        indented = self._indented
+        if indented is None or level is None:
+            return self._find(stack, self.reading.next(context, boundary), 0)
+        first = indented.first(context, boundary, is_within=level.brackets > 0)
         return self._find(stack, first, level.brackets)
 
     def find_all(self) -> None:
         """Work out whatever `find` may need of what can come to lie on a stack: what it costs at most."""
-        nesting, laid_out = self._nesting, self._laid_out
-        if nesting is not None and laid_out is not None:
+        nesting, indented = self._nesting, self._indented
+        if nesting is not None and indented is not None:
             depths = nesting.depths(self._tables)
-            places = [laid_out.number(state, each) for state, there in enumerate(depths) for each in sorted(there)]
+            positions = [indented.number(state, each) for state, there in enumerate(depths) for each in sorted(there)]
         else:
-            places = list(range(len(self._tables.context))) if self.is_exact else []
-        for place in places:
-            for ending in bits(self._outcomes.accepted(place)):
-                self._outcomes.find(place, ending)
-            self._pause(self._outcomes.nbytes)
+            positions = list(range(len(self._tables.context))) if self.is_exact else []
+        for position in positions:
+            for ending in bits(self._summaries.accepted(position)):
+                self._summaries.find(position, ending)
+            self._pause(self._summaries.nbytes)
 
     def _at(self, stack: Stack, brackets: int) -> int:
-        """The state on top of a stack, or the number of its place."""
-        return stack.state if self._laid_out is None else self._laid_out.number(stack.state, brackets)
+        """The state on top of a stack, or the number of its position."""
+        return stack.state if self._indented is None else self._indented.number(stack.state, brackets)
 
     def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
-        """Go through a stack in whose states so many brackets are open."""
-        net = self._laid_out.net if self._laid_out is not None else None
+        """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left."""
+        net = self._indented.net if self._indented is not None else None
         looked = stack.depth
         #: By stack what is put on it, before which endings, and the brackets that are open in it.
         waiting: dict[Stack, tuple[dict[int, int], int]] = {}
@@ -164,17 +164,17 @@ class Completions:
         return Completion(False, looked)
 
     def _left(self, state: int, endings: int) -> _Left | None:
-        """What the outcomes of a state on top before some endings leave; None where a run succeeds."""
-        endings &= self._outcomes.accepted(state)
+        """The union of a state's pop summaries before some endings; None where one of them succeeds."""
+        endings &= self._summaries.accepted(state)
         known = self._known.get((state, endings), _UNKNOWN)
         if known is _UNKNOWN:
             known = {}
             for ending in bits(endings):
-                outcome = self._outcomes.find(state, ending)
-                if outcome.succeeds:
+                summary = self._summaries.find(state, ending)
+                if summary.succeeds:
                     known = None
                     break
-                for each, there in outcome.found.items():
+                for each, there in summary.found.items():
                     known[each] = known.get(each, 0) | there
             self._known[state, endings] = known
         return known

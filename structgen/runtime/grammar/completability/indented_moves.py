@@ -6,7 +6,7 @@ seen whether a line end means something, and what: it is the terminal of line en
 as the stack takes, for a line that is yet to come may begin at any column. The end of the text ends all blocks.
 
 Of the terminals that stand for the columns of one line end, one is left here; besides, there are endings that no
-lexeme has: an indent and a dedent behind each border of a line end, and a dedent at the end of the text.
+lexeme has: an indent and a dedent behind each boundary of a line end, and a dedent at the end of the text.
 
 It is supposed that there is room for another indent, also close to the widest column.
 """
@@ -61,95 +61,96 @@ class IndentedMoves:
         self._last = len(endings)
         self.terminal = [*endings.terminal, tables.end]
         self.succeeds = [*endings.loose, True]
-        self._border: list[Watched] = [*endings.border, ()]
+        self._boundary: list[Watched] = [*endings.boundary, ()]
         self._lines = 0  # all endings of line ends, as a set
-        self._of_column: dict[int, int] = {}  # by such an ending that has a column: the one left for its border
+        self._of_column: dict[int, int] = {}  # by such an ending that has a column: the one left for its boundary
         self._line: dict[int, _Line] = {}
         first: dict[Watched, int] = {}
         widest = 0
-        for ending, (terminal, border) in enumerate(zip(endings.terminal, endings.border, strict=True)):
+        for ending, (terminal, boundary) in enumerate(zip(endings.terminal, endings.boundary, strict=True)):
             if terminal == layout.newline:
                 self.terminal[ending] = -1  # has no line end in it
                 self._lines |= 1 << ending
             elif terminal > tables.end:
                 widest = max(widest, terminal - tables.end - 1)
                 self._lines |= 1 << ending
-                self._of_column[ending] = first.setdefault(border, ending)
+                self._of_column[ending] = first.setdefault(boundary, ending)
                 self.terminal[ending] = layout.newline
         self._has_indents = widest > 0
-        for border, ending in first.items():
-            self._line[ending] = _Line(ending, self._more(layout.indent, border), self._more(layout.dedent, border))
+        for boundary, ending in first.items():
+            indent, dedent = self._more(layout.indent, boundary), self._more(layout.dedent, boundary)
+            self._line[ending] = _Line(ending, indent, dedent)
         self._behind = {line.indent: line for line in self._line.values()}
         self._behind |= {line.dedent: line for line in self._line.values()}
         self._closes = self._more(layout.dedent, ())
         self._number: dict[_Place, int] = {}
-        self._places: list[_Place] = []
+        self._positions: list[_Place] = []
         self._numbering = Lock(Rank.LEAF)
         self._nexts: Memo[tuple[int, Watched, bool], int] = Memo(MOST_ANSWERS)
 
-    def _more(self, terminal: int, border: Watched) -> int:
+    def _more(self, terminal: int, boundary: Watched) -> int:
         self.terminal.append(terminal)
         self.succeeds.append(False)
-        self._border.append(border)
+        self._boundary.append(boundary)
         return len(self.terminal) - 1
 
-    # -- places ----------------------------------------------------------------------------------------
+    # -- positions ----------------------------------------------------------------------------------------
 
     def number(self, state: int, brackets: int) -> int:
-        """The number of a place."""
-        place = state, min(brackets, self._nesting.below[state] + 1)
-        known = self._number.get(place)
+        """The number of a position."""
+        position = state, min(brackets, self._nesting.below[state] + 1)
+        known = self._number.get(position)
         if known is None:
             with self._numbering:
-                known = self._number.get(place, len(self._places))
-                if known == len(self._places):
-                    self._places.append(place)
-                    self._number[place] = known
+                known = self._number.get(position, len(self._positions))
+                if known == len(self._positions):
+                    self._positions.append(position)
+                    self._number[position] = known
         return known
 
-    def _after(self, place: int, target: int | None) -> int | None:
-        """The place of a state on top of that at another one, if it can be there."""
+    def _after(self, position: int, target: int | None) -> int | None:
+        """The position of a state on top of that at another one, if it can be there."""
         if target is None:
             return None
-        brackets = self._places[place][1] + self.net[target]
+        brackets = self._positions[position][1] + self.net[target]
         return self.number(target, brackets) if brackets >= 0 else None
 
     # -- moves -----------------------------------------------------------------------------------------
 
-    def mentioned(self, place: int) -> int:
-        """The terminals before which the state at a place does anything, as a set."""
-        return self._parser.mentioned(self._places[place][0])
+    def mentioned(self, position: int) -> int:
+        """The terminals before which the state at a position does anything, as a set."""
+        return self._parser.mentioned(self._positions[position][0])
 
-    def shifted_to(self, place: int, terminal: int) -> int | None:
+    def shifted_to(self, position: int, terminal: int) -> int | None:
         """Where a terminal leads to, if it can be there."""
-        return self._after(place, self._parser.shifted_to(self._places[place][0], terminal))
+        return self._after(position, self._parser.shifted_to(self._positions[position][0], terminal))
 
-    def reductions(self, place: int, terminal: int) -> Iterable[tuple[int, int]]:
+    def reductions(self, position: int, terminal: int) -> Iterable[tuple[int, int]]:
         """The length and the nonterminal of each reduction that is made before a terminal."""
-        return self._parser.reductions(self._places[place][0], terminal)
+        return self._parser.reductions(self._positions[position][0], terminal)
 
-    def goto(self, place: int, origin: int) -> int | None:
+    def goto(self, position: int, origin: int) -> int | None:
         """Where a nonterminal leads to, if it can be there."""
-        return self._after(place, self._parser.goto(self._places[place][0], origin))
+        return self._after(position, self._parser.goto(self._positions[position][0], origin))
 
-    def next(self, place: int, ending: int) -> int:
-        """The endings that may come next where one has led to a place, as a set."""
-        state, brackets = self._places[place]
+    def next(self, position: int, ending: int) -> int:
+        """The endings that may come next where one has led to a position, as a set."""
+        state, brackets = self._positions[position]
         if ending == self._closes:
             return 1 << self._closes | 1 << self._last
-        found = self.first(self._parser.context(state), self._border[ending], is_within=brackets > 0)
+        found = self.first(self._parser.context(state), self._boundary[ending], is_within=brackets > 0)
         line = self._line.get(ending)
         if line is not None:
             return found | 1 << line.dedent | (1 << line.indent if self._has_indents else 0)
         line = self._behind.get(ending)
         return found | 1 << line.dedent if line is not None and ending == line.dedent else found
 
-    def first(self, context: int, border: Watched, *, is_within: bool) -> int:
+    def first(self, context: int, boundary: Watched, *, is_within: bool) -> int:
         """The endings that may come next in a context, within brackets or not."""
-        key = context, border, is_within
+        key = context, boundary, is_within
         found = self._nexts.get(key)
         if found is None:
-            found = self._reading.next(context, border, self._lines if is_within else 0)
+            found = self._reading.next(context, boundary, self._lines if is_within else 0)
             lines = found & self._lines
             found ^= lines
             for ending in {self._of_column.get(ending, ending) for ending in bits(lines)}:

@@ -2,7 +2,7 @@
 
 Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a`` can be read: it would be part of the
 lexeme. So it is not enough that the parser accepts a terminal; something must be able to come next, and after that,
-up to the end of the text. An *ending* is a terminal with the border behind its lexeme
+up to the end of the text. An *ending* is a terminal with the boundary behind its lexeme
 (`structgen.runtime.grammar.completability.boundaries`). Where the lexer can read all that any parser that took the
 terminal may accept next, and so on, that is no question; such endings are *loose*, and in most grammars all are.
 Otherwise a lexeme counts as what the parser accepts only if the text can be completed
@@ -24,7 +24,7 @@ from ....storage.container import smallest
 from ....system.properties import cached_property
 from ....system.types import Array
 from ...core.bitsets import set_at
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from .obligations import Watched
 
 
@@ -35,11 +35,11 @@ class Endings:
     Parameters
     ----------
     ends:
-        ``int32[endings, 3]``: terminal, border, and 1 where the ending is loose.
+        ``int32[endings, 3]``: terminal, boundary, and 1 where the ending is loose.
     watched:
-        ``int32[borders, *]``: the lexer states that are watched at each border, ascending; -1 behind the last.
+        ``int32[boundaries, *]``: the lexer states that are watched at each boundary, ascending; -1 behind the last.
     words:
-        ``uint32[lexer states, words]``: the endings that a lexeme can come to if nothing else is watched.
+        ``uint32[lexer states, words]``: the endings that a lexeme can come to without other obligations.
     """
 
     ends: NDArray[np.int32]
@@ -66,10 +66,10 @@ class Endings:
         return found
 
     @cached_property
-    def border(self) -> list[Watched]:
-        """By ending: what is watched behind it."""
-        borders = [tuple(w for w in row if w >= 0) for row in self.watched.tolist()]
-        return [borders[border] for border in self.ends[:, 1].tolist()]
+    def boundary(self) -> list[Watched]:
+        """By ending: its boundary, the obligations behind it."""
+        boundaries = [tuple(w for w in row if w >= 0) for row in self.watched.tolist()]
+        return [boundaries[boundary] for boundary in self.ends[:, 1].tolist()]
 
     @cached_property
     def loose(self) -> list[bool]:
@@ -90,11 +90,11 @@ class Endings:
 
     @cached_property
     def _number(self) -> dict[tuple[int, Watched], int]:
-        return {each: i for i, each in enumerate(zip(self.terminal, self.border, strict=True))}
+        return {each: i for i, each in enumerate(zip(self.terminal, self.boundary, strict=True))}
 
-    def number(self, terminal: int, border: Watched) -> int:
+    def number(self, terminal: int, boundary: Watched) -> int:
         """The number of an ending; -1 for one that no text comes to."""
-        return self._number.get((terminal, border), -1)
+        return self._number.get((terminal, boundary), -1)
 
     def given(self, terminal: int) -> int:
         """The number of the ending of a terminal that is not lexed. Raises `FormatError`."""
@@ -104,12 +104,12 @@ class Endings:
         return found
 
     @cached_property
-    def future(self) -> OnDemand[int]:
+    def future(self) -> LazyTable[int]:
         """`words` as sets."""
-        return OnDemand(lambda state: set_at(self.words, state))
+        return LazyTable(lambda state: set_at(self.words, state))
 
     def simplified(self, simplify: Callable[[Watched], Watched]) -> Endings:
-        """With borders as lexers see them that know what makes no difference: stored ones may hold more."""
+        """With boundaries as lexers see them that know what makes no difference: stored ones may hold more."""
         watched = self.watched.copy()
         for row in watched[(self.watched >= 0).sum(axis=1) > 1]:
             left = simplify(tuple(w for w in row.tolist() if w >= 0))

@@ -21,21 +21,21 @@ class LexicalFollow:
 
     Parameters
     ----------
-    tables, borders:
+    tables, boundaries:
         The grammar.
     embedded:
         Definitions and special tokens within it.
     """
 
-    def __init__(self, tables: GrammarTables, borders: Boundaries, embedded: Embedded) -> None:
+    def __init__(self, tables: GrammarTables, boundaries: Boundaries, embedded: Embedded) -> None:
         endings = tables.endings
         self._tables = tables
         self._embedded = embedded
-        self._border = endings.border
+        self._boundary = endings.boundary
         self._given = endings.given
         #: The end of the text, which is the ending after the last.
         self.last = len(endings)
-        self._borders = borders
+        self._boundaries = boundaries
         ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._ignored = sum(1 << e for e, terminal in enumerate(endings.terminal) if ignored >> terminal & 1)
         self._nexts: Memo[tuple[int, Watched, int], int] = Memo(MOST_ANSWERS)
@@ -55,27 +55,27 @@ class LexicalFollow:
         terminals = {t for each in (self._embedded.tokens or {}).values() for t in each}
         return 1 << self.last | sum(1 << self._given(terminal) for terminal in terminals)
 
-    def next(self, context: int, border: Watched, also: int = 0) -> int:
+    def next(self, context: int, boundary: Watched, also: int = 0) -> int:
         """The endings that can come next, ignored lexemes left out, as a set; ``also`` are ignored besides."""
-        key = context, border, also
+        key = context, boundary, also
         found = self._nexts.get(key)
         if found is None:
             ignored = self._ignored | also
-            found, seen = 0, {border}
-            for each in (todo := [border]):  # grows as it goes
+            found, seen = 0, {boundary}
+            for each in (todo := [boundary]):  # grows as it goes
                 there = self._at_once(context, each)
                 found |= there & ~ignored
                 for ending in bits(there & ignored):
-                    after = self._border[ending]
+                    after = self._boundary[ending]
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
             self._nexts[key] = found
         return found
 
-    def _at_once(self, context: int, border: Watched) -> int:
+    def _at_once(self, context: int, boundary: Watched) -> int:
         """The endings that can come first, ignored ones among them."""
-        found, fate = self._borders.next(context, border), self._borders.fate(border)
+        found, fate = self._boundaries.next(context, boundary), self._boundaries.fate(boundary)
         if fate.is_final:
             found |= self._silent
         goes_on = fate.ends | sum(1 << c for c, _ in fate.stays)

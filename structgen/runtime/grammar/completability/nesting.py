@@ -117,7 +117,7 @@ def _nets(
     kind: str, rules: list[_Rule], end: int, opening: Set[int], closing: Set[int], start: int,
     check: Callable[[], object],
 ) -> dict[int, int]:  # fmt: skip
-    """By symbol; without those of which there is no text."""
+    """By symbol, how many more brackets its texts open than close; symbols without texts are left out."""
     own = {**dict.fromkeys(opening, 1), **dict.fromkeys(closing, -1)}
     found = {terminal: own.get(terminal, 0) for terminal in range(end + 1)}
     uses: dict[int, list[int]] = {}

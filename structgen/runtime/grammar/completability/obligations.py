@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....system.memo import Memo
 from ....system.types import Array
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 
 #: Lexer states of earlier lexemes that must not be completed any more, ascending; nearly always none.
 Watched: TypeAlias = tuple[int, ...]
@@ -45,7 +45,7 @@ class Obligations:
         By state, other than 0: whether a longer lexeme is complete there; whether one is owed if the text ends there.
     """
 
-    def __init__(self, rows: OnDemand[list[int]], beats: Array, lapses: Array) -> None:
+    def __init__(self, rows: LazyTable[list[int]], beats: Array, lapses: Array) -> None:
         self._rows = rows
         self._beats: list[int] = beats.tolist()
         self._lapses: list[int] = lapses.tolist()
@@ -54,11 +54,11 @@ class Obligations:
         self._after: Memo[tuple[Watched, int], Watched | None] = Memo(_MOST_KNOWN)
 
     def with_state(self, state: int, watched: Watched) -> Watched:
-        """What is watched after a lexeme that a state watches, or -1, besides what was."""
+        """Obligations with a watched state added, -1 for none."""
         return self.simplified((*watched, state) if state >= 0 else watched)
 
     def after(self, watched: Watched, c: int) -> Watched | None:
-        """What is watched behind a byte of a class; None where something that is watched is beaten."""
+        """The obligations behind a byte of a class; None where it violates one, completing a longer lexeme."""
         if not watched:
             return watched
         key = watched, c
@@ -68,12 +68,12 @@ class Obligations:
         return found
 
     def left(self, states: Iterable[int]) -> Watched | None:
-        """What is watched where watched states have become some others, -1 for none; None if one of them beats."""
+        """The obligations that remain of these states, -1 for discharged ones; None if one of them is violated."""
         left = {state for state in states if state >= 0}
         return None if any(self._beats[state] for state in left) else self.simplified(tuple(left))
 
     def simplified(self, states: tuple[int, ...]) -> Watched:
-        """The fewest of some states that forbid the same; of two that do, the lower one."""
+        """The fewest of these states that forbid as much; of two equivalent ones the lower."""
         if len(states) < 2:
             return states
         key = tuple(sorted({*states}))
@@ -87,11 +87,11 @@ class Obligations:
         return known
 
     def lapses(self, watched: Watched) -> bool:
-        """Whether what was taken for a lexeme is none if the text ends here."""
+        """Whether the end of the text would violate an obligation."""
         return any(self._lapses[w] for w in watched)
 
     def _subsumes(self, a: int, b: int) -> bool:
-        """Whether ``a`` is beaten or lapses wherever ``b`` does, as far as that is seen."""
+        """Whether obligation ``a`` forbids all that ``b`` forbids; False where that takes too long to tell."""
         known = self._subsumed.get((a, b))
         if known is None:
             known = self._subsumed[a, b] = self._find(a, b)
@@ -125,7 +125,7 @@ class WatchedSets:
         ``int32[*]``: room for the numbers of sets that a walk misses.
     """
 
-    def __init__(self, obligations: Obligations, rows: OnDemand[list[int]], states: int, classes: int) -> None:
+    def __init__(self, obligations: Obligations, rows: LazyTable[list[int]], states: int, classes: int) -> None:
         self._obligations = obligations
         self._rows = rows
         self._states = states
@@ -144,7 +144,7 @@ class WatchedSets:
             self._forget()
 
     def number(self, watched: Watched) -> int:
-        """The number of what is watched: -1 for nothing, a state's own, those of sets behind them."""
+        """The number of obligations: -1 for none, the state's for one, a set's for several."""
         if len(watched) < 2:
             return watched[0] if watched else -1
         known = self._number.get(watched)
@@ -159,7 +159,7 @@ class WatchedSets:
         return known
 
     def watched(self, number: int) -> Watched:
-        """What is watched, by number."""
+        """Obligations, by number."""
         if number < self._states:
             return (number,) if number >= 0 else ()
         return self._sets[number - self._states]

@@ -2,18 +2,18 @@
 
 Whether some sequence of terminals suits both the parser and the lexer is whether an automaton with a stack comes from
 here to the end, and that can be decided, for what a run does above a state does not depend on the stack below it
-(Bouajjani, Esparza & Maler 1997). For a state on top, and the ending that is read next, there are *outcomes*: the
+(Bouajjani, Esparza & Maler 1997). For a state on top, and the ending that is read next, there are *summaries*: the
 nonterminals that a reduction which takes the state away may be to, how many states below are popped for it besides,
 and which ending was read by then to decide it. They are the least solution of ::
 
-    outcomes(s, e) has  (A, k - 1, e)   if s reduces k states to A before e; for k = 0, A is put on s
-                        what is left of the outcomes of (t, f)
+    summaries(s, e) has  (A, k - 1, e)   if s reduces k states to A before e; for k = 0, A is put on s
+                        what is left of the summaries of (t, f)
                                         if s shifts e to t, and the lexer can read f behind e in t's context
 
-    of an outcome (A, j, f) above s is left:   (A, j - 1, f)   for j > 0
+    of a summary (A, j, f) above s is left:   (A, j - 1, f)   for j > 0
                                                A is put on s   for j = 0
 
-    A put on s before f:                what is left of the outcomes of (goto(s, A), f)
+    A put on s before f:                what is left of the summaries of (goto(s, A), f)
 
 and are found as they are asked for. A run that shifts the end of the text, or a loose ending, has succeeded.
 """
@@ -29,7 +29,7 @@ from ...core.digraph import bits
 #: Pop summaries that are looked at between two pauses.
 _STEPS = 1 << 11
 
-#: Bytes of an outcome, or of a state that another one is put on; past so many all are forgotten, once none is looked
+#: Bytes of a summary, or of a state that another one is put on; past so many all are forgotten, once none is looked
 #: for.
 _BYTES, _MOST_BYTES = 200, 1 << 27
 
@@ -84,14 +84,14 @@ class PopSummary:
 
 
 class PopSummaries:
-    """Outcomes of one grammar.
+    """Summaries of one grammar.
 
     Parameters
     ----------
     moves:
         What the grammar's parser does, and what its lexer can read.
     pause:
-        Called after each slice of the work, with the bytes that all outcomes take; may raise.
+        Called after each slice of the work, with the bytes that all summaries take; may raise.
     """
 
     def __init__(self, moves: Moves, pause: Callable[[int], object]) -> None:
@@ -111,9 +111,9 @@ class PopSummaries:
         self._grown: dict[_Key, _Found] = {}
 
     def find(self, state: int, ending: int) -> PopSummary:
-        """The outcomes of a state on top and the ending that is read next.
+        """The summaries of a state on top and the ending that is read next.
 
-        Threads that ask at once work on the same outcomes, slice by slice; they are as many as the grammar has, and
+        Threads that ask at once work on the same summaries, slice by slice; they are as many as the grammar has, and
         were all looked at where it was compiled under a budget for strangers
         (`structgen.compiler.grammar.completion.pop_summaries`).
         """
@@ -128,7 +128,7 @@ class PopSummaries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all outcomes take, about."""
+        """Bytes that all summaries take, about."""
         return _BYTES * self._count
 
     def accepted(self, state: int) -> int:
@@ -188,12 +188,12 @@ class PopSummaries:
             if target is not None:
                 self._put(key, target, endings)
             return
-        found, outcome = self._known[key].found, (origin, popped - 1)
-        fresh = endings & ~found.get(outcome, 0)
+        found, summary = self._known[key].found, (origin, popped - 1)
+        fresh = endings & ~found.get(summary, 0)
         if fresh:
-            found[outcome] = found.get(outcome, 0) | fresh
+            found[summary] = found.get(summary, 0) | fresh
             grown = self._grown.setdefault(key, {})
-            grown[outcome] = grown.get(outcome, 0) | fresh
+            grown[summary] = grown.get(summary, 0) | fresh
             self._count += 1
 
     def _put(self, key: _Key, state: int, endings: int) -> None:

@@ -1,7 +1,7 @@
 """The fewest bytes that end a lexeme as a given terminal, and which bytes these are.
 
 Beside a lexeme earlier ones may be watched, which its bytes must not complete
-(`structgen.runtime.grammar.partial_masks`). Where nothing is watched any more, the way to the end is a question of
+(`structgen.runtime.grammar.partial_masks`). Without obligations, the way to the end is a question of
 the lexer state alone: a search backwards.
 """
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FormatError
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from ..completability.obligations import Watched
 from ..tables import GrammarTables
 from .parser_costs import FAR
 
-#: Where a lexeme is: a lexer state and what is watched, ascending.
+#: Where a lexeme is: a lexer state and the obligations, ascending.
 Spot = tuple[int, Watched]
 
 
@@ -43,8 +43,8 @@ class LexemeCosts:
         order = np.argsort(into, kind="stable")
         self._sources = sources[order].astype(np.int32)
         self._begins = np.searchsorted(into[order], np.arange(len(targets) + 1))
-        #: By terminal, by lexer state: bytes up to an end if nothing is watched.
-        self.plain = OnDemand(self._backwards)
+        #: By terminal, by lexer state: bytes up to an end without obligations.
+        self.plain = LazyTable(self._backwards)
         self._known: dict[tuple[Spot, int], int] = {}
         self._steps: dict[tuple[Spot, int], tuple[int, Spot]] = {}
 
@@ -63,7 +63,7 @@ class LexemeCosts:
         return found
 
     def moved(self, spot: Spot, c: int) -> Spot | None:
-        """Where a byte of a class leads; None where the lexeme cannot go on, or what is watched is complete."""
+        """Where a byte of a class leads; None where the lexeme cannot go on, or it violates an obligation."""
         state, watched = spot
         target = self._rows[state][c]
         if target < 0:
@@ -72,7 +72,7 @@ class LexemeCosts:
         return None if left is None else (target, left)
 
     def ended(self, spot: Spot, terminal: int) -> Watched | None:
-        """What is watched behind a lexeme that ends right here as a terminal; None where it does not."""
+        """The boundary behind a lexeme that ends right here as a terminal; None where it does not."""
         state, watched = spot
         for each, watch in self._ends[state]:
             if each == terminal:
@@ -121,24 +121,24 @@ class LexemeCosts:
                 raise FormatError("the lexer's tables contradict themselves: no byte leads to a lexeme's end")
         return found
 
-    def way(self, spot: Spot, terminal: int) -> list[Spot]:
-        """Where the lexeme is after each byte of the way to an end, which there is."""
+    def path(self, spot: Spot, terminal: int) -> list[Spot]:
+        """The lexer's spots after each byte of the shortest path to the lexeme's end, which must exist."""
         found = [spot]
         while self.bytes(found[-1], terminal):
             found.append(self.step(found[-1], terminal)[1])
         return found
 
-    def border(self, spot: Spot, terminal: int) -> Watched:
-        """What is watched behind the end that the way leads to."""
-        border = self.ended(self.way(spot, terminal)[-1], terminal)
-        assert border is not None
-        return border
+    def boundary(self, spot: Spot, terminal: int) -> Watched:
+        """The boundary behind the lexeme's end."""
+        boundary = self.ended(self.path(spot, terminal)[-1], terminal)
+        assert boundary is not None
+        return boundary
 
     @property
     def remembered(self) -> int:
-        """How much is remembered of what is watched."""
+        """How many costs of lexemes with obligations are remembered."""
         return len(self._known) + len(self._steps)
 
     def forget(self) -> None:
-        """Forget what is remembered of what is watched."""
+        """Forget the costs of lexemes with obligations."""
         self._known, self._steps = {}, {}

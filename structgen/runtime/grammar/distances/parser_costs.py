@@ -22,7 +22,7 @@ from ....errors import BudgetExceededError, FormatError
 from ...core.bitsets import sets_of
 from ..parser.stack import Parser, Stack
 from ..tables import GrammarTables
-from .suppressed_lookaheads import lost_lookaheads
+from .suppressed_lookaheads import suppressed_lookaheads
 
 #: More bytes than any text has: what nothing completes.
 FAR = 1 << 30
@@ -38,14 +38,14 @@ _MOST_STEPS = 1 << 22
 
 
 class CheapestDerivation(NamedTuple):
-    """What reading comes to.
+    """What a derivation ends with, and what must not follow it.
 
     Parameters
     ----------
     symbol:
         The nonterminal that is read then, or `_ACCEPTED`; of a push, the state that is pushed.
     more:
-        So many states are taken off besides the one on top.
+        States that are popped besides the one on top.
     avoid:
         The terminals that must not come next, as a set.
     head:
@@ -58,7 +58,7 @@ class CheapestDerivation(NamedTuple):
     head: int
 
     def then(self, other: CheapestDerivation) -> tuple[int, int] | None:
-        """What to avoid, and the head, of this and another one after it; None where that cannot follow."""
+        """`avoid` and `head` of the concatenation with another derivation; None where that cannot follow."""
         if other.head == _NONE:
             return self.avoid | other.avoid, self.head
         if other.head >= 0 and self.avoid >> other.head & 1:
@@ -73,7 +73,7 @@ class Cost(NamedTuple):
     first: int
 
     def then(self, other: Cost) -> Cost:
-        """This, and another one after it."""
+        """The cost of the concatenation: this, then another."""
         return Cost(self.bytes + other.bytes, other.first if self.first < 0 else self.first)
 
 
@@ -81,7 +81,7 @@ class Cost(NamedTuple):
 _NOTHING = Cost(0, -1)
 
 #: A stack with the terminals that must not come next, as a set.
-_Place = tuple[Stack, int]
+_StackBefore = tuple[Stack, int]
 
 
 class ParserCosts:
@@ -107,24 +107,24 @@ class ParserCosts:
         reductions: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
         for (state, length, origin), made in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
             reductions[state].append((length, origin, made))
-        lost = lost_lookaheads(shifts, self._gotos, reductions)
-        self._lost = 0
-        for each in (each for there in lost for each in there):
-            self._lost |= each
+        suppressed = suppressed_lookaheads(shifts, self._gotos, reductions)
+        self._suppressed = 0
+        for each in (each for there in suppressed for each in there):
+            self._suppressed |= each
         self._outcomes: list[dict[CheapestDerivation, Cost]] = [{} for _ in range(states)]
-        self._solve(shifts, reductions, lost, of_terminal)
+        self._solve(shifts, reductions, suppressed, of_terminal)
         self._levels: dict[tuple[int, int], dict[CheapestDerivation, Cost]] = {}
-        self._known: dict[_Place, int] = {}
+        self._known: dict[_StackBefore, int] = {}
         self._next: dict[Stack, int] = {}
 
     def _head(self, terminal: int) -> int:
-        return terminal if self._lost >> terminal & 1 else _ANY
+        return terminal if self._suppressed >> terminal & 1 else _ANY
 
     def _solve(
         self,
         shifts: list[dict[int, int]],
         reductions: list[list[tuple[int, int, int]]],
-        lost: list[list[int]],
+        suppressed: list[list[int]],
         of_terminal: list[int],
     ) -> None:
         """Find `_outcomes`, together with what it takes to push states on others."""
@@ -142,7 +142,7 @@ class ParserCosts:
                 elif of_terminal[terminal] < FAR:
                     push = CheapestDerivation(target, 0, 0, self._head(terminal))
                     heap.append((Cost(of_terminal[terminal], terminal), state, True, push))
-            for (length, origin, _), avoid in zip(reduced, lost[state], strict=True):
+            for (length, origin, _), avoid in zip(reduced, suppressed[state], strict=True):
                 if length:
                     heap.append((_NOTHING, state, False, CheapestDerivation(origin, length - 1, avoid, _NONE)))
                 else:
@@ -226,12 +226,12 @@ class ParserCosts:
         level = self.level(below, state)
         return min((cost.bytes for what, cost in level.items() if any_head or what.head < 0), default=FAR)
 
-    def _ways(self, place: _Place) -> list[tuple[Cost, _Place | None]]:
+    def _options(self, stack_before: _StackBefore) -> list[tuple[Cost, _StackBefore | None]]:
         """What comes of a stack's top, and what is left then; None for a text that is complete."""
-        stack, avoid = place
+        stack, avoid = stack_before
         below = stack.below
         outcomes = self._outcomes[stack.state] if below is None else self.level(below.state, stack.state)
-        found: list[tuple[Cost, _Place | None]] = []
+        found: list[tuple[Cost, _StackBefore | None]] = []
         for outcome, cost in outcomes.items():
             if outcome.head >= 0 and avoid >> outcome.head & 1:
                 continue
@@ -253,25 +253,25 @@ class ParserCosts:
         todo = [start]
         while todo:
             here = todo[-1]
-            ways = self._ways(here)
-            missing = [after for _, after in ways if after is not None and after not in known]
+            options = self._options(here)
+            missing = [after for _, after in options if after is not None and after not in known]
             if missing:  # each is less deep
                 todo += missing
                 continue
             todo.pop()
-            sums = (cost.bytes + (0 if after is None else known[after]) for cost, after in ways)
+            sums = (cost.bytes + (0 if after is None else known[after]) for cost, after in options)
             known[here] = min(FAR, min(sums, default=FAR))
         return known[start]
 
     def next(self, stack: Stack) -> int:
         """The terminal, maybe the end, that a cheapest text begins with. Something must complete the stack."""
         found = self._next.get(stack, -1)
-        here: _Place | None = (stack, 0)
+        here: _StackBefore | None = (stack, 0)
         while found < 0:
             if here is None:
                 raise FormatError("the parser's tables contradict themselves")
             wanted = self.bytes(*here)
-            for cost, after in self._ways(here):
+            for cost, after in self._options(here):
                 if cost.bytes + (0 if after is None else self.bytes(*after)) == wanted:
                     found, here = cost.first, after
                     break

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ....vocabulary.trie import Trie
     from ..parser.stack import Stack
 
-#: Places in lexemes beside what is watched; steps of the walk of the trie; rounds to have simpler stacks weigh less.
+#: Places in lexemes under obligations; steps of the walk of the trie; rounds to have simpler stacks weigh less.
 _MOST_SPOTS, _MOST_STEPS, _MOST_ROUNDS = 1 << 13, 1 << 26, 8
 
 
 @dataclass
-class Gain:
+class Potential:
     """A bound on distances, which tokens add little to.
 
     Parameters
@@ -77,7 +77,7 @@ class Gain:
         self._sums = {}
 
 
-def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | None:
+def find_potential(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Potential | None:
     """What tokens add; None where no bound is known. Raises `Stuck` where not all that may follow can be read."""
     if (tables.members + 1) * max(tables.members, len(tables.table)) > _MOST_STEPS:
         return None
@@ -97,7 +97,7 @@ def find_gain(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Gain | 
         return None
     factor = 1 + between
     base = 1 + within + between + factor * (int(added.max(initial=0)) + top + texts.costs.bytes(texts.start))
-    return Gain(weights, base, factor, factor * in_token)
+    return Potential(weights, base, factor, factor * in_token)
 
 
 def _weights(tables: GrammarTables, texts: GrammarTexts, edges: NDArray[np.int32]) -> tuple[list[int], int] | None:
@@ -164,7 +164,7 @@ def _popped(tables: GrammarTables) -> list[int]:
 
 
 def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int]) -> list[int] | None:
-    """By state: what a terminal adds that is shifted there, with what is read before it that is empty."""
+    """By state: the most that a terminal adds which is shifted there, empty nonterminals before it included."""
     empty = _empty(tables, edges)
     onto: list[list[int]] = [[] for _ in weights]  # by state, those on top of it by something empty
     waiting = [0] * len(weights)
@@ -184,7 +184,7 @@ def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int
 
 
 def _empty(tables: GrammarTables, edges: NDArray[np.int32]) -> set[int]:
-    """Nonterminals that may be empty, and maybe others."""
+    """A superset of the nonterminals that can be empty."""
     preceding: list[list[tuple[int, int]]] = [[] for _ in tables.context]
     gotos = set(tables.goto[:, 1].tolist())
     is_goto = np.isin(np.arange(len(edges)), np.arange(len(tables.shift), len(edges)))
@@ -208,7 +208,7 @@ def _empty(tables: GrammarTables, edges: NDArray[np.int32]) -> set[int]:
 def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | None:
     """The most bytes up to the end of a lexeme, and how many more than the fewest the next one takes.
 
-    Whatever is watched; None where too much can be watched.
+    Whatever the obligations; None where there can be too many.
 
     Raises `Stuck` where something that the parser may accept cannot be read.
     """
@@ -229,11 +229,11 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             return None
         following = [after for c in range(tables.table.shape[1]) if (after := lexemes.moved(spot, c)) is not None]
         for terminal, _ in tables.ends_of[spot[0]]:
-            border = lexemes.ended(spot, terminal)
-            assert border is not None
+            boundary = lexemes.ended(spot, terminal)
+            assert boundary is not None
             is_ignored = texts.is_ignored(terminal)
             for context in range(len(starts)) if is_ignored else contexts.get(terminal, ()):
-                after = starts[context], border
+                after = starts[context], boundary
                 key = context, after, terminal in texts.between
                 begun[key] = begun.get(key, 0) | (anything if is_ignored else follow[terminal])
                 following.append(after)
@@ -245,14 +245,14 @@ def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | Non
             size = lexemes.bytes(spot, terminal)
             within = max(within, size if size < FAR else 0)
     more, needed = 0, texts.costs.firsts()
-    for (_, (start, border), is_apart), wanted in begun.items():
+    for (_, (start, boundary), is_apart), wanted in begun.items():
         for terminal in bits(wanted & needed):
             shortest = 0 if terminal == tables.end else texts.shortest[terminal]
             if shortest >= FAR or texts.is_ignored(terminal):
                 continue
             if terminal != tables.end and lexemes.plain[terminal][start] >= FAR:
                 continue  # not of this context
-            size = texts.size((start, border), terminal, may_part=not is_apart)
+            size = texts.size((start, boundary), terminal, may_part=not is_apart)
             if size >= FAR:
                 raise Stuck
             more = max(more, size - shortest)

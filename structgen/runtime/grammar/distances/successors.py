@@ -81,9 +81,9 @@ class GrammarSuccessors:
         def end(parse: Parse, state: int, watched: Watched, nodes: NDArray[np.int32]) -> None:
             """A lexeme can be complete at some nodes."""
             for terminal, watch in ends_of[state]:
-                border = obligations.with_state(watch, watched)
+                boundary = obligations.with_state(watch, watched)
                 for after in parses.after(parse, terminal).parses:
-                    todo.setdefault((after, self._starts[after.context], border), []).append(nodes)
+                    todo.setdefault((after, self._starts[after.context], boundary), []).append(nodes)
 
         root = np.zeros(1, np.int32)
         for parse, at, watched in threads:
@@ -91,13 +91,13 @@ class GrammarSuccessors:
             todo.setdefault((parse, at, watched), []).append(root)
             end(parse, at, watched, root)
         while todo:
-            place = next(iter(todo))
-            parse, state, watched = place
-            nodes = np.unique(np.concatenate(todo.pop(place)))
+            key = next(iter(todo))
+            parse, state, watched = key
+            nodes = np.unique(np.concatenate(todo.pop(key)))
             tokens, completed = self._machine.walk(nodes, state, watched)
-            for after, border, ids in tokens:
-                distance = self._distance((parse, after, border))
+            for after, boundary, ids in tokens:
+                distance = self._distance((parse, after, boundary))
                 if distance < NEVER:
                     far[ids] = np.minimum(far[ids], distance)
-            for after, border, below in completed:
-                end(parse, after, border, below)
+            for after, boundary, below in completed:
+                end(parse, after, boundary, below)

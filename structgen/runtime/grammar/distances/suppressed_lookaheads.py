@@ -16,8 +16,8 @@ Moves = list[dict[int, int]]
 Reductions = list[list[tuple[int, int, int]]]
 
 
-def lost_lookaheads(shifts: Moves, gotos: Moves, reductions: Reductions) -> list[list[int]]:
-    """By state and reduction: the terminals that can come next, but before which it is not made, as a set."""
+def suppressed_lookaheads(shifts: Moves, gotos: Moves, reductions: Reductions) -> list[list[int]]:
+    """By state and reduction: the LALR lookaheads for which the table does not have the reduction, as a set."""
     number: dict[tuple[int, int], int] = {}
     preceding: list[set[int]] = [set() for _ in shifts]
     for state, (shifted, gone) in enumerate(zip(shifts, gotos, strict=True)):
@@ -27,7 +27,7 @@ def lost_lookaheads(shifts: Moves, gotos: Moves, reductions: Reductions) -> list
     known: dict[tuple[int, int], frozenset[int]] = {}
 
     def below(state: int, count: int) -> frozenset[int]:
-        """The states so many below one."""
+        """The states that can lie ``count`` levels below a state."""
         here = frozenset((state,))
         for k in range(1, count + 1):
             there = known.get((state, k))

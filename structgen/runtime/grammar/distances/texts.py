@@ -2,7 +2,7 @@
 
 Which byte comes next is a function of the thread alone, so the rest of such a text is that of where its beginning
 leads. Between lexemes it is a matter of the parser: the next terminal is the one that the cheapest text of the stack
-begins with (`structgen.runtime.grammar.distances.parser_costs`). If what is watched keeps it from being read right
+begins with (`structgen.runtime.grammar.distances.parser_costs`). If obligations keep it from being read right
 there, a short ignored terminal comes before it. Within a lexeme it ends as one of these, the first kind that there
 is:
 
@@ -67,7 +67,7 @@ class GrammarTexts:
             for start in self._starts
             for terminal in self.between
             if self.lexemes.plain[terminal][start] < FAR
-            for state, _ in self.lexemes.way((start, ()), terminal)
+            for state, _ in self.lexemes.path((start, ()), terminal)
         }
         self._ends_as: dict[Thread, int] = {}
 
@@ -81,37 +81,37 @@ class GrammarTexts:
         terminal = self._ends_as.get(thread)
         if terminal is None:
             terminal = self._ends_as[thread] = self._choose(parse, (at, watched))
-        border = self.lexemes.ended((at, watched), terminal)
-        if border is None:
+        boundary = self.lexemes.ended((at, watched), terminal)
+        if boundary is None:
             byte, spot = self.lexemes.step((at, watched), terminal)
             return byte, (parse, *spot)
-        return self._begin(self._parses.after(parse, terminal).parses[0], border)
+        return self._begin(self._parses.after(parse, terminal).parses[0], boundary)
 
-    def _begin(self, parse: Parse, border: Watched) -> Move:
+    def _begin(self, parse: Parse, boundary: Watched) -> Move:
         """The next byte, where no lexeme has begun."""
-        terminal = self._next(parse, border)
-        if terminal == self._end and self._can_come(parse, border):
+        terminal = self._next(parse, boundary)
+        if terminal == self._end and self._can_come(parse, boundary):
             return None
-        byte, spot = self.lexemes.step((self._starts[parse.context], border), terminal)
+        byte, spot = self.lexemes.step((self._starts[parse.context], boundary), terminal)
         return byte, (parse, *spot)
 
-    def _can_come(self, parse: Parse, border: Watched) -> bool:
-        """Whether what the stack's cheapest text begins with can be read behind a border."""
+    def _can_come(self, parse: Parse, boundary: Watched) -> bool:
+        """Whether what the stack's cheapest text begins with can be read behind a boundary."""
         if self.costs.bytes(parse.stack) >= FAR:
             return False
         terminal = self.costs.next(parse.stack)
         if terminal == self._end:
-            return not any(self._lapses[w] for w in border)
-        return self.lexemes.bytes((self._starts[parse.context], border), terminal) < FAR
+            return not any(self._lapses[w] for w in boundary)
+        return self.lexemes.bytes((self._starts[parse.context], boundary), terminal) < FAR
 
-    def _next(self, parse: Parse, border: Watched) -> int:
-        """The terminal to read behind a border, maybe an ignored one. Raises `Stuck`."""
-        if self._can_come(parse, border):
+    def _next(self, parse: Parse, boundary: Watched) -> int:
+        """The terminal to read behind a boundary, maybe an ignored one. Raises `Stuck`."""
+        if self._can_come(parse, boundary):
             return self.costs.next(parse.stack)
-        spot = self._starts[parse.context], border
+        spot = self._starts[parse.context], boundary
         for terminal in self.between:
             size = self.lexemes.bytes(spot, terminal)
-            if size < FAR and self._can_come(parse, self.lexemes.border(spot, terminal)):
+            if size < FAR and self._can_come(parse, self.lexemes.boundary(spot, terminal)):
                 return terminal
         raise Stuck
 
@@ -133,7 +133,7 @@ class GrammarTexts:
         for between in self.between:
             first = self.lexemes.bytes(spot, between)
             if first < FAR:
-                then = self.size((spot[0], self.lexemes.border(spot, between)), terminal, may_part=False)
+                then = self.size((spot[0], self.lexemes.boundary(spot, between)), terminal, may_part=False)
                 if then < FAR:
                     return first + then
         return FAR
@@ -156,18 +156,18 @@ class GrammarTexts:
                     found.append((0 if cost < here else 2, size + cost, terminal))
         for _, _, terminal in sorted(found):
             after = self._parses.after(parse, terminal).parses[0]
-            border = self.lexemes.border(spot, terminal)
+            boundary = self.lexemes.boundary(spot, terminal)
             if (
-                self._can_come(after, border)
+                self._can_come(after, boundary)
                 if self._ignored >> terminal & 1 and is_apart
-                else self._may_begin(after, border)
+                else self._may_begin(after, boundary)
             ):
                 return terminal
         raise Stuck
 
-    def _may_begin(self, parse: Parse, border: Watched) -> bool:
+    def _may_begin(self, parse: Parse, boundary: Watched) -> bool:
         try:
-            self._next(parse, border)
+            self._next(parse, boundary)
         except Stuck:
             return False
         return True

@@ -16,11 +16,11 @@ from ....system.locks import Lock, Rank
 from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...core.interned_machine import Configuration
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from ...pushdown.distances import children_of, preferred
 from ...pushdown.successors import row_of
 from ..lexer_threads import Thread
-from .potential import Gain, find_gain
+from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
 from .texts import GrammarTexts, Stuck
 
@@ -56,7 +56,7 @@ class GrammarDistances:
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._children = OnDemand(children_of(self._trie))
+        self._children = LazyTable(children_of(self._trie))
         self._ends = np.diff(self._trie.first_token).astype(np.bool_).tobytes()
         self._words = vocabulary.words
         self._lock = Lock(Rank.DISTANCES)
@@ -67,9 +67,9 @@ class GrammarDistances:
         self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._reached = GrammarSuccessors(machine, self.of_thread)
-        self._gain: Gain | None = None
+        self._potential: Potential | None = None
         try:
-            self._gain = find_gain(tables, self._texts, self._trie)
+            self._potential = find_potential(tables, self._texts, self._trie)
         except Stuck:
             raise _unsupported("grammars some of whose terminals cannot follow each other") from None
         if self.distance(machine.start) >= NEVER:
@@ -131,18 +131,18 @@ class GrammarDistances:
         if max(len(self._moves), len(self._tokens), self._texts.remembered) >= MEMO_ENTRIES:
             self._moves, self._tokens = {}, {None: 0}
             self._texts.forget()
-        if self._gain is not None and self._gain.remembered >= MEMO_ENTRIES:
-            self._gain.forget()
+        if self._potential is not None and self._potential.remembered >= MEMO_ENTRIES:
+            self._potential.forget()
 
     def near(self, config: Configuration[Thread], left: int) -> int:
-        """Whatever tokens come, none leads too far while more than so many are left."""
-        gain = self._gain
-        if gain is None:
+        """A number of tokens left above which every token leaves enough of them to complete the text."""
+        potential = self._potential
+        if potential is None:
             return left
         with self._lock:
             self._trim()
-            enough = max(gain.bound(parse.stack) for parse, _, _ in config.threads)
-        return left - max(0, (left - enough) // (gain.most + 1))
+            enough = max(potential.bound(parse.stack) for parse, _, _ in config.threads)
+        return left - max(0, (left - enough) // (potential.most + 1))
 
     def farthest(self, config: Configuration[Thread]) -> int:
         """The largest distance that a single token leads to."""

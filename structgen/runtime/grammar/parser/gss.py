@@ -1,7 +1,7 @@
 """The stacks of a parser whose conflicts are kept, as a graph.
 
 Where actions compete all of them are followed, and there are several stacks. As long as they are few they are chains
-that share what lies below, as in `structgen.runtime.grammar.parser.stack`, and those that others cover are left out
+that share what lies below, as in `structgen.runtime.grammar.parser.stack`, and those that others subsume are left out
 (`structgen.runtime.grammar.parser.subsumption`). Where more are left, those with the same state on top become one
 node with several below it, and what happens on top of it happens once: a graph-structured stack (Tomita 1986). It has
 no more tops than the parser has states, whatever the text, and 2^n stacks take n nodes where each of n symbols was
@@ -46,7 +46,7 @@ class Merge(Stack):
 
 
 class GraphParser(Parser):
-    """Moves over stacks, all of those that compete.
+    """Moves of a parser whose conflicts are kept: every action that competes is taken.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class GraphParser(Parser):
         self._nodes: dict[tuple[int, frozenset[Stack]], Merge] = {}
         self._merged: dict[tuple[int, frozenset[Stack]], Stack] = {}
         #: Tells stacks that are needed from others.
-        self.cover = Subsumption(self, tables)
+        self.subsumption = Subsumption(self, tables)
         #: Nodes that reductions went through so far: what texts cost.
         self.work = 0
 
@@ -70,7 +70,7 @@ class GraphParser(Parser):
         for node in nodes.values():
             node.forget()
         super().forget()
-        self.cover.forget()
+        self.subsumption.forget()
 
     def _over(self, state: int, belows: frozenset[Stack]) -> Stack:
         """A state on top of several stacks; of these, those with the same state on top are one again, and so on down.
@@ -113,12 +113,12 @@ class GraphParser(Parser):
     def few(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
         """Stacks with what they differ in besides, few of them, that take the same texts; the lowest depth looked at.
 
-        Those that others cover are left out. If many are left, those with the same state on top are merged, and with
+        Those that others subsume are left out. If many stay, those with the same state on top are merged, and with
         a node that stands for several others always are.
         """
         stacks = list(stacks)
         merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
-        kept, looked = self.cover.thinned(self._together(stacks, merged) if merged else stacks)
+        kept, looked = self.subsumption.thinned(self._together(stacks, merged) if merged else stacks)
         if len(kept) > MOST_APART:
             kept = self._together(kept, {(stack.state, key) for stack, key in kept})
         if len(kept) < len(stacks):
@@ -220,9 +220,9 @@ class GraphParser(Parser):
                 return answer
 
     def every(self, stack: Stack, terminal: int, most: int) -> tuple[list[tuple[Stack, int]], int]:
-        """Stacks after a terminal with their contexts, covered or not; and the lowest depth looked at.
+        """Stacks after a terminal with their contexts, subsumed or not; and the lowest depth looked at.
 
-        All, if no more than so many stacks are looked at between reductions.
+        All of them, if reductions lead through at most ``most`` stacks.
         """
         found: dict[tuple[Stack, int], None] = {}
         looked, todo = stack.depth, {stack: None}

@@ -106,7 +106,7 @@ class ParserDriver:
         if found is None:
             found = self.parser.accepted(parse.stack)
             if self._layout is not None and parse.level is not None:
-                found = self._laid_out(parse, found, self._layout, parse.level)
+                found = self._indented(parse, found, self._layout, parse.level)
             found = parse.accepted = Accepted(found.terminals | self._ignored, found.looked)
         return found
 
@@ -122,7 +122,7 @@ class ParserDriver:
             return True
         return self.parser.may_be_last(parse.stack, terminal)
 
-    def _laid_out(self, parse: Parse, accepted: Accepted, layout: IndentationTerminals, level: Level) -> Accepted:
+    def _indented(self, parse: Parse, accepted: Accepted, layout: IndentationTerminals, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
         terminals, looked = accepted
         terminals &= ~(1 << self._end | 1 << layout.newline)

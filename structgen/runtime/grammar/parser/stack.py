@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ....errors import FormatError
 from ...core.bitsets import sets_of
-from ...core.lazy_table import OnDemand
+from ...core.lazy_table import LazyTable
 from ..tables import SYMBOLS, GrammarTables
 
 #: Reductions before one terminal, besides so many for each state of the stack as the parser has; a sound grammar
@@ -155,18 +155,18 @@ class Parser:
 
     def __init__(self, tables: GrammarTables) -> None:
         #: By state, each when the parser first comes to it.
-        self._shifts = OnDemand(_moves(tables, tables.shift))
-        self._gotos = OnDemand(_moves(tables, tables.goto))
-        self._reductions = OnDemand(_reductions(tables))
-        self._certain = OnDemand(lambda state: self._reductions[state][0] if tables.certain[state] else None)
+        self._shifts = LazyTable(_moves(tables, tables.shift))
+        self._gotos = LazyTable(_moves(tables, tables.goto))
+        self._reductions = LazyTable(_reductions(tables))
+        self._certain = LazyTable(lambda state: self._reductions[state][0] if tables.certain[state] else None)
         end = tables.end
-        self._before_end = OnDemand(
+        self._before_end = LazyTable(
             lambda s: end in self._shifts[s] or any(before >> end & 1 for *_, before in self._reductions[s])
         )
-        self._shifted = OnDemand(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
+        self._shifted = LazyTable(lambda state: sum(1 << terminal for terminal in self._shifts[state]))
         self._context: list[int] = tables.context.tolist()
         self._states = len(tables.context)
-        self._same = OnDemand(_same(tables))
+        self._same = LazyTable(_same(tables))
         #: The stack before the first terminal.
         self.start: Stack = Stack(0, None)
         #: How many stacks are known.

@@ -2,18 +2,18 @@
 
 Where a grammar is ambiguous and all actions are followed, stacks would soon be without number: after ``1+1+1+1`` with
 ``e: e "+" e`` there is one for each way to put brackets. What the ways lead to is the same, though. A stack A
-*covers* B if
+*subsumes* B if
 
 1. it is B, or
 2. both have the same state q on top, and for every rule that q is in the middle of, after k symbols: with k states
-   popped and the rule's nonterminal pushed, A covers B. Above q both do the same until such a rule is reduced. Or
-3. reductions of A lead to a stack that is B, or covers B by 2 (their lookaheads hold all that can come then, as none
+   popped and the rule's nonterminal pushed, A subsumes B. Above q both do the same until such a rule is reduced. Or
+3. reductions of A lead to a stack that is B, or subsumes B by 2 (their lookaheads hold all that can come then; none
    was taken from them in a conflict), or
-4. A covers B after each of B's reductions, and for each terminal that B shifts, some stack that A comes to with it
-   covers that of B.
+4. A subsumes B after each of B's reductions, and for each terminal that B shifts, some stack that A comes to with it
+   subsumes that of B.
 
 Pairs may rest on each other: 2 and 4 are about what is left after a move of B, so this is induction on how many
-moves of B it takes to accept a text. Whether stacks cover each other cannot be decided in general (it would decide
+moves of B it takes to accept a text. Whether stacks subsume each other cannot be decided in general (it would decide
 inclusion of context-free languages); where the rules don't find it, both are kept, which is right as well.
 """
 
@@ -36,7 +36,7 @@ _MOST_SHIFTS = 2
 #: So many nodes that reductions go through count as a pair.
 _NODES = 32
 
-#: Stacks that reductions lead to, looked through for one that covers another.
+#: Stacks that reductions lead to, looked through for one that subsumes another.
 _MOST_REDUCED = 8
 
 #: Pairs that are looked at for one set of stacks; past so many stacks that are kept others are not compared.
@@ -102,9 +102,9 @@ class Subsumption:
         self._count = 0
 
     def thinned(self, stacks: Iterable[tuple[Stack, _Key]]) -> tuple[list[tuple[Stack, _Key]], int]:
-        """The stacks without those that another one with the same key covers, and the lowest depth looked at.
+        """The stacks without those that another one with the same key subsumes, and the lowest depth looked at.
 
-        Of two that cover each other the lower one stays.
+        Of two that subsume each other the lower one stays.
         """
         with self._lock:
             return self._thinned(stacks)
@@ -115,32 +115,32 @@ class Subsumption:
         self._left_in_set = _MOST_IN_SET
         for stack, key in sorted(stacks, key=lambda each: each[0].depth):
             alike = [by for by, other in kept if other == key] if len(kept) < _MOST_COMPARED else []
-            is_covered = False
+            is_subsumed = False
             for by in alike:
-                is_covered, looked = self._covers(by, stack)
+                is_subsumed, looked = self._subsumes(by, stack)
                 lowest = min(lowest, looked)
-                if is_covered:
+                if is_subsumed:
                     break
-            if is_covered:
+            if is_subsumed:
                 continue
             for by in alike:
-                is_covered, looked = self._covers(stack, by)
+                is_subsumed, looked = self._subsumes(stack, by)
                 lowest = min(lowest, looked)
-                if is_covered:
+                if is_subsumed:
                     kept.remove((by, key))
             kept.append((stack, key))
         return kept, lowest
 
-    def covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
+    def subsumes(self, a: Stack, b: Stack) -> tuple[bool, int]:
         """Whether every text that can follow ``b`` can follow ``a``, if that can be told; the lowest depth looked at.
 
         What lies lower makes no difference, as long as it is the same for both. So answers are remembered by the
         states above.
         """
         with self._lock:
-            return self._covers(a, b)
+            return self._subsumes(a, b)
 
-    def _covers(self, a: Stack, b: Stack) -> tuple[bool, int]:
+    def _subsumes(self, a: Stack, b: Stack) -> tuple[bool, int]:
         higher = a.depth - b.depth
         known = self._known.setdefault((a.state, b.state, higher), {})
         common = self._common(a, b, higher) if known else _MOST_STATES

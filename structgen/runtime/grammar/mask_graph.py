@@ -1,4 +1,4 @@
-"""Settled places in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more settle."""
+"""Partial masks in flat arrays, as `structgen.kernels.walk_stack_masks` reads them; they grow as more decide."""
 
 from __future__ import annotations
 
@@ -43,37 +43,37 @@ class Growing:
 
 
 class PartialMaskGraph:
-    """The places of one index, with their groups and ends: each is a record, and what lies together is read together.
+    """The partial masks of one index, with their groups and ends: one record each, so that it is read at once.
 
-    It begins with those that were stored: ways and sets have the numbers of the `PartialMaskTable`. Others come
-    behind them as they are needed.
+    It begins with those that were stored: continuations and sets have the numbers of the `PartialMaskTable`. Others
+    come behind them as they are needed.
     """
 
-    def __init__(self, places: LexemeMasks) -> None:
-        self._places = places
-        stored = places.stored
+    def __init__(self, lexeme_masks: LexemeMasks) -> None:
+        self._lexeme_masks = lexeme_masks
+        stored = lexeme_masks.stored
         if stored is None:
-            stored = PartialMaskTable.empty(len(places.tables.table), places.members)
+            stored = PartialMaskTable.empty(len(lexeme_masks.tables.table), lexeme_masks.members)
         self._stored = stored
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._way_of: dict[tuple[int, Watched], int] = {}
-        self._new_ways: list[tuple[int, Watched]] = []
+        self._new_continuations: list[tuple[int, Watched]] = []
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
         self._first_of: dict[int, int] = {}  # by row: where its ids begin, of those that were added
-        self.sets, self.tight = _sets(stored.sets, places)
-        self.records, self.ids, at = _records(stored, places)
+        self.sets, self.tight = _sets(stored.sets, lexeme_masks)
+        self.records, self.ids, at = _records(stored, lexeme_masks)
         self._at = at.tolist()
         self._context_of = np.full(stored.states, -1, np.int32)
-        self._context_of[places.tables.starts] = np.arange(len(places.tables.starts))
-        self.target = np.full((len(stored.ways) + 64, len(places.tables.starts)), -1, np.int32)
-        way, context = stored.places[:, 0], self._context_of[stored.places[:, 1]]
+        self._context_of[lexeme_masks.tables.starts] = np.arange(len(lexeme_masks.tables.starts))
+        self.target = np.full((len(stored.continuations) + 64, len(lexeme_masks.tables.starts)), -1, np.int32)
+        continuation, context = stored.entries[:, 0], self._context_of[stored.entries[:, 1]]
         begins = np.flatnonzero(context >= 0)
-        self.target[way[begins], context[begins]] = at[begins]
+        self.target[continuation[begins], context[begins]] = at[begins]
 
-    def number(self, resume: int, state: int, watched: Watched) -> int:
-        """Where the record of a place begins; it is settled if it was not."""
-        key = resume, state, watched
+    def number(self, residual: int, state: int, watched: Watched) -> int:
+        """Where the record of a partial mask begins; it is decided if it was not."""
+        key = residual, state, watched
         known = self._number.get(key)
         if known is None:
             stored = self._stored.find(*key)
@@ -82,35 +82,36 @@ class PartialMaskGraph:
         return known
 
     def wanted(self, group: int) -> int:
-        """The set of a group, given by where it lies in `records`, as places have it."""
+        """The set of a group, given by where it lies in `records`, as records have it."""
         return self._all_sets()[int(self.records.data[group]) >> 5]
 
-    def follow(self, way: int, context: int) -> None:
-        """Have the place at hand that goes on from a way in a context."""
-        known = len(self._stored.ways)
-        resume, watched = self._stored.way_at(way) if way < known else self._new_ways[way - known]
-        number = self.number(resume, int(self._places.tables.starts[context]), watched)
-        # In a damaged file two ways can be the same; the kernel asked for this one.
-        self.target[way, context] = number
+    def follow(self, continuation: int, context: int) -> None:
+        """Have the record at hand that goes on from a continuation in a context."""
+        known = len(self._stored.continuations)
+        new = continuation - known
+        residual, watched = self._stored.continuation_at(continuation) if new < 0 else self._new_continuations[new]
+        number = self.number(residual, int(self._lexeme_masks.tables.starts[context]), watched)
+        # In a damaged file two continuations can be the same; the kernel asked for this one.
+        self.target[continuation, context] = number
 
-    def _add(self, resume: int, state: int, watched: Watched) -> int:
-        settled = self._places.settle(resume, state, watched)
-        record = [len(settled.ends), len(settled.groups)]
-        for end in settled.ends:
-            record += end.terminal, self._way(end.resume, end.watched)
-        for terminals, row in settled.groups:
+    def _add(self, residual: int, state: int, watched: Watched) -> int:
+        decided = self._lexeme_masks.decide(residual, state, watched)
+        record = [len(decided.ends), len(decided.groups)]
+        for end in decided.ends:
+            record += end.terminal, self._continuation(end.residual, end.watched)
+        for terminals, row in decided.groups:
             record += self._group(self._set(terminals), row)
         at = len(self.records)
         self.records.extend(record)
         context = int(self._context_of[state])
         if context >= 0:
-            self.target[self._way(resume, watched), context] = at
+            self.target[self._continuation(residual, watched), context] = at
         return at
 
     def _group(self, number: int, row: int) -> list[int]:
         from ... import kernels
 
-        ids = self._places.pool.listed(row)
+        ids = self._lexeme_masks.pool.listed(row)
         if ids is None:
             return [number << 5 | kernels.IS_ROW, row]
         if len(ids) <= kernels.MOST_IDS:
@@ -131,21 +132,21 @@ class PartialMaskGraph:
         """The number of a set."""
         sets = self._all_sets()
         if terminals not in self._set_of:
-            # All that lexer states can become, at once; where something is watched, lexemes can become less.
-            for each in (*self._places.distinct[0], terminals):
+            # All that lexer states can become, at once; under obligations lexemes can become less.
+            for each in (*self._lexeme_masks.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)
-            self.sets, self.tight = _sets(words_of(sets, self._places.members), self._places)
+            self.sets, self.tight = _sets(words_of(sets, self._lexeme_masks.members), self._lexeme_masks)
         return self._set_of[terminals]
 
-    def _way(self, resume: int, watched: Watched) -> int:
-        key = resume, watched
+    def _continuation(self, residual: int, watched: Watched) -> int:
+        key = residual, watched
         known = self._way_of.get(key)
         if known is None:
-            known = self._stored.way(resume, watched)
+            known = self._stored.continuation(residual, watched)
             if known < 0:
-                known = len(self._stored.ways) + len(self._new_ways)
-                self._new_ways.append(key)
+                known = len(self._stored.continuations) + len(self._new_continuations)
+                self._new_continuations.append(key)
                 if known == len(self.target):
                     wider = np.full((2 * known, self.target.shape[1]), -1, np.int32)
                     wider[:known] = self.target
@@ -154,17 +155,17 @@ class PartialMaskGraph:
         return known
 
 
-def _records(stored: PartialMaskTable, places: LexemeMasks) -> tuple[Growing, Growing, NDArray[np.int32]]:
-    """The records of what is stored, the ids of long lists, and where the record of each place begins."""
+def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growing, Growing, NDArray[np.int32]]:
+    """The records of what is stored, the ids of long lists, and where the record of each begins."""
     from ... import kernels
 
-    ids_start, ids, is_list = places.pool.lists()
+    ids_start, ids, is_list = lexeme_masks.pool.lists()
     at = np.zeros(len(stored), np.int32)
     row = stored.groups[:, 1]
     count = np.where(is_list, np.diff(ids_start), 1)[row]
     size = 2 * len(at) + 2 * len(stored.ends) + len(row) + int(np.where(count > kernels.MOST_IDS, 2, count).sum())
     if size >= 1 << 31 or len(stored.sets) >= 1 << 26:  # a record has the number of a set in 27 bits
-        raise FormatError("the settled places have too many groups")
+        raise FormatError("the partial masks have too many groups")
     records = np.zeros(size, np.int32)
     kernels.lay_out_places(
         stored.group_start, stored.groups, stored.end_start, stored.ends, ids_start, ids, is_list, records, at
@@ -172,17 +173,17 @@ def _records(stored: PartialMaskTable, places: LexemeMasks) -> tuple[Growing, Gr
     return Growing(records), Growing(ids), at
 
 
-def _sets(words: NDArray[np.uint32], places: LexemeMasks) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def _sets(words: NDArray[np.uint32], lexeme_masks: LexemeMasks) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of others.
 
     The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
     """
-    tables = places.tables
+    tables = lexeme_masks.tables
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
     if tables.endings.is_loose:
         found[::2] = words
     else:
-        endings = bits_of(words, places.members)
+        endings = bits_of(words, lexeme_masks.members)
         loose = np.array(tables.endings.loose, np.bool_)
         found[::2] = _terminals(tables, endings & loose)
         found[1::2] = _terminals(tables, endings & ~loose)
