@@ -44,6 +44,7 @@ EXCUSES: dict[str, bool] = {
     r"the tekken vocabulary comes with mistral-common.*": _absent("mistral_common"),
     r"the judge is not installed: .*": _absent("jsonschema"),
     r"Triton is not installed": _absent("triton"),
+    r"the layout's other implementation is not installed": _absent("llguidance", "xgrammar"),
     r"< 5\.10|transformers < 5\.10|the loop is for transformers 5": True,
     r"this version of (transformers|mistral-common) .*": True,
     r"hypothesis-jsonschema uses an internal of Hypothesis that 6\.167\.1 took away": True,
