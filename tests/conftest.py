@@ -41,7 +41,8 @@ pytest_runtest_logreport = pytest_collectreport = _note_skip
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With ``STRUCTGEN_STRICT_SKIPS=1`` a skip that nothing excuses fails the run; else it is only named."""
-    if os.environ.get("STRUCTGEN_STRICT_SKIPS") and not all(map(is_excused, SKIPS)) and session.exitstatus in (pytest.ExitCode.OK, None):
+    is_strict = bool(os.environ.get("STRUCTGEN_STRICT_SKIPS"))
+    if is_strict and session.exitstatus in (pytest.ExitCode.OK, None) and not all(map(is_excused, SKIPS)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
