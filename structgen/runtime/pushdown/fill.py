@@ -32,8 +32,8 @@ _BYTES_OF_PLACE = 300
 #: The target of an edge that leads nowhere.
 _NOTHING = (-1,)
 
-#: What a state in the set of another one's neighbours takes.
-_BYTES_OF_NEIGHBOUR = 60
+#: What a state in the set of another one's neighbours takes: a slot of a set that has just grown, mostly empty.
+_BYTES_OF_NEIGHBOUR = 80
 
 
 # Of the sets that a register can have, those that come about in the members' order are taken.
@@ -150,6 +150,7 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
             following.difference_update(groups, _NOTHING)
             following.update(*[entered[group - states] for group in groups])
             flows[state] = following
+            held += len(following)
         own = below[state]
         for target in following:
             known = below[target]
