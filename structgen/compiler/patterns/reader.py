@@ -7,6 +7,7 @@ strangers.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,7 +54,7 @@ class _Group:
         self.parts = []
 
 
-class PatternReader:
+class PatternReader(ABC):
     """Reads one pattern in one loop.
 
     Parameters
@@ -121,21 +122,21 @@ class PatternReader:
             case "^" | "$":
                 self.anchor(char, self.index - 1)
 
+    @abstractmethod
     def open(self) -> None:
         """Open the group whose parenthesis has just been read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def char_class(self) -> Ranges:
         """Read a class whose bracket has just been read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def escaped(self) -> None:
         """Read what follows a backslash outside a class."""
-        raise NotImplementedError
 
+    @abstractmethod
     def anchor(self, char: str, start: int) -> None:
         """Add what an anchor means."""
-        raise NotImplementedError
 
     def add(self, node: Node) -> None:
         """Add what a quantifier may follow."""
