@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,3 +31,22 @@ def ids_of_bits(row: np.ndarray[Any, Any]) -> list[int]:
 def allowed(guide: sg.Guide) -> list[int]:
     """The ids that a guide's mask allows."""
     return ids_of_bits(guide.bitmask())
+
+
+def check_walk(index: sg.Index, rng: random.Random, steps: int = 6) -> None:
+    """Write a random text of at most ``steps`` tokens; after each, no mask is empty, and all three agree."""
+    vocabulary, guide, written = index.vocabulary, sg.Guide(index), b""
+    for _ in range(steps):
+        ids = allowed(guide)
+        assert ids, (index.definition, written)
+        for token in range(vocabulary.size):
+            data = vocabulary.token(token)
+            assert guide.fork().advance(token) == (token in ids)
+            if data:
+                assert (index.match(written + data).consumed == len(written + data)) == (token in ids)
+        ids = [token for token in ids if vocabulary.token(token)]
+        if not ids:
+            break
+        token = rng.choice(ids)
+        written += vocabulary.token(token) or b""
+        assert guide.advance(token)

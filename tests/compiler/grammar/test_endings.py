@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from judges.endings_judge import agrees, can_complete, random_grammar
 from judges.grammars import BLOCKS, GRAMMARS, indentation
-from judges.guides import BYTES, EACH_BYTE, allowed, with_end
+from judges.guides import BYTES, EACH_BYTE, check_walk, with_end
 from judges.lark_judge import judge, parses
 from lark.indenter import PythonIndenter
 
@@ -201,21 +201,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
         if index.machine.tables.endings.is_loose:  # type: ignore[attr-defined]
             continue
         looked += 1
-        guide, written = sg.Guide(index), b""
-        for _ in range(6):
-            ids = allowed(guide)
-            assert ids, (text, written)
-            for token in range(vocabulary.size):
-                data = vocabulary.token(token)
-                assert guide.fork().advance(token) == (token in ids)
-                if data:
-                    assert (index.match(written + data).consumed == len(written + data)) == (token in ids)
-            ids = [token for token in ids if vocabulary.token(token)]
-            if not ids:
-                break
-            token = random.choice(ids)
-            written += vocabulary.token(token) or b""
-            assert guide.advance(token)
+        check_walk(index, random)
 
 
 def test_definitions_and_tokens_that_can_not_follow() -> None:

@@ -9,7 +9,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 import pytest
 from judges.endings_judge import can_complete
-from judges.guides import BYTES, EACH_BYTE, allowed, with_end
+from judges.guides import BYTES, EACH_BYTE, check_walk, with_end
 from judges.lark_judge import judge
 from judges.layout_judge import COLUMNS, agrees, parses, random_grammar
 from lark.indenter import PythonIndenter
@@ -137,21 +137,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
         except sg.errors.DefinitionError:
             continue
         looked += 1
-        guide, written = sg.Guide(index), b""
-        for _ in range(6):
-            ids = allowed(guide)
-            assert ids, (definition.text, written)
-            for token in range(vocabulary.size):
-                data = vocabulary.token(token)
-                assert guide.fork().advance(token) == (token in ids)
-                if data:
-                    assert (index.match(written + data).consumed == len(written + data)) == (token in ids)
-            ids = [token for token in ids if vocabulary.token(token)]
-            if not ids:
-                break
-            token = random.choice(ids)
-            written += vocabulary.token(token) or b""
-            assert guide.advance(token)
+        check_walk(index, random)
 
 
 # -- nesting ---------------------------------------------------------------------------------------------

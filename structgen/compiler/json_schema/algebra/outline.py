@@ -27,6 +27,7 @@ class Extent(IntEnum):
 _BOTH = frozenset({False, True})
 _NO_BOOLEANS: frozenset[bool] = frozenset()
 _Part = TypeVar("_Part")
+_Set = TypeVar("_Set", NumberSet, StringSet)
 
 
 class TypeBounds(NamedTuple):
@@ -59,8 +60,8 @@ def meet(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
     return TypeBounds(
         left.null and right.null,
         left.booleans & right.booleans,
-        _meet_numbers(left.numbers, right.numbers, meter),
-        _meet_strings(left.strings, right.strings, meter),
+        _meet(left.numbers, right.numbers, meter),
+        _meet(left.strings, right.strings, meter),
         min(left.arrays, right.arrays),
         min(left.objects, right.objects),
     )
@@ -75,8 +76,8 @@ def join(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
     return TypeBounds(
         left.null or right.null,
         left.booleans | right.booleans,
-        _join_numbers(left.numbers, right.numbers, meter),
-        _join_strings(left.strings, right.strings, meter),
+        _join(left.numbers, right.numbers, meter),
+        _join(left.strings, right.strings, meter),
         max(left.arrays, right.arrays),
         max(left.objects, right.objects),
     )
@@ -127,33 +128,17 @@ def _folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter:
     return parts[0]
 
 
-def _meet_numbers(left: NumberSet, right: NumberSet, meter: Meter) -> NumberSet:
-    if left is right or left is NumberSet.EMPTY or right is NumberSet.ANY:
+def _meet(left: _Set, right: _Set, meter: Meter) -> _Set:
+    if left is right or left is left.EMPTY or right is right.ANY:
         return left
-    if right is NumberSet.EMPTY or left is NumberSet.ANY:
+    if right is right.EMPTY or left is left.ANY:
         return right
     return left.intersect(right, meter)
 
 
-def _join_numbers(left: NumberSet, right: NumberSet, meter: Meter) -> NumberSet:
-    if left is right or left is NumberSet.ANY or right is NumberSet.EMPTY:
+def _join(left: _Set, right: _Set, meter: Meter) -> _Set:
+    if left is right or left is left.ANY or right is right.EMPTY:
         return left
-    if right is NumberSet.ANY or left is NumberSet.EMPTY:
-        return right
-    return left.union(right, meter)
-
-
-def _meet_strings(left: StringSet, right: StringSet, meter: Meter) -> StringSet:
-    if left is right or left is StringSet.EMPTY or right is StringSet.ANY:
-        return left
-    if right is StringSet.EMPTY or left is StringSet.ANY:
-        return right
-    return left.intersect(right, meter)
-
-
-def _join_strings(left: StringSet, right: StringSet, meter: Meter) -> StringSet:
-    if left is right or left is StringSet.ANY or right is StringSet.EMPTY:
-        return left
-    if right is StringSet.ANY or left is StringSet.EMPTY:
+    if right is right.ANY or left is left.EMPTY:
         return right
     return left.union(right, meter)
