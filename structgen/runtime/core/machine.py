@@ -67,11 +67,11 @@ class Machine(Protocol):
         ...
 
     def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte that can follow, in no order, and the byte_state after it, found as they are asked for."""
+        """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         ...
 
     def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte_state after a byte, None where it can't follow."""
+        """The byte state after a byte, None where it can't follow."""
         ...
 
     def may_stop(self, byte_state: ByteState) -> bool:

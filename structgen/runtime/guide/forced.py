@@ -25,7 +25,7 @@ def forced_bytes(machine: Machine, config: Config, most: int = MOST_BYTES) -> by
 
 
 def follow_forced(machine: Machine, byte_state: ByteState, most: int = MOST_BYTES) -> tuple[bytes, ByteState]:
-    """The bytes that must follow at a byte_state, and the byte_state behind them."""
+    """The bytes that must follow at a byte state, and the byte state behind them."""
     found = bytearray()
     while len(found) < most:
         following = list(islice(machine.following(byte_state), 2))

@@ -110,12 +110,12 @@ class Anything(CompiledMachine):
         return config
 
     def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte, and the byte_state after it."""
+        """Each byte, and the byte state after it."""
         for byte in range(256):
             yield byte, byte_state
 
     def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte_state after a byte."""
+        """The byte state after a byte."""
         return byte_state
 
     def may_stop(self, byte_state: ByteState) -> bool:
@@ -238,11 +238,11 @@ class HealingMachine(CompiledMachine):
         return type(config) is not _Spelling and self._inner.repeats(config)
 
     def byte_state(self, config: Config) -> ByteState:
-        """Where a configuration is, for `following`: in the prefix, or a byte_state of the definition's machine."""
+        """Where a configuration is, for `following`: in the prefix, or a byte state of the definition's machine."""
         return config if type(config) is _Spelling else self._inner.byte_state(config)
 
     def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte that can follow, in no order, and the byte_state after it."""
+        """Each byte that can follow, in no order, and the byte state after it."""
         if type(byte_state) is not _Spelling:
             yield from self._inner.following(byte_state)
             return
@@ -250,7 +250,7 @@ class HealingMachine(CompiledMachine):
         yield byte, self.after(byte_state, byte)
 
     def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte_state after a byte, None where it can't follow."""
+        """The byte state after a byte, None where it can't follow."""
         if type(byte_state) is not _Spelling:
             return self._inner.after(byte_state, byte)
         config = self.follow_byte(byte_state, byte)

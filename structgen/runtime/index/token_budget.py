@@ -104,11 +104,11 @@ class LimitedMachine:
         return self.machine.byte_state(config[0])
 
     def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte that can follow, however many tokens are left, in no order, and the byte_state after it."""
+        """Each byte that can follow, however many tokens are left, in no order, and the byte state after it."""
         return self.machine.following(byte_state)
 
     def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte_state after a byte, None where it can't follow."""
+        """The byte state after a byte, None where it can't follow."""
         return self.machine.after(byte_state, byte)
 
     def may_stop(self, byte_state: ByteState) -> bool:

@@ -52,7 +52,7 @@ _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 #: A move for a byte: a state for a plain one, a list of (record, sequence), or None.
 _Move: TypeAlias = Any
 
-#: The rows of a byte_state, and the residual lists of what it leaves to whatever follows the text.
+#: The rows of a byte state, and the residual lists of what it leaves to whatever follows the text.
 _Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
