@@ -7,18 +7,21 @@ import contextlib
 import hashlib
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Grammar
 from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
-from .runtime.pushdown.shared_masks import SharedMasks
 from .storage.container import FORMAT_VERSION
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+
+T = TypeVar("T")
 
 #: Indexes that are gone, and wait to be written: each holds a machine.
 MOST_WAITING = 16
@@ -55,17 +58,21 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    vocabulary, fingerprint = index.vocabulary, index.vocabulary_fingerprint
+    index.machine.share_rows(_SharedRows(cache, index.vocabulary_fingerprint))
 
-    def fetch_row(name: bytes) -> SharedMasks | None:
-        key = _shared_key(fingerprint, name)
-        where = f"cache entry {key}"
-        return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, vocabulary, where))
 
-    def keep_row(name: bytes, place: SharedMasks) -> None:
-        cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
+@dataclass(frozen=True)
+class _SharedRows:
+    """The rows of a vocabulary in a cache, by name."""
 
-    index.machine.share_rows(fetch_row, keep_row)
+    cache: Cache
+    fingerprint: str
+
+    def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
+        return self.cache.read(_shared_key(self.fingerprint, name), read)
+
+    def keep(self, name: bytes, value: bytes) -> None:
+        self.cache.put(_shared_key(self.fingerprint, name), value, label="rows inside a string", kind="shared")
 
 
 def _shared_key(fingerprint: str, name: bytes) -> str:

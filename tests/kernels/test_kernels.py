@@ -146,7 +146,7 @@ def test_walks_against_following_each_token(mode: str, seed: int) -> None:
     rows = []
     for state in range(dfa.states):
         row = np.zeros(vocabulary.words + 1, np.uint32)
-        kernels.walk_row(*nodes, *automaton, state, trie.max_depth, row)
+        kernels.walk_row(*nodes, *automaton, state, trie.max_depth, row, dfa.states, np.empty(0, np.int32))
         row[-1] = 0  # the spare bit
         rows.append(row)
         expected = allowed(state)
