@@ -320,7 +320,7 @@ class PushdownMachine(InternedMachine[Thread]):
         self._lock.begin()
         self._fills += 1  # what others find out meanwhile does not make room for itself
         try:
-            if self._takes_long(threads):
+            if (len(threads) > 1 or isinstance(threads[0][2], Fork)) and self._takes_long(threads):
                 walked, cells = laid_out(threads, _MOST_CELLS)
                 if len(cells) <= _MOST_CELLS:
                     return {self.rows.row_of_all(walked, cells)}

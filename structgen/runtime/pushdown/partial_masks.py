@@ -267,6 +267,8 @@ class StateMasks:
         base = walk.base(state)
         if base is None:
             return self._before_counting(state) or self.shared.plain(state)
+        if self.shared.is_known(state):
+            return self.shared.plain(state)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
         return self.shared.plain(state) if found is None else self._different(held, *found)

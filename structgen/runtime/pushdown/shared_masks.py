@@ -166,6 +166,10 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         return None if name is None else self._use(name, 0, state)
 
+    def is_known(self, state: int) -> bool:
+        """Whether the vocabulary has at hand what `plain` would give."""
+        return self.name(state, PLAIN) in self._vocabulary.shared_rows
+
     def unbounded(self, state: int) -> PartialRow | None:
         """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
         name = self._unbounded_name(state)

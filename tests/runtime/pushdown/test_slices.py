@@ -204,7 +204,8 @@ def test_distances_are_found_in_slices(name: str, monkeypatch: pytest.MonkeyPatc
     """As in one piece, and with sets that are forgotten again and again."""
     index, sliced = (sg.compile(DEFINITIONS[name], VOCABULARY, eager=False) for _ in range(2))
     assert isinstance(sliced.machine, PushdownMachine)
-    rng, configs, pauses = random.Random(name), (index.machine.start, sliced.machine.start), 0
+    rng, pauses = random.Random(name), 0
+    configs: tuple[Config, Config] = (index.machine.start, sliced.machine.start)
 
     def give_way() -> None:
         nonlocal pauses
