@@ -98,7 +98,7 @@ def complement(outline: TypeBounds, meter: Meter) -> TypeBounds:
 
 def any_of(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
     """What any of them allows."""
-    return _folded(outlines, lambda left, right: join(left, right, meter), meter)
+    return folded(outlines, lambda left, right: join(left, right, meter), meter)
 
 
 def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
@@ -111,11 +111,11 @@ def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
         twice = left[1] if right[1] is NOTHING else right[1] if left[1] is NOTHING else join(left[1], right[1], meter)
         return join(left[0], right[0], meter), twice if both.is_empty() else join(twice, both, meter)
 
-    some, several = _folded([(outline, NOTHING) for outline in outlines], combined, meter)
+    some, several = folded([(outline, NOTHING) for outline in outlines], combined, meter)
     return some if several is NOTHING else meet(some, complement(several, meter), meter)
 
 
-def _folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter: Meter) -> _Part:
+def folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter: Meter) -> _Part:
     """All parts combined; two and two, so that big sets are not copied often."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
