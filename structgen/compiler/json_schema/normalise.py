@@ -9,10 +9,11 @@ from ...budget import Meter
 from ...errors import BudgetExceededError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
-from .algebra.expansion import ARRAYS, OBJECTS, Expansion
+from .algebra.expansion import Expansion
 from .algebra.goals import Conjunction
+from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
-from .algebra.objects.member_rules import NamePartitions
+from .algebra.outlines import Outlines
 from .algebra.unsatisfiable import conflict
 from .normal_form.assembling import assemble
 from .normal_form.inhabited import inhabited
@@ -46,7 +47,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     schemas, root = without_dynamic_references(document, meter)
     nodes = Nodes(schemas, root, meter)
     assertions = Assertions(meter, lenient=lenient)
-    expansion = Expansion(nodes, assertions, meter)
+    expansion = Expansion(Outlines(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
     shaping = Shaping(nodes, NamePartitions(meter))
     drafts = list(_drafts(goal, expansion, shaping, meter))
@@ -59,18 +60,15 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
 
 def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Meter) -> Iterator[Value]:
     """The drafts of every goal that the root leads to, by their numbers; the root's is 0."""
-    distinct = Distinct(expansion, expansion.assertions)
+    distinct = Distinct(expansion)
     shaping.ref(root)
     for goal in shaping.goals:  # grows while it is read
         meter.check_time("normalising the schema")
         meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
         try:
-            outline = expansion.outline(goal)
-            arrays = expansion.cases(ARRAYS, goal) if outline.arrays else []
-            objects = expansion.cases(OBJECTS, goal) if outline.objects else []
-            settled = [case for split in arrays for case in distinct.settled(split)]
-            yield shaping.value(outline, settled, objects, pointer)
+            arrays = [clause for split in expansion.array_clauses.of(goal) for clause in distinct.settled(split)]
+            yield shaping.value(expansion.outlines.solve(goal), arrays, expansion.object_clauses.of(goal), pointer)
         except BudgetExceededError as error:
             if error.where.startswith("/"):
                 raise

@@ -1,4 +1,4 @@
-"""Cases to shapes: which members and items may come, spelled out name by name and position by position.
+"""Clauses to shapes: which members and items may come, spelled out name by name and position by position.
 
 The values made here are *drafts*: they refer to goals by number, and some of these may turn out to have no values.
 `trimming` finishes them.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from ....errors import BudgetExceededError
-from ..algebra.array_cases import ArrayCase
+from ..algebra.arrays import ArrayClause
 from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
+from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
-from ..algebra.objects.member_rules import MemberRule, NamePartitions
-from ..algebra.objects.object_case import ObjectCase, names_of
+from ..algebra.objects import ObjectClause, names_of
 from ..algebra.outline import TypeBounds
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
@@ -40,7 +40,7 @@ class Shaping:
         return known
 
     def value(
-        self, outline: TypeBounds, arrays: Iterable[ArrayCase], objects: Iterable[ObjectCase], pointer: str
+        self, outline: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
     ) -> Value:
         """The draft of a goal."""
         return Value(
@@ -53,21 +53,21 @@ class Shaping:
             pointer,
         )
 
-    def object(self, case: ObjectCase) -> ObjectShape:
-        """The shape of a case."""
-        required = set(case.required)
-        names = dict.fromkeys((*names_of(case.rules), *case.required, *names_of(case.exists)))
-        properties = tuple(
-            Property(name, self._choice(case.goal(name), [rule.goal(name) for rule in case.exists]), name in required)
-            for name in names
-        )
-        return ObjectShape(properties, self._others(case), case.low, case.high, len(case.exists))
+    def object(self, clause: ObjectClause) -> ObjectShape:
+        """The shape of a clause."""
+        required = set(clause.required)
+        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(clause.exists)))
+        properties = []
+        for name in names:
+            choice = self._choice(clause.goal(name), [rule.goal(name) for rule in clause.exists])
+            properties.append(Property(name, choice, name in required))
+        return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
 
-    def _others(self, case: ObjectCase) -> tuple[KeyClass, ...]:
-        rules = tuple(rule for rule in case.rules if rule.rest or rule.classes)
-        key = rules, case.exists
+    def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
+        rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
+        key = rules, clause.exists
         if key not in self._known_others:
-            self._known_others[key] = tuple(self._classes(rules, case.exists))
+            self._known_others[key] = tuple(self._classes(rules, clause.exists))
         return self._known_others[key]
 
     def _classes(self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]) -> Iterator[KeyClass]:
@@ -83,17 +83,17 @@ class Shaping:
             if choice:
                 yield KeyClass(keys, choice)
 
-    def array(self, case: ArrayCase) -> ArrayShape:
-        """The shape of a case."""
-        counting = [count.rule for count in case.counts]
-        beyond = max((len(rule.prefix) for rule in (*case.rules, *counting)), default=0)
-        known = beyond if case.high is None else min(beyond, case.high)
-        choices = [self._choice(case.goal(k), [rule.goal(k) for rule in counting]) for k in range(known)]
+    def array(self, clause: ArrayClause) -> ArrayShape:
+        """The shape of a clause."""
+        counting = [count.rule for count in clause.counts]
+        beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
+        known = beyond if clause.high is None else min(beyond, clause.high)
+        choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in range(known)]
         rest: Choice = ()
-        if case.high is None or case.high > beyond:
-            rest = self._choice(case.goal(beyond), [rule.goal(beyond) for rule in counting])
-        counts = tuple(Count(count.low, count.high) for count in case.counts)
-        return ArrayShape(tuple(choices), rest, case.low, case.high, counts, case.unique)
+        if clause.high is None or clause.high > beyond:
+            rest = self._choice(clause.goal(beyond), [rule.goal(beyond) for rule in counting])
+        counts = tuple(Count(count.low, count.high) for count in clause.counts)
+        return ArrayShape(tuple(choices), rest, clause.low, clause.high, counts, clause.unique)
 
     def _choice(self, goal: Conjunction, marks: list[Conjunction]) -> Choice:
         """A goal, split by which of the marks' goals are met."""
