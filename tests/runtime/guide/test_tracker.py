@@ -12,8 +12,7 @@ from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
 from structgen.runtime.guide.guide import Guide
-from structgen.runtime.guide.prefixes import Rows, Text
-from structgen.runtime.guide.sequences import SequenceTracker
+from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.vocabulary import Vocabulary
 
