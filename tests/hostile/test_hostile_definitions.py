@@ -87,7 +87,7 @@ LARGEST = (
 def test_a_process_holds_no_more_than_the_budget() -> None:
     only = [part for name in LARGEST for part in ("--only", name)]
     done = subprocess.run(
-        [sys.executable, "benchmarks/hostile.py", "--json", *only],
+        [sys.executable, "-m", "benchmarks.hostile", "--json", *only],
         cwd=ROOT,
         capture_output=True,
         text=True,
