@@ -26,7 +26,7 @@ from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
 from .parser.parser_driver import Parse, ParserDriver
-from .partial_masks import ROOT, LexemeMasks, KnownMasks, Walked, Watched
+from .partial_masks import ROOT, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables

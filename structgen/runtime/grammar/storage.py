@@ -30,7 +30,7 @@ from ..rows.residuals import Residuals
 from ..rows.row_pool import RowPool
 from .completability.obligations import Watched
 from .mask_table import PartialMask, PartialMaskTable
-from .partial_masks import LexemeMasks, KnownMasks
+from .partial_masks import KnownMasks, LexemeMasks
 from .tables import GrammarTables
 
 #: The sections of the file format (see docs/internals/format.md).
