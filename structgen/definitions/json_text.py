@@ -15,6 +15,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
 from ..errors import BudgetExceededError, DefinitionError
+from ..system.garbage import paused
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -22,11 +23,14 @@ _SHORT = 300
 #: Levels of nesting that `dumps` writes. Far more than a compile is granted (`Budget.depth`).
 _MAX_DEPTH = 100_000
 
-#: Values that `dumps` writes, characters of their strings, and bits of an integer: some seconds' work. A few Python
+#: Values that `dumps` writes, characters of their strings and long numbers, and bits of an integer. A few Python
 #: containers that hold each other more than once can stand for a text of any size.
 _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
+
+#: Parts of a text that are as soon written anew as remembered.
+_FEW_PARTS = 16
 
 
 def loads(text: str) -> Any:
@@ -82,17 +86,18 @@ def dumps(value: Any) -> str:
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
     writer = _Writer()
-    writer.write(value)
+    with paused():
+        writer.write(value)
     return "".join(writer.parts)
 
 
 class _Container:
-    """An array or object that is being written."""
+    """An array or object that is being written; ``before`` it came so many parts, values and characters."""
 
-    __slots__ = ("closing", "is_object", "key", "rest", "separator", "value")
+    __slots__ = ("before", "closing", "is_object", "key", "rest", "separator", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, before: tuple[int, int, int]) -> None:
+        self.value, self.before = value, before
         self.is_object = isinstance(value, Mapping)
         if type(value) is dict:
             self.rest: Iterator[tuple[Any, Any]] = iter(value.items())
@@ -105,13 +110,19 @@ class _Container:
 
 
 class _Writer:
-    """What has been written, and what is still open."""
+    """What has been written, and what is still open.
+
+    A container or a long number that comes again is not walked again, but for the smallest: what was written of it
+    is counted and repeated.
+    """
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self._stack: list[_Container] = []
         self._open_ids: set[int] = set()
         self._values = self._characters = 0
+        # By id: the value, which is kept alive; its first part and the one after its last; its values and characters.
+        self._written: dict[int, tuple[object, int, int, int, int]] = {}
 
     def write(self, value: Any) -> None:
         """Write a value and all that is in it."""
@@ -123,6 +134,8 @@ class _Writer:
                 # An empty container has not written its opening bracket yet.
                 self.parts.append(top.closing if top.separator == "," else top.separator + top.closing)
                 self._open_ids.discard(id(top.value))
+                if len(self.parts) - top.before[0] > _FEW_PARTS:
+                    self._remember(top.value, *top.before)
                 self._stack.pop()
 
     def _go_on(self, top: _Container) -> bool:
@@ -144,8 +157,13 @@ class _Writer:
                 raise _too_large()
             if kind is str:
                 add(quote(item))
+            elif id(item) in self._written:
+                self._repeat(*self._written[id(item)][1:])
             elif kind in _SCALARS or not self._open(item):
-                add(_scalar(item, self._stack))
+                add(text := _scalar(item, self._stack))
+                if len(text) > _SHORT:
+                    self._characters += len(text)
+                    self._remember(item, len(self.parts) - 1, self._values, self._characters - len(text))
             else:
                 return True
         return False
@@ -158,12 +176,25 @@ class _Writer:
             raise DefinitionError("the schema contains itself", where=_pointer(self._stack), remedy="Use $ref.")
         if len(self._stack) >= _MAX_DEPTH:
             raise _too_deep()
+        self._stack.append(_Container(value, (len(self.parts), self._values, self._characters)))
         self._values += len(value)
         if self._values > _MAX_VALUES:
             raise _too_large()
         self._open_ids.add(id(value))
-        self._stack.append(_Container(value))
         return True
+
+    def _remember(self, value: object, part: int, values: int, characters: int) -> None:
+        """What was written of a value, and of nothing else, since there were so many parts, values and characters."""
+        size = self._values - values, self._characters - characters
+        self._written[id(value)] = (value, part, len(self.parts), *size)
+
+    def _repeat(self, first: int, end: int, values: int, characters: int) -> None:
+        """Write some parts once more."""
+        self._values += values
+        self._characters += characters
+        if self._values > _MAX_VALUES or self._characters > _MAX_CHARACTERS:
+            raise _too_large()
+        self.parts += self.parts[first:end]
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

@@ -91,7 +91,8 @@ class Shaping:
         counting = [count.rule for count in case.counts]
         beyond = max((len(rule.prefix) for rule in (*case.rules, *counting)), default=0)
         known = beyond if case.high is None else min(beyond, case.high)
-        choices = [self._choice(case.goal(k), [rule.goal(k) for rule in counting]) for k in range(known)]
+        positions = self.nodes.meter.each(range(known), "normalising the schema")
+        choices = [self._choice(case.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
         rest: GoalChoice = ()
         if case.high is None or case.high > beyond:
             rest = self._choice(case.goal(beyond), [rule.goal(beyond) for rule in counting])
