@@ -14,7 +14,9 @@ from os import PathLike
 from typing import Protocol, TypeGuard, runtime_checkable
 
 from ..errors import DefinitionError, UnsupportedError
+from ..system.properties import cached_property
 from ..system.types import Foreign
+from .grammar_marks import MarkedText, read_marks
 from .grammar_text import Imports, read_grammar
 from .json_text import dumps
 from .schema_sources import read_schema
@@ -370,6 +372,11 @@ class Grammar:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
         if not isinstance(self.start, str) or not self.start:
             raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+
+    @cached_property
+    def marked(self) -> MarkedText:
+        """The text for Lark, and the special tokens and JSON Schemas in it. Raises as `read_marks`."""
+        return read_marks(self.text)
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
