@@ -19,7 +19,7 @@ from .... import kernels
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
 from ...automata.dfa import coarsest_partition
-from .leftmost_dfa import reaching
+from .leftmost_dfa import quotient, reaching, targets
 from .scanner import Lexer
 
 _States: TypeAlias = NDArray[np.bool_]
@@ -31,29 +31,22 @@ _CHUNK = 1024
 def merged(lexer: Lexer, meter: Meter) -> Lexer:
     """A lexer that reads the same, its starts ascending. Raises `BudgetExceededError`."""
     lexer = _without_needless(lexer, meter)
-    table, count = lexer.table, len(lexer.table)
-    is_start = np.zeros(count, np.bool_)
+    table = lexer.table
+    is_start = np.zeros(len(table), np.bool_)
     is_start[lexer.starts] = True
     numbers: dict[object, int] = {}
     terminals = (tuple(t for t, _ in there) for there in lexer.ends)
     flags = (lexer.beats, lexer.lapses, is_start.tolist())
     kinds = np.array([numbers.setdefault(kind, len(numbers)) for kind in zip(terminals, *flags, strict=True)])
     # What is watched is told apart as what bytes lead to.
-    watching = np.full((count, max(map(len, lexer.ends))), -1, np.int32)
-    for state, there in enumerate(lexer.ends):
-        watching[state, : len(there)] = [watch for _, watch in there]
+    watching = targets([[watch for _, watch in there] for there in lexer.ends])
     block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
-    used = is_start
-    seen = 0
+    used, seen = is_start, 0
     while seen < used.sum():
         seen = int(used.sum())
         used = reached(used, table)
         used[watching[used][watching[used] >= 0]] = True
-    states = np.flatnonzero(used)
-    first = states[np.sort(np.unique(block[states], return_index=True)[1])]
-    name = np.full(count + 1, -1, np.int32)  # the last for -1
-    name[block[first]] = np.arange(len(first))
-    name[:-1] = name[block]
+    first, name = quotient(block, used)
     class_of, rows = _with_merged_classes(lexer.class_of, name[table[first]])
     return replace(
         lexer, class_of=class_of, table=rows, starts=name[lexer.starts].tolist(), cuts={},
