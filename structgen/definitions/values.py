@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 from ..errors import DefinitionError, UnsupportedError
-from ..system.types import Foreign
 from .grammar_text import Imports, read_grammar
 from .json_text import dumps
 from .schema_sources import read_schema
+
+if TYPE_CHECKING:
+    from ..system.types import Foreign
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE

@@ -16,9 +16,9 @@ from ..budget import Budget
 from ..definitions import Definition
 from ..errors import CacheError, UnsupportedError
 from ..system.types import Foreign
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
-from .requests import eos_ids_of
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache

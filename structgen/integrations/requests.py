@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -214,14 +214,6 @@ def indexes_from(variable: str, vocabulary: Vocabulary) -> Indexes:
     except ValueError as error:
         raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
     return indexes_with(vocabulary, settings)
-
-
-def eos_ids_of(*found: int | Iterable[int] | None) -> set[int]:
-    """The ids at which texts end, together, as tokenizers and configurations have them: one, several, or none."""
-    ids: set[int] = set()
-    for each in found:
-        ids.update(each if isinstance(each, Iterable) else () if each is None else (each,))
-    return ids
 
 
 class Indexes:

@@ -22,8 +22,9 @@ from ...errors import DefinitionError, StructgenError
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
+from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
-from ..requests import Indexes, Settings, eos_ids_of, indexes_with
+from ..requests import Indexes, Settings, indexes_with
 from . import LogitsProcessor
 
 #: Models whose indexes are kept, least recently used first to go.

@@ -10,7 +10,6 @@ guide, and remembered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,14 +171,15 @@ class GuideBatch:
         tokens, text = self._histories.tokens_of(row)
         return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Vocabulary, int | None, list[Guide | list[int]]]:
         rows = [self.guide(row) or self._histories.path(row) for row in range(len(self))]
-        return _again, (self.vocabulary, self._histories.most, rows)
+        return self.vocabulary, self._histories.most, rows
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, self._parts()
 
     def __copy__(self) -> GuideBatch:
-        made, arguments = self.__reduce__()
-        batch: GuideBatch = made(*arguments)
-        return batch
+        return _again(*self._parts())
 
     def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
         self._row_ids = row_ids
