@@ -28,6 +28,7 @@ from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .engine_names import check_engine
 from .matcher import Matcher
 from .requests import Indexes, indexes_from, read_engine_request
 
@@ -41,6 +42,7 @@ SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
 
 def register() -> None:
     """Have ``--grammar-backend structgen`` in this process."""
+    check_engine("sglang")
     from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 
     register_grammar_backend(NAME, create_backend)

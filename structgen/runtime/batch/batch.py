@@ -305,8 +305,9 @@ class GuideBatch:
         accepted: NDArray[np.bool_] = outcome == ACCEPTED
         self._limits.take(which[accepted], self._row_ids, self._indexes)
         if not accepted.all():
-            for i in np.flatnonzero(~accepted).tolist():
-                self._refused(int(which[i]), int(wanted[i]))
+            for row, token in zip(which[~accepted].tolist(), wanted[~accepted].tolist(), strict=True):
+                what = f"token {token} is not allowed by the definition of its row"
+                self.errors.setdefault(row, TokenIdError(what, where=f"row {row}"))
         return accepted
 
     def advance_many(self, token_ids: Integers, counts: Integers = None) -> NDArray[np.int64]:
@@ -372,12 +373,6 @@ class GuideBatch:
         self._look(np.unique(which), len(tokens))
         begins = self._histories.here()[which]
         return Drafts(self.automaton, self.rows, tokens.astype(np.int32), before.astype(np.int32), begins)
-
-    def _refused(self, row: int, token: int) -> None:
-        if row in self.errors:
-            return
-        what = f"token {token} is not allowed by the definition of its row"
-        self.errors[row] = TokenIdError(what, where=f"row {row}")
 
     def rollback(self, counts: Integers, rows: Integers = None) -> None:
         """Take back the last tokens that rows have accepted.

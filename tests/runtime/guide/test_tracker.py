@@ -1,4 +1,7 @@
-"""`Rows` and `SequenceTracker` against guides replayed from the start, over random runs of what engines do."""
+"""`SequenceTracker` against guides replayed from the start, over random runs of what engines do.
+
+The same for `Rows` is in ``tests/integrations/test_transformers.py``: a logits processor is `Rows` over tensors.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
+from fakes.fakes import EOS, byte_vocabulary, fake_index
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
 from structgen.runtime.guide.guide import Guide
@@ -41,33 +44,6 @@ def array(*rows: Sequence[int]) -> Any:
 
 
 # -- rows that come together ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("fixed", [False, True])
-def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
-    """Steps, rows that change places, repeats, and going back."""
-    rng = random.Random(seed)
-    indexes, beams = [OBJECT, NUMBER], 3
-    prompts = [[97, 98] if seed % 2 or r < beams else [97, 99] for r in range(2 * beams)]
-    rows = Rows(indexes, prompt_length=2 if fixed else None)
-    texts: list[list[int]] = [[] for _ in prompts]
-    for _ in range(60):
-        found = rows.follow(array(*(p + t for p, t in zip(prompts, texts, strict=True))))
-        expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        assert [allowed(text) for text in found] == expected
-        move = rng.choice(["step", "step", "rows", "repeat", "back"])
-        if move == "repeat":
-            continue
-        if move == "back" and texts[0]:
-            length = rng.randrange(len(texts[0]))
-            texts = [text[:length] for text in texts]
-            continue
-        if move == "rows":
-            texts = [texts[r // beams * beams + rng.randrange(beams)] for r in range(2 * beams)]
-            expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        chosen = [PAD if EOS in t else rng.choice(e) for t, e in zip(texts, expected, strict=True)]
-        texts = [[*text, token] for text, token in zip(texts, chosen, strict=True)]
 
 
 def test_rows_are_checked() -> None:
