@@ -1,7 +1,4 @@
-"""`SequenceTracker` against guides replayed from the start, over random runs of what engines do.
-
-The same for `Rows` is in ``tests/integrations/test_transformers.py``: a logits processor is `Rows` over tensors.
-"""
+"""`Rows` and `SequenceTracker` against guides replayed from the start, over random runs of what engines do."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.fakes import EOS, byte_vocabulary, fake_index
+from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
+from judges.prefixes import check_prefixes, replayed
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
 from structgen.runtime.guide.guide import Guide
@@ -30,20 +28,23 @@ def allowed(text: Text) -> list[int]:
     return [int(i) for i in ids_of(mask)]
 
 
-def replayed(index: Any, tokens: Sequence[int]) -> list[int]:
-    guide = Guide(index)
-    for token in tokens:
-        if guide.is_finished():
-            break
-        assert guide.advance(token)
-    return [int(i) for i in ids_of(guide.bitmask())]
-
-
 def array(*rows: Sequence[int]) -> Any:
     return np.array(rows, np.int32)
 
 
 # -- rows that come together ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("fixed", [False, True])
+def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
+    prompts = [[97, 98] if seed % 2 or row < 3 else [97, 99] for row in range(6)]
+    rows = Rows([OBJECT, NUMBER], prompt_length=2 if fixed else None)
+
+    def follow(texts: list[list[int]]) -> list[list[int]]:
+        return [allowed(text) for text in rows.follow(array(*map(list.__add__, prompts, texts)))]
+
+    check_prefixes([OBJECT, NUMBER], follow, random.Random(seed), EOS, PAD)
 
 
 def test_rows_are_checked() -> None:
