@@ -47,9 +47,11 @@ def small(grammar: sg.Grammar, rng: random.Random, letters: bytes = b"abc ", tok
 def finished(index: Index, most: int, rng: random.Random, longest: int = 1 << 20) -> bytes:
     """A random text under a limit, complete in time, of tokens of no more than so many bytes where there are such."""
     guide, text, taken = sg.Guide(index, max_tokens=most), b"", 0
+    lengths = np.diff(index.vocabulary.offsets.astype(np.int64))
     while not guide.is_finished():
-        mask = ids_of(guide.bitmask()).tolist()
-        token = rng.choice([t for t in mask if len(index.vocabulary.token(t) or b"") <= longest] or mask)
+        mask = ids_of(guide.bitmask())
+        short = mask[lengths[mask] <= longest]
+        token = int(rng.choice(short if len(short) else mask))
         assert guide.advance(token)
         text += index.vocabulary.token(token) or b""
         taken += 1
