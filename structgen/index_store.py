@@ -27,7 +27,7 @@ MOST_WAITING = 16
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
     digest = hashlib.blake2b(digest_size=20, person=b"structgen-index")
-    named = special_names(definition.text, vocabulary) if isinstance(definition, Grammar) else []
+    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
     for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)):
         digest.update(part.encode("utf-8", "surrogatepass"))
         digest.update(b"\0")

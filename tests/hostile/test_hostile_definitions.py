@@ -25,9 +25,11 @@ from structgen import kernels
 from structgen.budget import Meter
 from structgen.building import build
 from structgen.compiler.automata import dfa
-from structgen.compiler.patterns import measures
+from structgen.compiler.json_schema.lower.trie import NONE, Tries
+from structgen.compiler.json_schema.normal_form.shaping import Shaping
+from structgen.compiler.patterns import ecma, measures
 from structgen.compiler.patterns.lower import language
-from structgen.compiler.patterns.parser import parse
+from structgen.compiler.patterns.parser import _Parser, parse
 from structgen.errors import BudgetExceededError
 from structgen.system.garbage import paused
 
@@ -159,6 +161,42 @@ def test_a_loop_is_metered_every_few_turns() -> None:
     with pytest.raises(BudgetExceededError):
         list(Meter(sg.Budget(seconds=3), clock=Ticks()).each(items, "counting"))
     assert next(items) < 100
+
+
+@pytest.mark.parametrize("read", [parse, lambda pattern, meter: ecma.parse(pattern, meter)])
+@pytest.mark.parametrize("members", ["a", r"\W", "a-c"])
+def test_a_class_is_metered_as_it_is_read(read: Callable[..., Any], members: str) -> None:
+    meter = Meter(sg.Budget(seconds=100), clock=Ticks())
+    with pytest.raises(BudgetExceededError, match="reading the pattern"):
+        read(f"[{members * 1_000}]", meter=meter)
+
+
+def test_a_class_is_put_in_order_in_time() -> None:
+    reader = _Parser("", 0, Meter(sg.Budget(seconds=1), clock=lambda: 0.0))
+    assert reader.ranges([(97, 97)] * 1_000, {((98, 99),)}) == ((97, 99),)
+    with pytest.raises(BudgetExceededError, match="reading the pattern"):
+        reader.ranges([(97, 97)] * 1_000_001, set())
+
+
+def test_positions_of_an_array_are_metered(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, looks = Ticks(), []
+    choice = Shaping._choice
+
+    def counted(*given: Any) -> Any:
+        looks.append(clock.looked)
+        return choice(*given)
+
+    monkeypatch.setattr(Shaping, "_choice", counted)
+    with paused():
+        build(sg.JsonSchema({"const": [1] * 300}), VOCABULARY, Meter(sg.Budget(seconds=10**9), clock=clock))
+    assert max(Counter(looks).values()) < 50
+
+
+def test_a_long_name_is_refused_before_its_trie_grows() -> None:
+    tries = Tries(Meter(sg.Budget.request))
+    with pytest.raises(BudgetExceededError, match="lowering property names"):
+        tries.insert(NONE, b"k" * 1_000_000, 0)
+    assert not tries.ends
 
 
 def test_what_is_held_counts_until_it_is_let_go() -> None:

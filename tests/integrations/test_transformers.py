@@ -443,7 +443,7 @@ def test_calls_are_checked(compile_: Compile) -> None:
         LogitsProcessor(index)(ids("a", "b"), scores)
     with pytest.raises(BitmaskError, match="3 rows cannot be shared out among 2 indexes"):
         LogitsProcessor([index, None])(ids("a", "b", "c"), scores)
-    with pytest.raises(BitmaskError, match=r"input_ids are int64\[rows, length\], got int64\[3\]"):
+    with pytest.raises(BitmaskError, match=r"token ids are integers \[rows, length\], got int64\[3\]"):
         LogitsProcessor(index)(torch.tensor([1, 2, 3]), scores)
     with pytest.raises(BitmaskError, match="shorter than the prompt"):
         LogitsProcessor(index, prompt_length=2)(ids("a", "b", "c"), scores)

@@ -71,8 +71,7 @@ def test_tables_are_larks(name: str) -> None:
 
 @pytest.mark.parametrize(("file", "start"), [("python", "file_input"), ("lark", "start")])
 def test_larks_own_grammars(file: str, start: str) -> None:
-    table = compare((OWN / f"{file}.lark").read_text(), start)
-    assert str(table).count("\nstate ") + 1 == table.states
+    compare((OWN / f"{file}.lark").read_text(), start)
 
 
 def random_grammar(rng: random.Random) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from .....budget import Meter
-from .....errors import BudgetExceededError
-from ...strings.strings import StringSet
-from ..goals import ANYTHING, Conjunction, all_of
+from ....budget import Meter
+from ....errors import BudgetExceededError
+from ..strings.strings import StringSet
+from .goals import ANYTHING, NOTHING, Conjunction, all_of
 
 
+@dataclass(eq=False, slots=True)
 class MemberRule:
     """A function from names to goals; compared by identity.
 
@@ -23,18 +25,10 @@ class MemberRule:
         The goal of every other name.
     """
 
-    __slots__ = ("_found", "classes", "names", "rest")
-
-    def __init__(
-        self,
-        names: Mapping[str, Conjunction],
-        classes: tuple[tuple[StringSet, Conjunction], ...] = (),
-        rest: Conjunction = ANYTHING,
-    ) -> None:
-        self.names = names
-        self.classes = classes
-        self.rest = rest
-        self._found: dict[str, Conjunction] = {}
+    names: Mapping[str, Conjunction]
+    classes: tuple[tuple[StringSet, Conjunction], ...] = ()
+    rest: Conjunction = ANYTHING
+    _found: dict[str, Conjunction] = field(default_factory=dict, init=False)
 
     def goal(self, name: str) -> Conjunction:
         """The goal of a name."""
@@ -48,6 +42,10 @@ class MemberRule:
             matched = [goal for keys, goal in self.classes if name in keys]
             goal = self._found[name] = all_of(matched) if matched else self.rest
         return goal
+
+    def lists_names(self) -> bool:
+        """Whether only the names that it singles out can follow it."""
+        return self.rest == NOTHING and not self.classes
 
 
 #: So many classes of names at most.

@@ -13,8 +13,7 @@ from judges.prefixes import check_prefixes, replayed
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
 from structgen.runtime.guide.guide import Guide
-from structgen.runtime.guide.prefixes import Rows, Text
-from structgen.runtime.guide.sequences import SequenceTracker
+from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.vocabulary import Vocabulary
 
