@@ -21,8 +21,7 @@ Written against vLLM 0.32.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -35,9 +34,10 @@ from ..runtime.grammar.embedded import row_of
 from ..runtime.logits.logits import apply_bitmask
 from ..runtime.rows.bitmask import words_for
 from ..system.properties import cached_property
+from ..system.types import Foreign, JsonMap
 from ..vocabulary.vocabulary import Vocabulary
 from .matcher import Matcher
-from .requests import Indexes, Named, check_definition, check_settings, indexes_with, read_request
+from .requests import Indexes, Named, Settings, check_definition, eos_ids_of, indexes_with, read_request
 
 try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotProcessor
@@ -61,12 +61,12 @@ _NOT_TOLD = (
 class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
     """Keeps each request that asks for it inside its definition. Made by vLLM."""
 
-    def __init__(self, vllm_config: Any, place: Any, is_pin_memory: bool = False) -> None:
+    def __init__(self, vllm_config: Foreign, place: Foreign, is_pin_memory: bool = False) -> None:
         model = vllm_config.model_config
         self._model = model
         self._settings = settings_of(vllm_config)
         self._words = words_for(model.get_vocab_size())
-        self._states = None if isinstance(place, torch.device) else place  # of the second runner
+        self._states: Foreign = place  # of the second runner; for the first a device
         self._texts: dict[int, _Text] = {}  # by row in the first runner, by slot in the second
         self._outputs: dict[int, Sequence[int]] = {}  # in the first
 
@@ -77,7 +77,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
     # -- requests --------------------------------------------------------------------------------------
 
     @classmethod
-    def validate_params(cls, sampling_params: Any) -> None:
+    def validate_params(cls, sampling_params: Foreign) -> None:
         """Refuse a request whose definition is not right, in the process that admits requests.
 
         Raises `ValueError`, which vLLM makes an error of the client's.
@@ -96,7 +96,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         except StructgenError as error:
             raise ValueError(f"extra_args[{KEY!r}]: {error}") from error
 
-    def _begin(self, params: Any, where: str) -> _Text | None:
+    def _begin(self, params: Foreign, where: str) -> _Text | None:
         """The text of a request; None where it has no definition."""
         request = _request_of(params)
         if request is None:
@@ -106,7 +106,8 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         try:
             matcher = Matcher(self._indexes.of(read_request(request)), stop_ids=stop_ids)
         except Exception as error:  # whatever it is, the other requests are not to know
-            _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not _is_ours(error))
+            is_known = isinstance(error, StructgenError)
+            _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not is_known)
             return _Text(None, last_resort, where)
         return _Text(matcher, last_resort, where)
 
@@ -141,7 +142,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
 
     # -- the second model runner -----------------------------------------------------------------------
 
-    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+    def add_request(self, req_idx: int, sampling_params: Foreign) -> bool:
         """Begin a request in a slot. Returns whether it has a definition."""
         text = self._begin(sampling_params, f"slot {req_idx}")
         self._texts.pop(req_idx, None)
@@ -149,7 +150,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
             self._texts[req_idx] = text
         return text is not None
 
-    def _follow_slots(self, context: Any) -> list[tuple[int, _Text, NDArray[np.int32]]]:
+    def _follow_slots(self, context: Foreign) -> list[tuple[int, _Text, NDArray[np.int32]]]:
         """Each row of a slot with a definition, and its mask. One transfer from the device, and rarely more."""
         if self._texts.keys().isdisjoint(context.idx_mapping_np.tolist()):
             return []
@@ -161,13 +162,13 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
             text = self._texts.get(slot)
             if text is None:
                 continue
-            prompt = int(self._states.prompt_len.np[slot])  # type: ignore[union-attr]
+            prompt = int(self._states.prompt_len.np[slot])
             length = position + 1 - prompt
             if 0 < length <= len(text.seen) + 1:
                 # All but the last were there before: what was dropped since are drafts, from the end.
                 tokens = [*text.seen[: length - 1], last]
             elif draft == 0:
-                all_ids = self._states.all_token_ids.gpu  # type: ignore[union-attr]
+                all_ids = self._states.all_token_ids.gpu
                 tokens = all_ids[slot, prompt : position + 1].tolist() if length > 0 else []
             else:
                 tokens = [*text.seen, last]
@@ -177,7 +178,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
 
     # -- both ------------------------------------------------------------------------------------------
 
-    def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
+    def apply(self, logits: torch.Tensor, ctx: Foreign = None) -> torch.Tensor:
         """Set the logits of tokens that are not allowed to ``-inf``, in place.
 
         Parameters
@@ -250,32 +251,26 @@ class _Text:
         return matcher.row()
 
 
-def settings_of(vllm_config: Any) -> Mapping[str, Any]:
+def settings_of(vllm_config: Foreign) -> JsonMap:
     """The operator's settings. Raises `DefinitionError` for some that mean nothing."""
     config = getattr(vllm_config, "additional_config", None)
-    settings = config.get(KEY, {}) if isinstance(config, Mapping) else {}
-    check_settings(settings)
-    return settings  # type: ignore[no-any-return]
+    settings: JsonMap = config.get(KEY, {}) if isinstance(config, Mapping) else {}
+    Settings.read(settings)
+    return settings
 
 
-def vocabulary_of(model_config: Any, tokenizer: Any) -> Vocabulary:
+def vocabulary_of(model_config: Foreign, tokenizer: Foreign) -> Vocabulary:
     """The vocabulary of a model: as wide as its logits, ended by its own EOS ids."""
-    eos_ids: set[int] = set()
-    for found in (tokenizer.eos_token_id, model_config.try_get_generation_config().get("eos_token_id")):
-        eos_ids.update(found if isinstance(found, Iterable) else [] if found is None else [found])
+    eos_ids = eos_ids_of(tokenizer.eos_token_id, model_config.try_get_generation_config().get("eos_token_id"))
     return Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=model_config.get_vocab_size())
 
 
-def _tokenizer_of(model_config: Any) -> Any:
+def _tokenizer_of(model_config: Foreign) -> Foreign:
     from vllm.tokenizers import cached_tokenizer_from_config
 
     return cached_tokenizer_from_config(model_config)
 
 
-def _request_of(params: Any) -> Any:
+def _request_of(params: Foreign) -> object:
     extra = getattr(params, "extra_args", None)
     return extra.get(KEY) if isinstance(extra, Mapping) else None
-
-
-def _is_ours(error: Exception) -> bool:
-    return isinstance(error, StructgenError)

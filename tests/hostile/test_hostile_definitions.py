@@ -37,8 +37,8 @@ VOCABULARY = small_vocabulary()
 #: Those whose rows are worked out, too.
 EAGER = dict(itertools.islice(DEFINITIONS.items(), 0, None, 5))
 
-#: A fifth of the time that a request has; ``make attack`` gives each all of it.
-BUDGET = replace(sg.Budget.request, seconds=sg.Budget.request.seconds / 5)
+#: A twentieth of the time that a request has; ``make attack`` gives each all of it.
+BUDGET = replace(sg.Budget.request, seconds=sg.Budget.request.seconds / 20)
 
 #: Seconds after which a compile hangs.
 HANGS = 3 * sg.Budget.request.seconds
@@ -74,19 +74,12 @@ def test_its_rows_are_worked_out_or_refused_in_time(make: Callable[[], Any]) -> 
     assert ends(make, eager=True)
 
 
-#: Of all definitions those that held the most, by what held it.
+#: Of all definitions those that hold the most, by what holds it; ``make attack`` measures each.
 LARGEST = (
-    "regex: 100,000 classes",
-    "regex: 100,000 long classes",
-    "regex: counts of a letter three ways",
-    "regex: optional letters",
     "regex: 200 word boundaries",
     "schema: references to all, in anyOf",
     "schema: 1,000 names of 1,000 letters",
-    "schema: no enum of 20,000 words",
-    "schema: a divisor of 99,991",
     "gbnf: a doubling of recursions",
-    "gbnf: 20,000 alternatives",
 )
 
 
@@ -94,7 +87,7 @@ LARGEST = (
 def test_a_process_holds_no_more_than_the_budget() -> None:
     only = [part for name in LARGEST for part in ("--only", name)]
     done = subprocess.run(
-        [sys.executable, "benchmarks/hostile.py", "--json", *only],
+        [sys.executable, "-m", "benchmarks.hostile", "--json", *only],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -130,8 +123,8 @@ def test_many_words_are_the_same_as_their_alternatives(pattern: str, monkeypatch
 
 
 def test_words_need_no_path_each() -> None:
-    meter = Meter(sg.Budget(states=30_000))
-    assert language(parse("|".join(map(str, range(100_000)))), meter).states == 6
+    meter = Meter(sg.Budget(states=3_000))
+    assert language(parse("|".join(map(str, range(10_000)))), meter).states == 5
 
 
 # -- how often the clock is looked at ---------------------------------------------------------------------------
@@ -237,7 +230,7 @@ LONG_LOOPS: dict[str, tuple[Callable[[], Any], str, int]] = {
     "values that an enumeration has": (
         lambda: sg.JsonSchema({"enum": [[i] for i in range(3_000)]}), "comparing subschemas", 180,
     ),
-    "a constant": (lambda: sg.JsonSchema({"const": list(range(9_000))}), "reading the schema", 500),
+    "a constant": (lambda: sg.JsonSchema({"const": list(range(3_000))}), "reading the schema", 160),
     "escapes of a pattern's states": (
         lambda: sg.JsonSchema({"type": "string", "pattern": "^.*a.{7}$"}), "writing a string's escapes", 10,
     ),

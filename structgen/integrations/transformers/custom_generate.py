@@ -18,15 +18,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ...errors import TokenIdError, VocabularyError
 from ...runtime.guide.guide import Guide
-from ...runtime.guide.prefixes import check_rows, vocabulary_of
+from ...runtime.guide.tracker import check_shares, vocabulary_of
 from ...runtime.logits.logits import apply_bitmask
+from ...system.types import Foreign
 from . import LogitsProcessor
 from .loops import place_for_masks
 
@@ -38,15 +39,15 @@ _OF_EVERY_STEP = ("output_scores", "output_logits", "output_attentions", "output
 
 
 def generate(
-    model: Any,
+    model: Foreign,
     input_ids: torch.Tensor,
-    logits_processor: Any,
-    stopping_criteria: Any,
-    generation_config: Any,
+    logits_processor: Foreign,
+    stopping_criteria: Foreign,
+    generation_config: Foreign,
     index: Index | Sequence[Index | None],
     encode: Callable[[str], Sequence[int]] | None = None,
-    **model_kwargs: Any,
-) -> Any:
+    **model_kwargs: Foreign,
+) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
     All parameters but the last two come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
@@ -77,14 +78,14 @@ def generate(
     """
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)
     vocabulary = vocabulary_of(indexes)
-    check_rows(input_ids.shape[0], input_ids.shape[1], len(indexes), None)
+    check_shares(len(input_ids), len(indexes))
     mode = generation_config.get_generation_mode()
     if mode not in ("greedy_search", "sample"):
         raise ValueError(f"generate() is for greedy search and sampling, not for {getattr(mode, 'value', mode)}")
     streamer = _streamer()
     asked = generation_config.return_dict_in_generate and any(getattr(generation_config, o) for o in _OF_EVERY_STEP)
     if asked or getattr(model, "_is_stateful", False):
-        masks: Any = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
+        masks: Foreign = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
         return model._sample(
             input_ids, _with(logits_processor, masks), stopping_criteria, generation_config, streamer=streamer,
             **model_kwargs,
@@ -116,13 +117,13 @@ def generate(
     return reader.answer(rows.ids) if generation_config.return_dict_in_generate else rows.ids
 
 
-def _streamer() -> Any:
+def _streamer() -> Foreign:
     """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
     caller = sys._getframe(2)
     return caller.f_locals.get("streamer") if caller.f_code.co_name == "generate" else None
 
 
-def _with(processors: Any, masks: Any) -> Any:
+def _with(processors: Foreign, masks: Foreign) -> Foreign:
     """A list of processors with the masks among them."""
     longer = type(processors)(processors)
     longer.insert(place_for_masks(longer), masks)
@@ -178,7 +179,9 @@ class _Texts:
 class _Rows:
     """The ids of all rows, prompt included, and which of them are still running."""
 
-    def __init__(self, ids: torch.Tensor, texts: _Texts, criteria: Any, config: Any, streamer: Any) -> None:
+    def __init__(
+        self, ids: torch.Tensor, texts: _Texts, criteria: Foreign, config: Foreign, streamer: Foreign
+    ) -> None:
         #: ``int64[rows, length]``
         self.ids = ids
         self.running = [True] * len(ids)
@@ -212,9 +215,9 @@ class _Rows:
 class _Reader:
     """Has the model read what was appended since it was asked last; a context manager, for the time of decoding."""
 
-    def __init__(self, model: Any, config: Any, model_kwargs: dict[str, Any], prompt: int) -> None:
+    def __init__(self, model: Foreign, config: Foreign, model_kwargs: dict[str, Foreign], prompt: int) -> None:
         self._model, self._config, self._kwargs = model, config, model_kwargs
-        self._outputs: Any = None
+        self._outputs: Foreign = None
         #: The ids for which the arguments were made.
         self._length = prompt
         self._stack = ExitStack()
@@ -222,7 +225,7 @@ class _Reader:
     def __enter__(self) -> _Reader:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: Foreign) -> None:
         self._stack.close()
 
     def takes_more(self) -> bool:
@@ -257,9 +260,9 @@ class _Reader:
         self._outputs.logits = None  # of a whole prompt they may be large
         return logits
 
-    def answer(self, ids: torch.Tensor) -> Any:
+    def answer(self, ids: torch.Tensor) -> Foreign:
         """What ``generate`` returns with ``return_dict_in_generate``."""
-        outputs: Any = import_module("transformers.generation.utils")
+        outputs: Foreign = import_module("transformers.generation.utils")
         encodes = self._model.config.is_encoder_decoder
         kind = outputs.GenerateEncoderDecoderOutput if encodes else outputs.GenerateDecoderOnlyOutput
         return kind(sequences=ids, past_key_values=getattr(self._outputs, "past_key_values", None))

@@ -18,18 +18,11 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
 from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
-from ...system.arguments import (
-    Integers,
-    check_range,
-    checked_rollback,
-    checked_tokens,
-    integers,
-)  # fmt: skip
+from ...system.arguments import Integers, check_range, checked_rollback, checked_tokens, describe, integers
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config
 from ..guide.guide import NO_TOKEN, Guide
 from ..index.index import Index
-from ..rows.bitmask import describe
 from ..rows.row_store import EOS_IDS, RowStore
 from .drafts import Drafts
 from .histories import Histories

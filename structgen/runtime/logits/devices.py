@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...errors import BitmaskError
 from ...system.arguments import integer
 from ..index.index import Index
-from ..rows.bitmask import words_for
+from ..rows.bitmask import check_width
 from ..rows.row_store import RowStore
 from .logits import apply_bitmask, selection
 from .logits import check_logits as check_tensor
@@ -162,11 +162,7 @@ def check_logits(logits: torch.Tensor, count: int | None, device: torch.device, 
         )
     if count is not None and len(logits) != count:
         raise BitmaskError(f"{count} masks for {len(logits)} rows of logits")
-    if words > words_for(logits.shape[1]):
-        raise BitmaskError(
-            f"a mask has {words} words, logits of width {logits.shape[1]} need {words_for(logits.shape[1])}",
-            remedy="Is the vocabulary that of this model?",
-        )
+    check_width(words, logits.shape[1])
 
 
 def is_same_device(one: torch.device, other: torch.device) -> bool:

@@ -30,6 +30,7 @@ from structgen.compiler.json_schema.numbers.numbers import NumberSet
 from structgen.compiler.json_schema.read.reader import read
 from structgen.compiler.json_schema.strings.strings import StringSet
 from structgen.compiler.programs.program import Program
+from structgen.definitions import JsonSchema
 from structgen.errors import BudgetExceededError, DefinitionError, InternalError, UnsupportedError
 
 
@@ -38,7 +39,7 @@ def meter(**budget: Any) -> Meter:
 
 
 def program_of(schema: Any, *, lenient: list[str] | None = None, **layout: Any) -> Program:
-    values = normalise(read(schema, meter()), meter())
+    values = normalise(read(JsonSchema(schema).text, meter()), meter())
     return lower(values, TextOptions(**layout), meter(), lenient=lenient)
 
 

@@ -95,10 +95,10 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
     stacks = oracle.start(program)
     for _ in range(steps):
         allowed = ids_of(machine.row(config), vocabulary.size)
-        expected = set()
+        expected, known = set(), {b"": stacks}
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
-            after = follow(program, stacks, data) if data else set()
+            after = follow(program, known, data) if data else set()
             if after:
                 expected.add(token)
             assert (machine.advance(config, token) is not None) == bool(after)
@@ -109,15 +109,16 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
             return
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
-        stacks = follow(program, stacks, vocabulary.token(token) or b"")
+        stacks = follow(program, known, vocabulary.token(token) or b"")
         if len(stacks) > 40:  # more are too many for the interpreter
             return
 
 
-def follow(program: Program, stacks: set[oracle.Stack], data: bytes) -> set[oracle.Stack]:
-    for byte in data:
-        stacks = oracle.step(program, stacks, byte)
-    return stacks
+def follow(program: Program, known: dict[bytes, set[oracle.Stack]], data: bytes) -> set[oracle.Stack]:
+    """The stacks after some bytes; those after each beginning are noted."""
+    if data not in known:
+        known[data] = oracle.step(program, follow(program, known, data[:-1]), data[-1])
+    return known[data]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -168,7 +169,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
     """Flip bytes in every section of a sealed file: reading it either raises `FormatError` or gives sound tables."""
     rng = random.Random(5)
     refused = 0
-    for seed in range(6):
+    for seed in range(3):
         rng.seed(3000 + seed)
         program, vocabulary = random_program(rng), random_vocabulary(rng)
         machine = PushdownMachine(to_tables(program), vocabulary)
@@ -188,7 +189,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
                 wander(index.machine, rng)
             except FormatError:
                 refused += 1
-    assert refused > 16
+    assert refused > 8
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..read.document import Json, Schema, SchemaId
@@ -68,7 +69,6 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
     any = ArrayClause()
     unevaluated = "unevaluated_items"
     fields = ARRAY_FIELDS
-    kind = list
 
     def extent(self, outline: TypeBounds) -> Extent:
         """How many of the arrays an outline allows."""
@@ -115,19 +115,23 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
                 clauses.append(ArrayClause(counts=(Counting(counting.rule, counting.high + 1, None),)))
         return clauses
 
-    def equal(self, value: list[Json]) -> ArrayClause:
-        """This array alone."""
-        rule = ItemRule(tuple(map(self.nodes.literal, value)), NOTHING)
-        return ArrayClause((rule,), len(value), len(value))
+    def equal(self, values: Sequence[Json]) -> Iterator[ArrayClause]:
+        """Each array among the values, alone."""
+        for value in values:
+            if isinstance(value, list):
+                rule = ItemRule(tuple(map(self.nodes.literal, value)), NOTHING)
+                yield ArrayClause((rule,), len(value), len(value))
 
-    def unequal(self, value: list[Json]) -> list[ArrayClause]:
-        """Every array but this one."""
-        clauses = [ArrayClause(low=len(value) + 1)]
-        if value:
-            clauses.append(ArrayClause(high=len(value) - 1))
-        for position, item in enumerate(value):
-            clauses.append(_at(position, self.nodes.negation(self.nodes.literal(item))))
-        return clauses
+    def unequal(self, values: Sequence[Json]) -> Iterator[list[ArrayClause]]:
+        """For each array among the values: all others."""
+        for value in values:
+            if isinstance(value, list):
+                clauses = [ArrayClause(low=len(value) + 1)]
+                if value:
+                    clauses.append(ArrayClause(high=len(value) - 1))
+                for position, item in enumerate(value):
+                    clauses.append(_at(position, self.nodes.negation(self.nodes.literal(item))))
+                yield clauses
 
     def rule(self, schema: Schema) -> ItemRule:
         """``prefixItems`` and ``items`` of one subschema."""

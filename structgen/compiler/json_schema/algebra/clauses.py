@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from enum import IntEnum
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -56,7 +56,6 @@ class ClauseDomain(ABC, Generic[Clause]):
     any: Clause  #: every array, or object
     unevaluated: ClassVar[str]  #: the field of ``unevaluatedItems``, or of ``unevaluatedProperties``
     fields: ClassVar[frozenset[str]]  #: the fields of keywords about this type
-    kind: ClassVar[type]  #: of a literal
 
     def __init__(self, outlines: Outlines) -> None:
         self.outlines = outlines
@@ -76,13 +75,8 @@ class ClauseDomain(ABC, Generic[Clause]):
             factors.append([] if clause is None else [clause])
         schema = self.nodes.schemas[node]
         if schema.enum is not None:
-            values = self.nodes.meter.each(self.listed(schema), "reading an enumeration")
-            factors.append([self.equal(value) for value in values])
+            factors.append(list(self.nodes.meter.each(self.equal(schema.enum), "reading an enumeration")))
         return factors
-
-    def listed(self, schema: Schema) -> list[Json]:
-        """The literals of this type in the schema's ``enum``."""
-        return [value for value in schema.enum or () if isinstance(value, self.kind)]
 
     def dependents(self, schema: Schema) -> list[tuple[Clause, list[Clause], Conjunction]]:
         """``dependentSchemas``: the clause that one does not matter in, those that it does, and its goal."""
@@ -97,12 +91,12 @@ class ClauseDomain(ABC, Generic[Clause]):
         """The union of what violates one of the node's own keywords; not ``enum``."""
 
     @abstractmethod
-    def equal(self, value: Json) -> Clause:
-        """This literal alone."""
+    def equal(self, values: Sequence[Json]) -> Iterator[Clause]:
+        """Each of the values that are of this type, alone."""
 
     @abstractmethod
-    def unequal(self, value: Json) -> list[Clause]:
-        """All but this literal."""
+    def unequal(self, values: Sequence[Json]) -> Iterator[list[Clause]]:
+        """For each of the values that are of this type: all but it."""
 
     # -- evaluation ----------------------------------------------------------------------------------------
 

@@ -201,8 +201,8 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
         clauses = at.possible(domain.violations(node))
         if schema.enum is not None:
             others = [domain.any]
-            for value in domain.listed(schema):
-                others = at.product(others, domain.unequal(value))
+            for unequal in domain.unequal(schema.enum):
+                others = at.product(others, unequal)
             clauses = clauses + others
         for child in (*schema.refs, *schema.all_of):
             clauses = clauses + (yield self._asked(at, self._violated(child), at.context))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..read.document import Json, Schema, SchemaId
@@ -71,7 +71,6 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
     any = ObjectClause()
     unevaluated = "unevaluated_properties"
     fields = OBJECT_FIELDS
-    kind = dict
 
     def __init__(self, outlines: Outlines) -> None:
         super().__init__(outlines)
@@ -169,11 +168,17 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             clauses += [ObjectClause((MemberRule({other: NOTHING}),), (name,)) for other in dict.fromkeys(others)]
         return clauses
 
-    def unequal(self, value: dict[str, Json]) -> list[ObjectClause]:
-        """Every object but this one."""
-        goals = {name: self.nodes.literal(item) for name, item in value.items()}
-        clauses = [ObjectClause((MemberRule({name: self.nodes.negation(goal)}),)) for name, goal in goals.items()]
-        return [*clauses, ObjectClause(exists=(MemberRule(dict.fromkeys(goals, NOTHING)),))]
+    def unequal(self, values: Sequence[Json]) -> Iterator[list[ObjectClause]]:
+        """For each object among the values: all others."""
+        negation = self.nodes.negation
+        for goals in self._literals(values):
+            clauses = [ObjectClause((MemberRule({name: negation(goal)}),)) for name, goal in goals.items()]
+            yield [*clauses, ObjectClause(exists=(MemberRule(dict.fromkeys(goals, NOTHING)),))]
+
+    def _literals(self, values: Sequence[Json]) -> Iterator[dict[str, Conjunction]]:
+        for value in values:
+            if isinstance(value, dict):
+                yield {name: self.nodes.literal(item) for name, item in value.items()}
 
     def dependents(self, schema: Schema) -> list[tuple[ObjectClause, list[ObjectClause], Conjunction]]:
         """For each dependent schema: the clause that it does not matter in, those that it does, and its goal."""
@@ -186,10 +191,10 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             if goal
         ]
 
-    def equal(self, value: dict[str, Json]) -> ObjectClause:
-        """This object alone."""
-        goals = {name: self.nodes.literal(item) for name, item in value.items()}
-        return ObjectClause((MemberRule(goals, (), NOTHING),), tuple(goals))
+    def equal(self, values: Sequence[Json]) -> Iterator[ObjectClause]:
+        """Each object among the values, alone."""
+        for goals in self._literals(values):
+            yield ObjectClause((MemberRule(goals, (), NOTHING),), tuple(goals))
 
     def rule(self, node: SchemaId) -> MemberRule:
         """``properties``, ``patternProperties`` and ``additionalProperties`` of one subschema."""

@@ -1,6 +1,6 @@
 """How fast `JsonEvents` reads MaskBench's instances, token by token.
 
-Run ``python -m benchmarks.events DATA TOKENIZER``.
+Run ``python -m benchmarks.json_schema.events DATA TOKENIZER``.
 """
 
 from __future__ import annotations

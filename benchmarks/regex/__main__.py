@@ -1,29 +1,21 @@
 """Regexes: structgen and its peers in one run, as tables and as JSON. See benchmarks/README.md.
 
-Run ``python benchmarks/regex.py`` from anywhere; ``--help`` tells the options.
+Run ``python -m benchmarks.regex``; ``--help`` tells the options.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if __package__ in (None, ""):
-    # As a script, this folder is on the path, where `import regex` (tiktoken does) would find this very file.
-    sys.path[0] = str(ROOT)
+import numpy as np
+from rich.console import Console
 
-import numpy as np  # noqa: E402
-from rich.console import Console  # noqa: E402
-
-from benchmarks import machine, opening, peers, report, startup, trial, vocabularies  # noqa: E402
-from benchmarks.regexes import REGEXES  # noqa: E402
+from .. import engines, report, run, vocabularies, worker
+from . import opening, startup, tables, trial
+from .regexes import REGEXES
 
 TRIALS = ("compile", "size", "step")
 MEASURES = (*TRIALS, "open", "import", "kernels")
@@ -35,20 +27,15 @@ QUICK = ("email", "date", "ip", "uuid", "choice_500")
 def main() -> None:
     """Measure what was asked for, show it, and keep it."""
     options = _options()
-    console = Console() if sys.stdout.isatty() else Console(width=180)  # wide enough for every table
+    console = run.console()
     patterns = {name: REGEXES[name] for name in options.regex}
     figures: list[report.Figure] = []
-    kept: dict[str, Any] = {
-        "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
-        "options": {key: str(value) for key, value in vars(options).items()},
-    }  # fmt: skip
-    console.print(kept["machine"], kept["versions"], f"load {kept['load at the beginning']:.1f}")
+    kept = run.begin(console, vars(options))
     with tempfile.TemporaryDirectory(prefix="structgen-bench-") as folder:
         loaded, notes = vocabularies.load(options.vocab, Path(folder))
         for note in notes:
             console.print(f"note: {note}")
-        kept |= {"notes": notes, "clock overhead, ns": trial.clock_overhead(), "vocabularies": {}}
+        kept |= {"notes": notes, "clock overhead, ns": worker.clock_overhead(), "vocabularies": {}}
         for vocabulary in loaded:
             found: dict[str, Any] = {"size": vocabulary.size}
             kept["vocabularies"][vocabulary.name] = found
@@ -61,42 +48,36 @@ def main() -> None:
     if "kernels" in options.only:
         kept["kernels"] = _kernels(console, options, figures)
     report.show_figures(console, figures)
-    kept |= {"figures": [asdict(f) | {"met": f.met} for f in figures], "load at the end": machine.load()}
-    console.print(f"written to {_write(options, kept)}")
+    kept["figures"] = [figure.as_json() for figure in figures]
+    run.end(console, kept, run.results(kept, "regex", options.output, complete=options.complete))
+
+
+def _parts(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _options() -> argparse.Namespace:
-    def names(allowed: tuple[str, ...] | None) -> Any:
+    def some(known: Any) -> Any:
         def parse(text: str) -> list[str]:
-            chosen = [name for name in text.split(",") if name]
-            unknown = [name for name in chosen if allowed is not None and name not in allowed]
-            if unknown:
-                known = ", ".join(allowed or ())
-                raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; there are {known}")
-            return chosen
+            try:
+                return run.names(text, known)
+            except ValueError as error:
+                raise argparse.ArgumentTypeError(str(error)) from error
 
         return parse
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=names(MEASURES), default=list(MEASURES), help=f"some of {','.join(MEASURES)}")
-    parser.add_argument("--vocab", type=names(None), default=["llama3", "gemma"], help="names of tokenizer folders")
-    parser.add_argument("--regex", type=names(tuple(REGEXES)), help="names of regexes; all by default")
+    parser.add_argument("--only", type=some(MEASURES), default=list(MEASURES), help=f"some of {','.join(MEASURES)}")
+    parser.add_argument("--vocab", type=_parts, default=["llama3", "gemma"], help="names of tokenizer folders")
+    parser.add_argument("--regex", type=some(tuple(REGEXES)), help="names of regexes; all by default")
     parser.add_argument("--quick", action="store_true", help="few regexes, few repeats: to see that it works")
     parser.add_argument("--timeout", type=float, help="seconds for one engine on one regex (900, quick 120)")
     parser.add_argument("--output", type=Path, help="folder for the JSON file (results, or results/local in part)")
     options = parser.parse_args()
-    complete = not (options.quick or options.regex or set(options.only) != set(MEASURES))
+    options.complete = not (options.quick or options.regex or set(options.only) != set(MEASURES))
     options.regex = options.regex or list(QUICK if options.quick else REGEXES)
     options.timeout = options.timeout or (120 if options.quick else 900)
-    options.output = options.output or ROOT / "benchmarks" / "results" / ("." if complete else "local")
     return options
-
-
-def _write(options: argparse.Namespace, kept: dict[str, Any]) -> Path:
-    options.output.mkdir(parents=True, exist_ok=True)
-    path: Path = options.output / f"{kept['began'][:10]}-regex.json"
-    path.write_text(json.dumps(kept, indent=1) + "\n")
-    return path.resolve()
 
 
 # -- one engine on one regex ---------------------------------------------------------------------------
@@ -112,27 +93,27 @@ def _trials(
 ) -> dict[str, Any]:
     """Run every engine on every regex, and show what was asked for."""
     stepping = "step" in options.only
-    engines = [e for e in peers.available() if "compile" in options.only or e not in report.VARIANTS]
-    results: report.Results = {name: {} for name in patterns}
+    chosen = [e for e in engines.available() if "compile" in options.only or e not in tables.VARIANTS]
+    results: tables.Results = {name: {} for name in patterns}
     with console.status("") as status:
         for name, by_engine in results.items():
-            for engine in engines:
+            for engine in chosen:
                 status.update(f"{vocabulary.name}: {name}: {engine}")
                 walks = by_engine["structgen"].walks if "structgen" in by_engine else None if stepping else []
                 task = _task(options, engine, patterns[name], vocabulary, walks)
                 by_engine[engine] = trial.run(task, options.timeout)
-    measured = [e for e in engines if e not in report.VARIANTS]
+    measured = [e for e in chosen if e not in tables.VARIANTS]
     if "compile" in options.only:
-        report.show_compile(console, vocabulary.name, results, [e for e in engines if e != "structgen, lazy"])
-        report.show_ready(console, vocabulary.name, results, engines)
+        tables.show_compile(console, vocabulary.name, results, [e for e in chosen if e != "structgen, lazy"])
+        tables.show_ready(console, vocabulary.name, results, chosen)
     if "size" in options.only:
-        report.show_size(console, vocabulary.name, results, [e for e in measured if e != "llguidance"])
+        tables.show_size(console, vocabulary.name, results, [e for e in measured if e != "llguidance"])
     if stepping:
         for which in ("warm", "first"):
-            report.show_steps(console, vocabulary.name, results, measured, which, overhead)
-        report.show_agreement(console, vocabulary.name, results, [e for e in measured if e != "structgen"])
-    figures += report.trial_figures(vocabulary.name, results, options.only, overhead)
-    return {"trials": report.as_json(results)}
+            tables.show_steps(console, vocabulary.name, results, measured, which, overhead)
+        tables.show_agreement(console, vocabulary.name, results, [e for e in measured if e != "structgen"])
+    figures += tables.trial_figures(vocabulary.name, results, options.only, overhead)
+    return {"trials": tables.as_json(results)}
 
 
 def _task(
@@ -142,7 +123,7 @@ def _task(
     vocabulary: vocabularies.NamedVocabulary,
     walks: list[list[int]] | None,
 ) -> trial.Task:
-    variant, quick = engine in report.VARIANTS, options.quick
+    variant, quick = engine in tables.VARIANTS, options.quick
     count = 5 if quick else 20
     return trial.Task(
         engine, pattern, str(vocabulary.path), str(vocabulary.tokenizer_json) if vocabulary.tokenizer_json else None,
@@ -182,7 +163,7 @@ def _opening(
 
 def _imports(console: Console, options: argparse.Namespace, figures: list[report.Figure]) -> dict[str, list[float]]:
     """Imports on top of NumPy."""
-    names = [name for name in startup.IMPORTS if name in peers.available() or name.startswith("structgen")]
+    names = [name for name in startup.IMPORTS if name in engines.available() or name.startswith("structgen")]
     times = startup.import_seconds(names, 3 if options.quick else 20)
     rows = [[name, f"{1e3 * np.median(found):.1f}", f"{1e3 * max(found):.1f}"] for name, found in times.items()]
     report.show_rows(console, "Import on top of NumPy: ms", ["module", "median", "worst"], rows)

@@ -1,31 +1,23 @@
 """MaskBench: structgen and its peers on real JSON Schemas, in one run. See benchmarks/README.md.
 
-Run ``python benchmarks/maskbench.py`` from anywhere; ``--help`` tells the options.
+Run ``python -m benchmarks.json_schema``; ``--help`` tells the options.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import json
-import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if __package__ in (None, ""):
-    # As a script, this folder is on the path, where `import regex` (tiktoken does) would find another file.
-    sys.path[0] = str(ROOT)
+from rich.console import Console
 
-from rich.console import Console  # noqa: E402
+import structgen as sg
 
-import structgen as sg  # noqa: E402
-from benchmarks import instances, machine, maskbench_report, maskbench_worker, report, schema_engines, vocabularies  # noqa: E402
-
-DATA = ROOT.parent / "shared" / "data" / "maskbench" / "dev.jsonl.gz"
+from .. import report, run, vocabularies, worker
+from . import engines, instances, tables
+from .worker import Bench, outcome
 
 COMPILED, LAZY, CACHED = "structgen", "structgen, lazy", "structgen, cached"
 
@@ -36,67 +28,54 @@ MODES = {"warm": COMPILED, "lazy": LAZY, "cached": CACHED}
 def main() -> None:
     """Measure, show, and keep the result where asked to."""
     options = _options()
-    console = Console() if sys.stdout.isatty() else Console(width=180)
-    kept: dict[str, Any] = {
-        "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
-        "options": {k: v.name if isinstance(v, Path) else v for k, v in vars(options).items()},
-    }  # fmt: skip
-    console.print(kept["machine"], kept["versions"], f"load {kept['load at the beginning']:.1f}")
+    console = run.console()
+    kept = run.begin(console, vars(options))
     with tempfile.TemporaryDirectory(prefix="structgen-bench-") as folder:
         cases, outcomes = _measure(console, options, Path(folder))
-    maskbench_report.show(console, cases, outcomes, options.timeout)
+    tables.show(console, cases, outcomes, options.timeout)
     for engine in options.wrong:
         console.rule(engine)
-        maskbench_report.show_wrong(console, cases, outcomes[engine])
-    figures = maskbench_report.figures(cases, outcomes)
+        tables.show_wrong(console, cases, outcomes[engine])
+    figures = tables.figures(cases, outcomes)
     if figures:
         report.show_figures(console, figures)
-    kept |= {
-        "schemas": len(cases), "engines": maskbench_report.as_json(cases, outcomes),
-        "figures": [asdict(f) | {"met": f.met} for f in figures], "load at the end": machine.load(),
-    }  # fmt: skip
-    if options.save:
-        options.save.parent.mkdir(parents=True, exist_ok=True)
-        options.save.write_text(json.dumps(kept, indent=1) + "\n")
+    kept |= {"schemas": len(cases), "engines": tables.as_json(cases, outcomes)}
+    kept["figures"] = [figure.as_json() for figure in figures]
+    run.end(console, kept, options.save)
 
 
 def _measure(
     console: Console, options: argparse.Namespace, folder: Path
-) -> tuple[list[instances.Case], maskbench_report.Outcomes]:
+) -> tuple[list[instances.Case], tables.Outcomes]:
     """Every engine on every schema, one after the other, so that all of them see the same load on the machine."""
     vocabulary, tokenizer = folder / "vocabulary", options.tokenizer / "tokenizer.json"
     vocabulary.write_bytes(sg.Vocabulary.from_pretrained(options.tokenizer).to_bytes())
     encoder = instances.Encoder(tokenizer, canonical=options.order == "canonical")
     cases = [encoder.case(line) for line in instances.read(options.data, limit=options.limit, seed=options.sample)]
-    outcomes: maskbench_report.Outcomes = {engine: [] for engine in options.engines}
-    setting = schema_engines.Setting(tokenizer, folder / "cache", options.options)
+    outcomes: tables.Outcomes = {engine: [] for engine in options.engines}
+    setting = engines.Setting(tokenizer, folder / "cache", options.options)
     with contextlib.ExitStack() as stack, console.status("") as status:
-        workers = {}
-        for engine in options.engines:
-            setup = maskbench_worker.Setup(
-                engine=engine,
-                vocabulary=vocabulary,
-                setting=setting,
-                memory=options.memory << 30,
-                cpu_time=options.cpu_time,
+        processes = {
+            engine: stack.enter_context(
+                worker.Process(Bench, engine, vocabulary, setting, options.cpu_time, memory=options.memory << 30)
             )
-            workers[engine] = stack.enter_context(maskbench_worker.Worker(setup))
+            for engine in options.engines
+        }
         for number, case in enumerate(cases):
-            for engine, worker in workers.items():
+            for engine, process in processes.items():
                 status.update(f"{number} of {len(cases)}: {case.id}: {engine}")
                 if engine == CACHED and outcomes[COMPILED][-1].failure:
                     outcomes[engine].append(outcomes[COMPILED][-1])  # nothing went to the cache
                 else:
-                    outcomes[engine].append(worker.run(case, options.timeout))
+                    outcomes[engine].append(outcome(process, case, options.timeout))
     return cases, outcomes
 
 
 def _options() -> argparse.Namespace:
-    installed = schema_engines.available()
+    installed = engines.available()
     peers = [engine for engine in installed if engine not in MODES.values()]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="the .jsonl or .jsonl.gz file with schemas and tests")
+    parser.add_argument("--data", type=Path, default=run.MASKBENCH, help="the .jsonl.gz file with schemas and tests")
     parser.add_argument("--limit", type=int, help="how many schemas; all by default")
     parser.add_argument("--sample", type=int, help="with --limit: the seed of a random sample, not the first ones")
     parser.add_argument("--engines", help=f"some of structgen,{','.join(peers)}; all by default")
@@ -121,13 +100,11 @@ def _options() -> argparse.Namespace:
 
 
 def _some(parser: argparse.ArgumentParser, text: str | None, known: list[str]) -> list[str]:
-    """The names in a list with commas, in the order known; all of them for None."""
-    if text is None:
-        return known
-    unknown = {name for name in text.split(",") if name} - set(known)
-    if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    return [name for name in known if name in text.split(",")]
+    """The names in a list with commas; all that are known for None."""
+    try:
+        return known if text is None else run.names(text, known)
+    except ValueError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

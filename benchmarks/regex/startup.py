@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from .trial import ROOT
+from ..run import ROOT
 
 #: What is timed, by name: each in a new process, where NumPy is already imported.
 IMPORTS = {

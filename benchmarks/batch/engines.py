@@ -15,8 +15,8 @@ import numpy as np
 
 import structgen as sg
 
-from . import peers, schema_engines
-from .schema_engines import Schema, Setting
+from ..json_schema import engines
+from ..json_schema.engines import Schema, Setting
 
 
 class Batch(Protocol):
@@ -35,7 +35,7 @@ class BatchEngine(Protocol):
     """One library."""
 
     def compile(self, schema: Schema) -> Any:
-        """The library's compiled form of a schema. Raises `peers.RefusedError`."""
+        """The library's compiled form of a schema. Raises `benchmarks.engines.RefusedError`."""
         ...
 
     def accepts(self, compiled: Any, tokens: Sequence[int]) -> bool:
@@ -77,7 +77,7 @@ class Structgen:
     """structgen; ``way`` is ``fill`` (a caller's buffer), ``own`` (the batch's) or ``rows`` (row ids)."""
 
     def __init__(self, vocabulary: sg.Vocabulary, setting: Setting, way: str) -> None:
-        self._engine = schema_engines.Structgen(vocabulary, setting)
+        self._engine = engines.Structgen(vocabulary, setting)
         self._vocabulary, self._way = vocabulary, way
 
     def compile(self, schema: Schema) -> sg.Index:
@@ -120,7 +120,7 @@ class LLGuidance:
     """llguidance."""
 
     def __init__(self, vocabulary: sg.Vocabulary, setting: Setting, threads: int) -> None:
-        self._engine = schema_engines.LLGuidance(vocabulary, setting.tokenizer_json)
+        self._engine = engines.LLGuidance(vocabulary, setting.tokenizer_json)
         self._words, self._threads = vocabulary.words, threads
 
     def compile(self, schema: Schema) -> Any:
@@ -162,7 +162,7 @@ class XGrammar:
     """XGrammar."""
 
     def __init__(self, vocabulary: sg.Vocabulary, setting: Setting, threads: int) -> None:
-        self._engine = schema_engines.XGrammar(vocabulary)
+        self._engine = engines.XGrammar(vocabulary)
         self._words, self._threads = vocabulary.words, threads
 
     def compile(self, schema: Schema) -> Any:
@@ -200,5 +200,3 @@ def make(name: str, vocabulary: sg.Vocabulary, setting: Setting, threads: int) -
     """An engine that is ready to compile."""
     return ENGINES[name][1](vocabulary, setting, threads)
 
-
-__all__ = ["ENGINES", "Batch", "BatchEngine", "available", "make", "peers"]

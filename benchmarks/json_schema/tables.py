@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from ..report import Figure
 from .instances import Case
-from .maskbench_worker import Outcome
-from .report import Figure
+from .worker import Outcome
 
 #: What every engine did with every case: by engine, in the order of the cases.
 Outcomes = dict[str, list[Outcome]]

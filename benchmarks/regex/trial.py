@@ -1,19 +1,13 @@
 """One trial: one engine on one regex and one vocabulary, in a process of its own.
 
 A process of its own makes sizes mean something, starts every engine as cold as the next, and survives an engine
-that runs out of memory or time. `run` starts one; ``python -m benchmarks.trial`` is what it starts, which compiles,
-measures sizes and replays the walks, in this order and on the same compiled objects.
+that runs out of memory or time. `run` starts one, which compiles, measures sizes and replays the walks, in this
+order and on the same compiled objects.
 """
 
 from __future__ import annotations
 
-import gc
-import json
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +16,8 @@ import numpy as np
 
 import structgen as sg
 
-from . import agreement, memory, peers, vocabularies, walks
-
-ROOT = Path(__file__).resolve().parents[1]
+from .. import engines, vocabularies, worker
+from . import agreement, memory, walks
 
 #: Bytes of a compiled object of which no second one is made.
 _LARGE = 512 << 20
@@ -37,7 +30,7 @@ class Task:
     Parameters
     ----------
     engine:
-        A key of `peers.ENGINES`.
+        A key of `engines.ENGINES`.
     pattern:
         The regex.
     vocabulary:
@@ -118,79 +111,60 @@ class Result:
 
 
 def run(task: Task, timeout: float) -> Result:
-    """Run a trial in a new process. One that dies or takes too long still has what it wrote until then."""
-    with tempfile.TemporaryDirectory(prefix="structgen-bench-") as folder:
-        answer = Path(folder, "result.json")
-        command = [sys.executable, "-m", __name__, str(answer)]
-        reason = ""
-        try:
-            done = subprocess.run(
-                command, input=json.dumps(asdict(task)), text=True, timeout=timeout, cwd=ROOT,
-                capture_output=True, check=False,
-            )  # fmt: skip
-            if done.returncode:
-                reason = _cause_of_death(done)
-        except subprocess.TimeoutExpired:
-            reason = f"over {timeout:.0f} s"
-        if not answer.is_file():
-            return Result(error=reason)
-        return replace(Result(**json.loads(answer.read_text())), stopped=reason)
-
-
-def _cause_of_death(done: subprocess.CompletedProcess[str]) -> str:
-    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    if any("alloc" in line or "MemoryError" in line for line in lines):
-        return "out of memory"
-    return lines[-1][:200]
-
-
-def main(answer: str) -> None:
-    """Read a task from standard input and write its result to a file."""
-    memory.limit_to_available()
-    task = Task(**json.load(sys.stdin))
+    """Run a trial in a new process. One that dies or takes too long still has what it came to until then."""
+    begin, result = time.monotonic(), Result()
     try:
-        for result in measure(task):
-            _write(Path(answer), result)
-    except peers.RefusedError as error:
-        _write(Path(answer), Result(error=f"refused: {str(error)[:300]}"))
-
-
-def _write(path: Path, result: Result) -> None:
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(asdict(result)))
-    draft.replace(path)  # whoever ends this process meanwhile finds the earlier one
+        with worker.Process(Trial, task, one_thread=False) as process:
+            for part in ("compile", "measure"):
+                result = process.call(part, seconds=max(0.0, timeout - (time.monotonic() - begin)))
+    except engines.RefusedError as error:
+        return Result(error=f"refused: {str(error)[:300]}")
+    except (TimeoutError, worker.DiedError, MemoryError) as error:
+        reason = f"over {timeout:.0f} s" if isinstance(error, TimeoutError) else str(error)[:200]
+        reason = "out of memory" if worker.is_out_of_memory(error) else reason
+        return replace(result, stopped=reason) if result.compile else Result(error=reason)
+    return result
 
 
 # -- in the process of its own -------------------------------------------------------------------------
 
 
-def measure(task: Task) -> Iterator[Result]:
-    """Do what the task says: a result with the times of compiling, then a whole one.
+class Trial:
+    """An engine with its tokenizer built, and what it compiled."""
 
-    Raises `peers.RefusedError`.
-    """
-    vocabulary = vocabularies.read(Path(task.vocabulary))
-    engine = peers.make(task.engine, vocabulary, Path(task.tokenizer_json) if task.tokenizer_json else None)
-    bitmask = np.zeros(vocabulary.words, np.int32)
-    gc.disable()  # a collection in the middle of a step would be charged to whoever is measured
-    with_size = task.copies > 0 and engine.precomputes and memory.is_measurable()
-    before = memory.resident() if with_size else 0
-    times, ready, compiled = _compile(task, engine, bitmask)
-    partial = Result(compile=times, ready=ready, nbytes=engine.nbytes(compiled))
-    yield partial
-    size, others = _size(task, engine, compiled, before) if with_size else (-1.0, [])
-    sequences = _draw(task, engine) if task.walks is None else task.walks
-    first = replay(engine, compiled, bitmask, sequences)
-    warm = replay(engine, compiled, bitmask, sequences)
-    used_size = size + _growth_in_use(task, engine, others, bitmask, sequences) if with_size else -1.0
-    compared = sequences[: task.compared_walks]
-    yield replace(
-        partial, size=size, used_size=used_size, copies=len(others), walks=sequences, first=first, warm=warm,
-        agreement=_compare(task, engine, compiled, vocabulary, compared) if compared else None,
-    )  # fmt: skip
+    def __init__(self, task: Task) -> None:
+        memory.limit_to_available()
+        self._task, self._vocabulary = task, vocabularies.read(Path(task.vocabulary))
+        tokenizer = Path(task.tokenizer_json) if task.tokenizer_json else None
+        self._engine = engines.make(task.engine, self._vocabulary, tokenizer)
+        self._bitmask = np.zeros(self._vocabulary.words, np.int32)
+
+    def compile(self) -> Result:
+        """The times of compiling."""
+        task, engine = self._task, self._engine
+        self._with_size = task.copies > 0 and engine.precomputes and memory.is_measurable()
+        self._before = memory.resident() if self._with_size else 0
+        times, ready, self._compiled = _compile(task, engine, self._bitmask)
+        self._partial = Result(compile=times, ready=ready, nbytes=engine.nbytes(self._compiled))
+        return self._partial
+
+    def measure(self) -> Result:
+        """The rest."""
+        task, engine, bitmask, compiled = self._task, self._engine, self._bitmask, self._compiled
+        size, others = _size(task, engine, compiled, self._before) if self._with_size else (-1.0, [])
+        sequences = _draw(task, engine) if task.walks is None else task.walks
+        first = replay(engine, compiled, bitmask, sequences)
+        warm = replay(engine, compiled, bitmask, sequences)
+        used_size = size + _growth_in_use(task, engine, others, bitmask, sequences) if self._with_size else -1.0
+        compared = sequences[: task.compared_walks]
+        return replace(
+            self._partial, size=size, used_size=used_size, copies=len(others), walks=sequences, first=first,
+            warm=warm,
+            agreement=_compare(task, engine, compiled, self._vocabulary, compared) if compared else None,
+        )  # fmt: skip
 
 
-def _compile(task: Task, engine: peers.Engine, bitmask: peers.Bitmask) -> tuple[list[int], list[int], Any]:
+def _compile(task: Task, engine: engines.Engine, bitmask: engines.Bitmask) -> tuple[list[int], list[int], Any]:
     """Compile and fill a first mask, again and again; the last compiled object is returned."""
     times: list[int] = []
     ready: list[int] = []
@@ -206,7 +180,7 @@ def _compile(task: Task, engine: peers.Engine, bitmask: peers.Bitmask) -> tuple[
     return times, ready, compiled
 
 
-def _size(task: Task, engine: peers.Engine, compiled: Any, before: int) -> tuple[float, list[Any]]:
+def _size(task: Task, engine: engines.Engine, compiled: Any, before: int) -> tuple[float, list[Any]]:
     """Resident bytes of a compiled object, the mean over further ones, and these.
 
     One so large that the process visibly grew since ``before`` is measured by that growth alone.
@@ -222,7 +196,7 @@ def _size(task: Task, engine: peers.Engine, compiled: Any, before: int) -> tuple
 
 
 def _growth_in_use(
-    task: Task, engine: peers.Engine, fresh: list[Any], bitmask: peers.Bitmask, sequences: list[walks.Walk]
+    task: Task, engine: engines.Engine, fresh: list[Any], bitmask: engines.Bitmask, sequences: list[walks.Walk]
 ) -> float:
     """Resident bytes by which a compiled object grows when the walks are replayed with it."""
     before, begin, used = memory.resident(), time.perf_counter(), 0
@@ -234,19 +208,19 @@ def _growth_in_use(
     return (memory.resident() - before) / used if used else 0.0
 
 
-def _draw(task: Task, engine: peers.Engine) -> list[walks.Walk]:
+def _draw(task: Task, engine: engines.Engine) -> list[walks.Walk]:
     """Walks over an index of their own, so that the one to be measured is still cold."""
     return walks.random_walks(engine.compile(task.pattern), task.walk_count, task.walk_length, task.seed)
 
 
 def replay(
-    engine: peers.Engine, compiled: Any, bitmask: peers.Bitmask, sequences: list[walks.Walk]
+    engine: engines.Engine, compiled: Any, bitmask: engines.Bitmask, sequences: list[walks.Walk]
 ) -> list[list[int] | None]:
     """Nanoseconds of every step of every walk, None for a walk that the engine refuses."""
     return [_replay_one(engine.stepper(compiled, bitmask), sequence) for sequence in sequences]
 
 
-def _replay_one(stepper: peers.Stepper, sequence: walks.Walk) -> list[int] | None:
+def _replay_one(stepper: engines.Stepper, sequence: walks.Walk) -> list[int] | None:
     clock, times = time.perf_counter_ns, []
     fill, fill_arguments = stepper.fill, stepper.fill_arguments
     advance, advance_arguments = stepper.advance, stepper.advance_arguments
@@ -265,18 +239,9 @@ def _replay_one(stepper: peers.Stepper, sequence: walks.Walk) -> list[int] | Non
 
 
 def _compare(
-    task: Task, engine: peers.Engine, compiled: Any, vocabulary: sg.Vocabulary, sequences: list[walks.Walk]
+    task: Task, engine: engines.Engine, compiled: Any, vocabulary: sg.Vocabulary, sequences: list[walks.Walk]
 ) -> dict[str, Any]:
-    structgen = peers.Structgen(vocabulary)
+    structgen = engines.Structgen(vocabulary)
     ours = agreement.Party("structgen", structgen, structgen.compile(task.pattern))
     theirs = agreement.Party(task.engine, engine, compiled)
     return asdict(agreement.compare(task.pattern, ours, theirs, vocabulary, sequences))
-
-
-def clock_overhead(clock: Callable[[], int] = time.perf_counter_ns) -> float:
-    """Nanoseconds that a step's two clock readings take by themselves, the median of many."""
-    return float(np.median([-clock() + clock() for _ in range(100_001)]))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

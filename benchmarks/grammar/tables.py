@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from .grammar_worker import Replay
-from .report import Figure, show_rows
+from ..report import Figure, show_rows
+from .worker import Replay
 
 #: One mode's replays: by engine, then by the number of the text.
 Replays = Mapping[str, Mapping[int, Replay]]

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import structgen as sg
 from structgen.runtime import ids_of
 
-from . import peers, walks
+from .. import engines
+from . import walks
 
 #: Disagreeing states that are judged, and kept as examples.
 _JUDGED = 5
@@ -65,16 +66,16 @@ class Party:
     """An engine with one compiled regex."""
 
     name: str
-    engine: peers.Engine
+    engine: engines.Engine
     compiled: Any
 
-    def begin(self, bitmask: peers.Bitmask, tokens: walks.Walk) -> peers.Stepper | None:
+    def begin(self, bitmask: engines.Bitmask, tokens: walks.Walk) -> engines.Stepper | None:
         """A sequence after some tokens; ``None`` where one is refused."""
         stepper = self.engine.stepper(self.compiled, bitmask)
         return stepper if all(accepts(stepper, token) for token in tokens) else None
 
 
-def accepts(stepper: peers.Stepper, token: int) -> bool:
+def accepts(stepper: engines.Stepper, token: int) -> bool:
     """Advance by a token; False if it is refused."""
     try:
         return stepper.advance(token, *stepper.advance_arguments) is not False

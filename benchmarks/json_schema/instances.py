@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .schema_order import ordered
+from .order import ordered
 
 
 @dataclass(frozen=True)

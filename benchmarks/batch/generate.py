@@ -1,7 +1,7 @@
 """What masks cost, and what forced tokens save, in transformers' ``generate()`` on the CPU.
 
-    python benchmarks/generate.py                     # sixteen schemas, some minutes
-    python benchmarks/generate.py --limit 4 --repeats 3
+    python -m benchmarks.batch.generate                     # sixteen schemas, some minutes
+    python -m benchmarks.batch.generate --limit 4 --repeats 3
 
 A small random Llama with the real vocabulary of Llama 3 writes valid instances of MaskBench's schemas, as compact
 JSON. What it writes is prescribed, by a processor that is part of every variant, so that all write the same tokens:
@@ -19,21 +19,16 @@ import argparse
 import json
 import random
 import statistics
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-if __package__ in (None, ""):  # started as a script; in its folder there is another `regex`
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
-
 import structgen as sg
-from benchmarks import instances, machine, vocabularies
-from benchmarks.schema_order import ordered
-from benchmarks.trial import ROOT
 
-DATA = ROOT.parent / "shared" / "data" / "maskbench" / "dev.jsonl.gz"
+from .. import run, vocabularies
+from ..json_schema import instances
+from ..json_schema.order import ordered
 
 VARIANTS = ("free", "masked", "forced")
 
@@ -180,7 +175,7 @@ def figures(results: list[Result]) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help="the .jsonl or .jsonl.gz file with schemas and tests")
+    parser.add_argument("--data", type=Path, default=run.MASKBENCH, help="the .jsonl.gz file with schemas and tests")
     parser.add_argument("--tokenizer", type=Path, default=vocabularies.TOKENIZERS / "llama3", help="its folder")
     parser.add_argument("--limit", type=int, default=16, help="schemas")
     parser.add_argument("--repeats", type=int, default=7, help="runs of each text and variant")
@@ -190,7 +185,7 @@ def main() -> None:
 
     vocabulary = sg.Vocabulary.from_pretrained(options.tokenizer)
     bench = Bench(vocabulary, options.tokenizer / "tokenizer.json")
-    load = machine.load()
+    kept = run.begin(run.console(), vars(options))
     order = random.Random(options.seed)
     results = []
     for text in texts(vocabulary, options.data, options.limit, options.seed):
@@ -201,10 +196,8 @@ def main() -> None:
     found = figures(results)
     for name, value in found.items():
         print(f"{name:32} {value:10,.3f}")
-    if options.save:
-        facts = {"machine": machine.describe(), "versions": machine.versions(), "load": [load, machine.load()]}
-        data = {**facts, "figures": found, "results": [asdict(result) for result in results]}
-        options.save.write_text(json.dumps(data, indent=1) + "\n")
+    kept |= {"figures": found, "results": [asdict(result) for result in results]}
+    run.end(run.console(), kept, options.save)
 
 
 if __name__ == "__main__":

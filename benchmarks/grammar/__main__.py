@@ -1,42 +1,28 @@
 """Context-free grammars: structgen and llguidance on the same files, in one run. See benchmarks/README.md.
 
-Run ``python benchmarks/grammars.py`` from anywhere; ``--help`` tells the options.
+Run ``python -m benchmarks.grammar``; ``--help`` tells the options.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import json
-import os
 import random
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if __package__ in (None, ""):
-    # As a script, this folder is on the path, where `import regex` (tiktoken does) would find another file.
-    sys.path[0] = str(ROOT)
+import typer
+from rich.console import Console
 
-import typer  # noqa: E402
-from rich.console import Console  # noqa: E402
+import structgen as sg
 
-import structgen as sg  # noqa: E402
-from benchmarks import (  # noqa: E402
-    grammar_costs,
-    grammar_engines,
-    grammar_report,
-    grammar_texts,
-    grammar_worker,
-    machine,
-    peers,
-    report,
-    vocabularies,
-)
+from .. import engines as peers
+from .. import report, run, vocabularies, worker
+from . import corpora, costs, tables
+from .engines import EAGER, LAZY, available
+from .worker import Bench, Replay, Setup
 
 OURS, PEER, LIMITED = "structgen", "llguidance", "llguidance, its limits"
 
@@ -48,7 +34,7 @@ class Mode:
     Parameters
     ----------
     how:
-        `grammar_engines.EAGER` or ``LAZY``.
+        `engines.EAGER` or ``LAZY``.
     seen:
         What was read before: ``"all"``, ``"others"`` (texts of other projects), ``"earlier"`` ones, ``"nothing"``.
     name:
@@ -61,11 +47,11 @@ class Mode:
 
 
 MODES = {
-    "row": Mode(grammar_engines.LAZY, "earlier", "lazy, one text after the other"),
-    "warmed": Mode(grammar_engines.EAGER, "all", "warmed: every text was read before"),
-    "unseen": Mode(grammar_engines.EAGER, "others", "unseen: other projects were read"),
-    "strict": Mode(grammar_engines.EAGER, "nothing", "unseen: nothing was read"),
-    "lazy": Mode(grammar_engines.LAZY, "nothing", "lazy: nothing was read"),
+    "row": Mode(LAZY, "earlier", "lazy, one text after the other"),
+    "warmed": Mode(EAGER, "all", "warmed: every text was read before"),
+    "unseen": Mode(EAGER, "others", "unseen: other projects were read"),
+    "strict": Mode(EAGER, "nothing", "unseen: nothing was read"),
+    "lazy": Mode(LAZY, "nothing", "lazy: nothing was read"),
 }
 COSTS = ("compile", "memory")
 
@@ -75,7 +61,7 @@ class Options:
     """What was asked for; see `main`."""
 
     modes: Sequence[str]
-    sources: grammar_texts.Sources
+    sources: corpora.Sources
     engines: Sequence[str]
     peer_tokens: int
     cpu_time: bool
@@ -88,7 +74,7 @@ class Corpus:
 
     name: str
     grammar: sg.Grammar
-    texts: Sequence[grammar_texts.Text]
+    texts: Sequence[corpora.Text]
     tokens: Sequence[Sequence[int]]
     vocabulary: vocabularies.NamedVocabulary
     left: Mapping[str, str]
@@ -114,58 +100,44 @@ def main(
     output: Annotated[Path | None, typer.Option(help="Folder of the JSON file (results, or results/local).")] = None,
 ) -> None:
     """Measure what was asked for, show it, and keep it."""
-    os.environ.update(RAYON_NUM_THREADS="1", OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
-    there = grammar_texts.available()
-    workloads = _some("workload", workload, tuple(grammar_texts.WORKLOADS)) if workload else there
+    there = corpora.available()
+    workloads = _some("workload", workload, tuple(corpora.WORKLOADS)) if workload else there
     options = Options(
         _some("modes", modes, (*MODES, *COSTS)),
-        grammar_texts.Sources(tuple(files or ()), limit, seed, comments),
-        [e for e in _some("engines", engines, (OURS, PEER)) if e in grammar_engines.available()],
+        corpora.Sources(tuple(files or ()), limit, seed, comments),
+        [e for e in _some("engines", engines, (OURS, PEER)) if e in available()],
         peer_tokens, cpu_time, repeats,
     )  # fmt: skip
-    console = Console() if sys.stdout.isatty() else Console(width=180)
-    kept: dict[str, Any] = {
-        "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
-        "options": {
-            "modes": options.modes, "limit": limit, "seed": seed, "comments": comments, "peer tokens": peer_tokens,
-            "cpu time": cpu_time,
-        },
-        "workloads": {},
-    }  # fmt: skip
-    console.print(kept["machine"], kept["versions"], f"load {kept['load at the beginning']:.1f}")
+    console = run.console()
+    kept = run.begin(console, {
+        "modes": options.modes, "limit": limit, "seed": seed, "comments": comments, "peer tokens": peer_tokens,
+        "cpu time": cpu_time,
+    })  # fmt: skip
+    kept["workloads"] = {}
     figures: list[report.Figure] = []
     for name in workloads:
         if name not in there:
             console.print(f"note: structgen has no grammar for {name} yet")
             continue
         with tempfile.TemporaryDirectory(prefix="structgen-bench-") as folder:
-            names = vocab.split(",") if vocab else [grammar_texts.WORKLOADS[name].vocabulary]
+            names = vocab.split(",") if vocab else [corpora.WORKLOADS[name].vocabulary]
             loaded, notes = vocabularies.load(names, Path(folder))
             for note in notes:
                 console.print(f"note: {note}")
             for vocabulary in loaded:
                 found = _measure(console, options, name, vocabulary, figures)
                 kept["workloads"].setdefault(name, {})[vocabulary.name] = found
-    kept |= {"figures": [asdict(f) for f in figures], "load at the end": machine.load()}
+    kept["figures"] = [figure.as_json() for figure in figures]
     complete = not (files or limit) and list(workloads) == there and len(options.modes) == len(MODES) + len(COSTS)
-    console.print(f"written to {_write(output, complete, kept)}")
+    run.end(console, kept, run.results(kept, "grammars", output, complete=complete))
 
 
 def _some(option: str, text: str, known: Sequence[str]) -> list[str]:
     """The names in a list with commas, in the order known."""
-    unknown = {name for name in text.split(",") if name} - set(known)
-    if unknown:
-        raise typer.BadParameter(f"{option}: unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    return [name for name in known if name in text.split(",")]
-
-
-def _write(output: Path | None, complete: bool, kept: dict[str, Any]) -> Path:
-    folder = output or ROOT / "benchmarks" / "results" / ("." if complete else "local")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{kept['began'][:10]}-grammars.json"
-    path.write_text(json.dumps(kept, indent=1) + "\n")
-    return path.resolve()
+    try:
+        return run.names(text, known)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from error
 
 
 # -- one workload with one vocabulary ------------------------------------------------------------------
@@ -181,24 +153,24 @@ def _measure(
     corpus = _corpus(options, name, vocabulary)
     total = sum(map(len, corpus.tokens))
     console.print(f"{corpus.label}: {len(corpus.texts)} texts, {total:,} tokens")
-    grammar_report.show_left(console, "left out", corpus.left)
+    tables.show_left(console, "left out", corpus.left)
     found: dict[str, Any] = {"texts": len(corpus.texts), "tokens": total, "left out": dict(corpus.left)}
     steps = [mode for mode in options.modes if mode in MODES]
     if steps and corpus.texts:
         found |= _replay(console, options, corpus, steps, figures)
     task = _task(options, corpus)
     if "compile" in options.modes:
-        found["costs"] = grammar_costs.measure(task)
-        grammar_report.show_costs(console, corpus.label, found["costs"])
+        found["costs"] = costs.measure(task)
+        tables.show_costs(console, corpus.label, found["costs"])
     if "memory" in options.modes:
-        found["memory"] = grammar_costs.run("memory", task)
-        grammar_report.show_memory(console, corpus.label, found["memory"])
+        found["memory"] = costs.run("memory", task)
+        tables.show_memory(console, corpus.label, found["memory"])
     return found
 
 
 def _corpus(options: Options, name: str, vocabulary: vocabularies.NamedVocabulary) -> Corpus:
     """Texts and their tokens, without those that structgen refuses or the tokenizer does not give back."""
-    workload = grammar_texts.WORKLOADS[name]
+    workload = corpora.WORKLOADS[name]
     texts, left = workload.texts(options.sources)
     grammar = workload.definition(texts)
     texts = _readable(texts, grammar, left)
@@ -216,8 +188,8 @@ def _corpus(options: Options, name: str, vocabulary: vocabularies.NamedVocabular
 
 
 def _readable(
-    texts: Sequence[grammar_texts.Text], grammar: sg.Grammar, left: dict[str, str]
-) -> list[grammar_texts.Text]:
+    texts: Sequence[corpora.Text], grammar: sg.Grammar, left: dict[str, str]
+) -> list[corpora.Text]:
     """The texts that structgen reads, byte by byte; of the others it is noted where they stop."""
     alphabet = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
     index, kept = sg.compile(grammar, alphabet, eager=False), []
@@ -244,10 +216,10 @@ def _encoder(vocabulary: vocabularies.NamedVocabulary, known: sg.Vocabulary) -> 
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
-def _task(options: Options, corpus: Corpus) -> grammar_costs.Task:
-    workload, vocabulary = grammar_texts.WORKLOADS[corpus.name], corpus.vocabulary
+def _task(options: Options, corpus: Corpus) -> costs.Task:
+    workload, vocabulary = corpora.WORKLOADS[corpus.name], corpus.vocabulary
     encode = _encoder(vocabulary, vocabularies.read(vocabulary.path))
-    return grammar_costs.Task(
+    return costs.Task(
         corpus.name, corpus.grammar.text, str(vocabulary.path),
         str(vocabulary.tokenizer_json) if vocabulary.tokenizer_json else None, options.repeats,
         {name: (encode(head), encode(repeated)) for name, (head, repeated) in workload.shapes.items()},
@@ -258,7 +230,7 @@ def _replay(
     console: Console, options: Options, corpus: Corpus, modes: Sequence[str], figures: list[report.Figure]
 ) -> dict[str, Any]:
     """Check what every engine reads, then replay that in every mode."""
-    setup = grammar_worker.Setup(
+    setup = Setup(
         engine=OURS,
         vocabulary=corpus.vocabulary.path,
         tokenizer_json=corpus.vocabulary.tokenizer_json,
@@ -268,19 +240,19 @@ def _replay(
     )
     everything = list(range(len(corpus.texts)))
     chosen = {engine: everything if engine == OURS else _sample(options, corpus) for engine in options.engines}
-    replays: dict[str, dict[str, dict[int, grammar_worker.Replay]]] = {}
+    replays: dict[str, dict[str, dict[int, Replay]]] = {}
     refused: dict[str, dict[str, str]] = {}
     with contextlib.ExitStack() as stack, console.status("") as status:
         workers = {}
         for engine in options.engines:
             status.update(f"{corpus.label}: {engine} starts")
             try:
-                workers[engine] = stack.enter_context(grammar_worker.Worker(replace(setup, engine=engine)))
+                workers[engine] = stack.enter_context(worker.Process(Bench, replace(setup, engine=engine)))
             except peers.RefusedError as error:
                 refused[engine] = {"the grammar": str(error)}
         for mode in dict.fromkeys(["row", *modes]):
             replays[mode] = _one_mode(status, corpus, MODES[mode], workers, chosen)
-            console.print(f"{mode}: {grammar_report.in_words(replays[mode])}")
+            console.print(f"{mode}: {tables.in_words(replays[mode])}")
             for engine, found in replays[mode].items():
                 trouble = {n: replay.trouble for n, replay in found.items() if replay.trouble}
                 if mode == "row":
@@ -290,13 +262,13 @@ def _replay(
             status.update(f"{corpus.label}: {LIMITED}")
             refused[LIMITED] = _limited(setup, corpus, _sample(options, corpus))
     for engine, found_trouble in refused.items():
-        grammar_report.show_left(console, f"{corpus.label}: not read by {engine}", found_trouble)
+        tables.show_left(console, f"{corpus.label}: not read by {engine}", found_trouble)
     named = {MODES[mode].name: replays[mode] for mode in modes}
     title = f"Mask + advance, {corpus.label}: µs"
-    grammar_report.show_steps(console, title, named)
-    grammar_report.show_ratios(console, f"The peer's time over structgen's, {corpus.label}: the same steps", named)
-    figures += grammar_report.figures(corpus.label, named)
-    return {"not read": refused, "peer reads": len(_sample(options, corpus)), "steps": grammar_report.as_json(named)}
+    tables.show_steps(console, title, named)
+    tables.show_ratios(console, f"The peer's time over structgen's, {corpus.label}: the same steps", named)
+    figures += tables.figures(corpus.label, named)
+    return {"not read": refused, "peer reads": len(_sample(options, corpus)), "steps": tables.as_json(named)}
 
 
 def _sample(options: Options, corpus: Corpus) -> list[int]:
@@ -317,34 +289,34 @@ def _one_mode(
     status: Any,
     corpus: Corpus,
     mode: Mode,
-    workers: Mapping[str, grammar_worker.Worker],
+    workers: Mapping[str, worker.Process],
     chosen: Mapping[str, Sequence[int]],
-) -> dict[str, dict[int, grammar_worker.Replay]]:
+) -> dict[str, dict[int, Replay]]:
     """Text by text, engine by engine."""
-    found: dict[str, dict[int, grammar_worker.Replay]] = {engine: {} for engine in workers}
-    for engine, worker in workers.items():
+    found: dict[str, dict[int, Replay]] = {engine: {} for engine in workers}
+    for engine, process in workers.items():
         if mode.seen in ("all", "earlier") or (mode.seen == "others" and engine != OURS):
             status.update(f"{corpus.label}: {mode.name}: {engine} is prepared")
-            worker.prepare(mode.how, () if mode.seen == "earlier" else chosen[engine])
+            process.call("prepare", mode.how, () if mode.seen == "earlier" else chosen[engine])
     for number, text in enumerate(corpus.texts):
-        for engine, worker in workers.items():
+        for engine, process in workers.items():
             if number not in chosen[engine]:
                 continue
             status.update(f"{corpus.label}: {mode.name}: {number + 1} of {len(corpus.texts)}: {text.name}: {engine}")
             if mode.seen == "nothing":
-                worker.prepare(mode.how)
+                process.call("prepare", mode.how)
             elif mode.seen == "others" and engine == OURS:
                 others = [n for n in chosen[engine] if corpus.texts[n].project != text.project]
-                worker.prepare(mode.how, others)
-            found[engine][number] = worker.replay(number)
+                process.call("prepare", mode.how, others)
+            found[engine][number] = process.call("replay", number)
     return found
 
 
-def _limited(setup: grammar_worker.Setup, corpus: Corpus, sample: Sequence[int]) -> dict[str, str]:
+def _limited(setup: Setup, corpus: Corpus, sample: Sequence[int]) -> dict[str, str]:
     """On which texts the peer gives up by the limits that it has when nobody raises them."""
-    with grammar_worker.Worker(replace(setup, engine=LIMITED)) as worker:
-        worker.prepare(grammar_engines.LAZY)
-        troubles = {corpus.texts[number].name: worker.replay(number).trouble for number in sample}
+    with worker.Process(Bench, replace(setup, engine=LIMITED)) as process:
+        process.call("prepare", LAZY)
+        troubles = {corpus.texts[number].name: process.call("replay", number).trouble for number in sample}
     return {name: trouble for name, trouble in troubles.items() if trouble}
 
 

@@ -1,4 +1,4 @@
-"""The engines on JSON Schemas: `peers`' engines with another front end, each on one thread.
+"""The engines on JSON Schemas: `benchmarks.engines` with another front end, each on one thread.
 
 Every engine is set to take any JSON that the schema allows, in the whitespace that `json.dumps` writes; where a
 library has a stricter default of its own, this is the setting that MaskBench calls compliant.
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import structgen as sg
 
-from . import peers
+from .. import engines as peers
 
 #: A schema as `json.loads` gives it.
 Schema = Any

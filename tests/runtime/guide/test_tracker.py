@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
+from judges.prefixes import check_prefixes, replayed
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
 from structgen.runtime.guide.guide import Guide
-from structgen.runtime.guide.prefixes import Rows, Text
-from structgen.runtime.guide.sequences import SequenceTracker
+from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.vocabulary import Vocabulary
 
@@ -28,15 +28,6 @@ def allowed(text: Text) -> list[int]:
     return [int(i) for i in ids_of(mask)]
 
 
-def replayed(index: Any, tokens: Sequence[int]) -> list[int]:
-    guide = Guide(index)
-    for token in tokens:
-        if guide.is_finished():
-            break
-        assert guide.advance(token)
-    return [int(i) for i in ids_of(guide.bitmask())]
-
-
 def array(*rows: Sequence[int]) -> Any:
     return np.array(rows, np.int32)
 
@@ -47,28 +38,13 @@ def array(*rows: Sequence[int]) -> Any:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_rows_follow_the_prefix(fixed: bool, seed: int) -> None:
-    """Steps, rows that change places, repeats, and going back."""
-    rng = random.Random(seed)
-    indexes, beams = [OBJECT, NUMBER], 3
-    prompts = [[97, 98] if seed % 2 or r < beams else [97, 99] for r in range(2 * beams)]
-    rows = Rows(indexes, prompt_length=2 if fixed else None)
-    texts: list[list[int]] = [[] for _ in prompts]
-    for _ in range(60):
-        found = rows.follow(array(*(p + t for p, t in zip(prompts, texts, strict=True))))
-        expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        assert [allowed(text) for text in found] == expected
-        move = rng.choice(["step", "step", "rows", "repeat", "back"])
-        if move == "repeat":
-            continue
-        if move == "back" and texts[0]:
-            length = rng.randrange(len(texts[0]))
-            texts = [text[:length] for text in texts]
-            continue
-        if move == "rows":
-            texts = [texts[r // beams * beams + rng.randrange(beams)] for r in range(2 * beams)]
-            expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        chosen = [PAD if EOS in t else rng.choice(e) for t, e in zip(texts, expected, strict=True)]
-        texts = [[*text, token] for text, token in zip(texts, chosen, strict=True)]
+    prompts = [[97, 98] if seed % 2 or row < 3 else [97, 99] for row in range(6)]
+    rows = Rows([OBJECT, NUMBER], prompt_length=2 if fixed else None)
+
+    def follow(texts: list[list[int]]) -> list[list[int]]:
+        return [allowed(text) for text in rows.follow(array(*map(list.__add__, prompts, texts)))]
+
+    check_prefixes([OBJECT, NUMBER], follow, random.Random(seed), EOS, PAD)
 
 
 def test_rows_are_checked() -> None:

@@ -1,4 +1,4 @@
-"""The engines on grammars: `peers`' engines with another front end, each on one thread.
+"""The engines on grammars: `benchmarks.engines` with another front end, each on one thread.
 
 `ready` makes a compiled grammar that has read nothing yet: in structgen with everything worked out ahead of time, or
 nothing. llguidance knows no such difference.
@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import structgen as sg
 from structgen.api import compile_kernels
 
-from . import llguidance_grammars, peers
+from .. import engines as peers
+from . import llguidance
 
 #: What `ready` is asked for.
 EAGER, LAZY = "eager", "lazy"
@@ -68,7 +69,7 @@ class Structgen:
 
 
 class LLGuidance(peers.LLGuidance):
-    """llguidance on the same rules and terminals (`llguidance_grammars`).
+    """llguidance on the same rules and terminals (`benchmarks.grammar.llguidance`).
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class LLGuidance(peers.LLGuidance):
         from llguidance import LLParserLimits
 
         super().__init__(vocabulary, tokenizer_json)
-        self._text = llguidance_grammars.convert(grammar)
+        self._text = llguidance.convert(grammar)
         self._limits = None if limited else LLParserLimits(
             max_items_in_row=10**7, initial_lexer_fuel=10**9, step_lexer_fuel=10**9, step_max_items=10**9,
             max_lexer_states=10**7, max_grammar_size=10**7,

@@ -28,7 +28,7 @@ from structgen.budget import Meter
 from structgen.compiler.grammar.load.loading import load
 from structgen.compiler.grammar.load.rules import ContextFreeGrammar, Terminal
 
-from .peers import RefusedError
+from ..engines import RefusedError
 
 #: Exact masks: without it only the token that the tokenizer would choose is allowed where one text alone can follow.
 OPTIONS = '%llguidance {"no_forcing": true, "allow_initial_skip": true}'
