@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from . import __version__
 from .definitions import Definition, Grammar
 from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
-from .storage.container import FORMAT_VERSION
+from .storage.container import FORMAT_VERSION, key_of
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -29,12 +28,9 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    digest = hashlib.blake2b(digest_size=20, person=b"structgen-index")
-    named = special_names(definition.text, vocabulary) if isinstance(definition, Grammar) else []
-    for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()
+    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
+    parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
+    return key_of("structgen-index", *parts)
 
 
 def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
@@ -58,7 +54,7 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    index.machine.share_rows(_SharedRows(cache, index.vocabulary_fingerprint))
+    index.machine.share_rows(_SharedRows(cache, index.vocabulary.fingerprint))
 
 
 @dataclass(frozen=True)
@@ -69,17 +65,13 @@ class _SharedRows:
     fingerprint: str
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
-        return self.cache.read(_shared_key(self.fingerprint, name), read)
+        return self.cache.read(self._key(name), read)
 
     def keep(self, name: bytes, value: bytes) -> None:
-        self.cache.put(_shared_key(self.fingerprint, name), value, label="rows inside a string", kind="shared")
+        self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")
 
-
-def _shared_key(fingerprint: str, name: bytes) -> str:
-    digest = hashlib.blake2b(digest_size=20, person=b"structgen-shared")
-    for part in (fingerprint.encode(), name, str(FORMAT_VERSION).encode(), __version__.encode()):
-        digest.update(part + b"\0")
-    return digest.hexdigest()
+    def _key(self, name: bytes) -> str:
+        return key_of("structgen-shared", self.fingerprint, name, str(FORMAT_VERSION), __version__)
 
 
 class WriteBack:
