@@ -281,7 +281,7 @@ ORACLES: Mapping[str, Oracle] = {
     "set_bits": rows,
     "flip_ids": rows,
     "flip_gaps": rows,
-    "write_gaps": rows,
+    "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
