@@ -61,7 +61,8 @@ def reachable(
     while todo:
         here = todo.pop()
         if here not in following:
-            check(len(following))
+            if not len(following) % 64:
+                check(len(following))
             following[here] = set(after(here))
             todo.extend(following[here])
     return following
