@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from ....budget import Meter
 from ....errors import UnsupportedError
@@ -14,7 +15,8 @@ from ..strings.strings import StringSet
 from .embed import QUOTE, Embedding
 from .keys import KeyStates, Others
 from .options import TextOptions
-from .trie import NONE, Tries, spelling
+from .tallies import Tally
+from .trie import NONE, Node, Tries, spelling
 from .whitespace import Whitespace
 
 #: Values that may stand at one place, as sorted references.
@@ -24,6 +26,15 @@ Refs: TypeAlias = tuple[Ref, ...]
 _LISTED = 64
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
+
+
+@dataclass(frozen=True)
+class MemberEnd:
+    """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
+
+    tails: dict[Tally, State]
+    tries: dict[Tally, tuple[Node, Others | None]]
+    inside: dict[Tally, State | None]
 
 
 class Builder:
@@ -47,7 +58,7 @@ class Builder:
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
         self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
         #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
-        self.ends: dict[Hashable, Any] = {}
+        self.ends: dict[Hashable, MemberEnd] = {}
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient

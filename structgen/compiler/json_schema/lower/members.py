@@ -14,14 +14,13 @@ have been there are part of the tally.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from ....errors import InternalError, UnsupportedError
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
-from .builder import CLOSE_BRACE, Builder, Refs, grouped
+from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
 from .embed import QUOTE, Body
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
@@ -68,15 +67,6 @@ def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
 
 def _name(declared: Property) -> str:
     return declared.name
-
-
-@dataclass(frozen=True)
-class MemberEnd:
-    """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
-
-    tails: dict[Tally, State]
-    tries: dict[Tally, tuple[Node, Others | None]]
-    inside: dict[Tally, State | None]
 
 
 class Members:
