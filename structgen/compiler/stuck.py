@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..budget import Meter
 from ..errors import VocabularyError
 from ..runtime.automaton.machine import AutomatonMachine
+from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.digraph import set_of, solve
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.pushdown.machine import PushdownMachine
@@ -24,7 +25,7 @@ from .grammar.lexer.minimise import reached, successors
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
     """Raise `VocabularyError`, with an example, where some configuration cannot be finished."""
-    missing = _bytes_in(machine.tables.edge_low, machine.tables.edge_high) & ~machine.vocabulary.single_bytes
+    missing = bytes_in(machine.tables.edge_low, machine.tables.edge_high) & ~machine.vocabulary.single_bytes
     if not missing.any():
         return
     texts: dict[int, bytes] = {machine.tables.start: b""}
@@ -88,22 +89,13 @@ def check_stack_never_stuck(machine: PushdownMachine, meter: Meter) -> None:
     """
     tables = machine.tables
     single = machine.vocabulary.single_bytes
-    if single[_bytes_in(tables.edge_low, tables.edge_high)].all():
+    if single[bytes_in(tables.edge_low, tables.edge_high)].all():
         return
     spelt = np.zeros(256, np.bool_)
     spelt[machine.vocabulary.blob] = True
     if not _unfinished(tables, single, spelt):
         return
     _check_configurations(machine, meter)
-
-
-def _bytes_in(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """``bool[256]``: the bytes that some range holds."""
-    read = np.zeros(257, np.int64)
-    np.add.at(read, low, 1)
-    np.add.at(read, high.astype(np.int64) + 1, -1)
-    found: NDArray[np.bool_] = np.cumsum(read)[:256] > 0
-    return found
 
 
 def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArray[np.bool_]) -> set[int]:
