@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from ..errors import BudgetExceededError, DefinitionError
 from ..grammars import FOLDER
@@ -29,7 +28,7 @@ GAP = r"(?:[ \t]|\\[ ]*\n)*"
 _IMPORT = re.compile(rf"%import(?:{GAP}(\.))?{GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
 
 
-def read_grammar(source: Any) -> tuple[str, str]:
+def read_grammar(source: object) -> tuple[str, str]:
     """The text of a grammar, and the file that it is from or ``""``. Raises `DefinitionError`."""
     if isinstance(source, str):
         return source, ""

@@ -26,8 +26,8 @@ from structgen.runtime.core.digraph import bits, set_of, solve
 
 SECONDS, MEMORY = 2.0, 1 << 28
 
-#: A fifth of the time that a grammar has that came with a request; ``make attack`` gives each all of it.
-BUDGET = Budget(seconds=SECONDS / 5, memory=MEMORY)
+#: A twentieth of the time that a grammar has that came with a request; ``make attack`` gives each all of it.
+BUDGET = Budget(seconds=SECONDS / 20, memory=MEMORY)
 
 
 @pytest.mark.slow
@@ -76,21 +76,14 @@ for name in json.load(sys.stdin):
 print(json.dumps(grown))
 """
 
-#: Grammars that need memory rather than time.
+#: Grammars that need memory rather than time; ``make attack`` measures all.
 LARGE = [
-    "5,000 literal terminals",
     "200,000 alternatives of one regex",
     "a long counted class",
-    "a long counted class of all",
     "two subsets",
     "periods of primes",
-    "400 groups of a regex",
-    "a regex of a megabyte",
-    "a regex of a megabyte, a thousand times",
     "escapes by the hundred thousand",
-    "a chain of 3,000 rules",
     "LR states by the exponential",
-    "look-aheads of words",
 ]
 
 
@@ -151,7 +144,7 @@ def test_the_time_can_be_up_at_any_look(name: str) -> None:
     meter = Counted()
     compile_grammar(sg.Grammar(text), meter)
     assert len(meter.doing) > 8
-    for most in sorted({*range(0, meter.looks, 1 + meter.looks // 8), meter.looks - 1}):
+    for most in sorted({*range(0, meter.looks, 1 + meter.looks // 5), meter.looks - 1}):
         with pytest.raises(BudgetExceededError, match="compiling takes longer"):
             compile_grammar(sg.Grammar(text), Counted(most))
     compile_grammar(sg.Grammar(text), Counted(meter.looks))

@@ -26,6 +26,7 @@ from .lexer.positions import ProductStates
 from .load.loading import is_named, load
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
+from .parser.ambiguity import check_ambiguity
 from .parser.lalr import Lalr
 
 
@@ -113,6 +114,7 @@ def compile_rules(
     given = set_of(t for t, matcher in enumerate(matchers) if matcher is None)
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
+    check_ambiguity(table, tables, given, meter)
     tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
     if not tell:
         return tables
