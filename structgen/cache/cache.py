@@ -30,8 +30,6 @@ from .reader import Reader
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["Cache", "Entry", "Problem"]
-
 T = TypeVar("T")
 
 PathLike = str | os.PathLike[str]

@@ -99,9 +99,11 @@ class Reader:
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
-        query = "PRAGMA integrity_check"
-        found: list[tuple[str]] = self._with(lambda connection: list(connection.execute(query)), [], _INTEGRITY_SECONDS)
-        return [text for (text,) in found if text != "ok"]
+
+        def damage(connection: sqlite3.Connection) -> list[str]:
+            return [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+
+        return self._with(damage, [], _INTEGRITY_SECONDS)
 
     def close(self) -> None:
         """Give the connection back; the next look-up opens another."""
