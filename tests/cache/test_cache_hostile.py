@@ -16,8 +16,9 @@ import pytest
 from test_cache import container, content, file_of, plant, recorded, sql, values_in
 from test_cache_processes import run
 
-from structgen.cache import Cache, database, store
 from structgen.cache import cache as cache_module
+from structgen.cache import database, store
+from structgen.cache.cache import Cache
 from structgen.cache.store import Store
 from structgen.errors import CacheError
 
