@@ -10,7 +10,6 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
-from ...definitions.grammar_marks import read_marks
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -27,6 +26,7 @@ from .lexer.positions import ProductStates
 from .load.loading import is_named, load
 from .load.rules import ContextFreeGrammar
 from .parser import conflicts, equivalent, lalr, looping
+from .parser.ambiguity import check_ambiguity
 from .parser.lalr import Lalr
 
 
@@ -114,6 +114,7 @@ def compile_rules(
     given = set_of(t for t, matcher in enumerate(matchers) if matcher is None)
     if layout is not None:
         given &= ~(1 << layout.indent | 1 << layout.dedent)
+    check_ambiguity(table, tables, given, meter)
     tables = with_endings(tables, table, given, meter, is_resolved=ambiguity == "resolve")
     if not tell:
         return tables
@@ -185,7 +186,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     `structgen.definitions.grammar_marks`.
     """
     indentation = definition.postlex
-    marked = read_marks(definition.text)
+    marked = definition.marked
     names = [name for name, _ in definition.definitions]
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]

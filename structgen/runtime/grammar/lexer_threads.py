@@ -20,9 +20,9 @@ from ..core.lazy_table import LazyTable
 from .completability.completions import Completions
 from .completability.obligations import Watched
 from .embedded import Embedded, Inner
+from .lexeme_futures import LexemeFutures
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Accepted
-from .partial_masks import LexemeMasks
 from .tables import GrammarTables
 
 #: Answers that are remembered.
@@ -43,26 +43,30 @@ class LexerThreads:
 
     Parameters
     ----------
-    tables, lexeme_masks, embedded:
+    parses, tables, futures, embedded:
         What is followed.
     pause:
         Called within long work, with the bytes that it takes; may raise.
     """
 
     def __init__(
-        self, tables: GrammarTables, lexeme_masks: LexemeMasks, embedded: Embedded, pause: Callable[[int], object]
+        self,
+        parses: ParserDriver,
+        tables: GrammarTables,
+        futures: LexemeFutures,
+        embedded: Embedded,
+        pause: Callable[[int], object],
     ) -> None:
         self._pause = pause
-        self.parses = ParserDriver(tables)
+        self.parses = parses
         self.embedded = embedded
         self._tables = tables
-        self._lexeme_masks = lexeme_masks
+        self._futures = futures
         self._class_of = tables.class_of.tobytes()
         self._table = tables.rows
         self._ends = tables.ends_of
         self._beats: list[int] = tables.beats.tolist()
         self._obligations = tables.obligations
-        self._future = lexeme_masks.futures
         self._possible: Memo[tuple[Parse, int, Watched, int], tuple[bool, int]] = Memo(_MOST_ANSWERS)
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
@@ -77,8 +81,7 @@ class LexerThreads:
 
     @cached_property
     def _completions(self) -> Completions:
-        boundaries = self._lexeme_masks.boundaries
-        return Completions(self._tables, self.parses.parser, boundaries, self.embedded, self._pause)
+        return Completions(self._tables, self.parses.parser, self._futures.boundaries, self.embedded, self._pause)
 
     @property
     def start(self) -> Thread:
@@ -241,8 +244,7 @@ class LexerThreads:
         parse, at, watched = thread
         if isinstance(at, tuple):
             return True
-        future = self._lexeme_masks.future(at, watched) if watched else self._future[at]
-        if self.is_open_to(parse, future)[0]:
+        if self.is_open_to(parse, self._futures(at, watched))[0]:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
 

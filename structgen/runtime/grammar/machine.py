@@ -22,19 +22,17 @@ from ..core.bitsets import set_at
 from ..core.interned_machine import Configuration, Grown, StackMachine
 from .distances.token_distances import GrammarDistances
 from .embedded import Embedded, row_of
+from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
 from .parser.parser_driver import Parse, ParserDriver
-from .partial_masks import ROOT, LexemeMasks, Walked, Watched
+from .partial_masks import ROOT, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
-
-#: Bytes of a lexer state with the obligations there, while what it can become is worked out.
-_BYTES_OF_STATE = 400
 
 #: What the meter is told.
 _DOING = "looking for a text of the grammar"
@@ -52,10 +50,10 @@ class GrammarMachine(StackMachine[Thread]):
     ----------
     tables, vocabulary:
         The lexer and the parser; the tokens.
-    lexeme_masks:
-        What lexer states decide, as far as it is known.
     embedded:
         Definitions and special tokens within the grammar.
+    stored:
+        What lexer states decide, as far as it is known.
     filled:
         Whether all was worked out that is worked out ahead of time.
     """
@@ -64,20 +62,20 @@ class GrammarMachine(StackMachine[Thread]):
         self,
         tables: GrammarTables,
         vocabulary: Vocabulary,
-        lexeme_masks: LexemeMasks | None = None,
         embedded: Embedded | None = None,
+        stored: KnownMasks | None = None,
         *,
         filled: bool = False,
     ) -> None:
         self.tables = tables
         self.states = tables.states
-        self.lexeme_masks = lexeme_masks if lexeme_masks is not None else LexemeMasks(tables, vocabulary)
+        futures = LexemeFutures(tables, self._pause)
+        self.lexeme_masks = LexemeMasks(tables, vocabulary, futures, stored, self._give_way)
         self.pool = self.lexeme_masks.pool
         self.embedded = embedded if embedded is not None else Embedded()
         self._inner = [machine for _, machine in self.embedded.definitions]
         self._meter: Meter | None = None
-        self.lexeme_masks.pause = lambda states: self._pause(_BYTES_OF_STATE * states)
-        self._reader = LexerThreads(tables, self.lexeme_masks, self.embedded, self._pause)
+        self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
         self.masks = StackMasks(
@@ -313,5 +311,5 @@ class GrammarMachine(StackMachine[Thread]):
         filled = columns.read_meta(meta, _FIELDS, sizes, where)["filled"]
         tables = GrammarTables.from_sections(sections, where)
         embedded = Embedded.read(meta, sections, vocabulary, tables.end, where)
-        lexeme_masks = from_sections(tables, vocabulary, sections, sizes, where)
-        return cls(tables, vocabulary, lexeme_masks, embedded, filled=filled)
+        stored = from_sections(tables, vocabulary, sections, sizes, where)
+        return cls(tables, vocabulary, embedded, stored, filled=filled)

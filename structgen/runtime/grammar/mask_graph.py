@@ -51,10 +51,7 @@ class PartialMaskGraph:
 
     def __init__(self, lexeme_masks: LexemeMasks) -> None:
         self._lexeme_masks = lexeme_masks
-        stored = lexeme_masks.stored
-        if stored is None:
-            stored = PartialMaskTable.empty(len(lexeme_masks.tables.table), lexeme_masks.members)
-        self._stored = stored
+        self._stored = stored = lexeme_masks.stored
         self._number: dict[tuple[int, int, Watched], int] = {}
         self._way_of: dict[tuple[int, Watched], int] = {}
         self._new_continuations: list[tuple[int, Watched]] = []
@@ -136,7 +133,7 @@ class PartialMaskGraph:
             for each in (*self._lexeme_masks.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)
-            self.sets, self.tight = _sets(words_of(sets, self._lexeme_masks.members), self._lexeme_masks)
+            self.sets, self.tight = _sets(words_of(sets, self._lexeme_masks.tables.set_members), self._lexeme_masks)
         return self._set_of[terminals]
 
     def _continuation(self, residual: int, watched: Watched) -> int:
@@ -183,7 +180,7 @@ def _sets(words: NDArray[np.uint32], lexeme_masks: LexemeMasks) -> tuple[NDArray
     if tables.endings.is_loose:
         found[::2] = words
     else:
-        endings = bits_of(words, lexeme_masks.members)
+        endings = bits_of(words, lexeme_masks.tables.set_members)
         loose = np.array(tables.endings.loose, np.bool_)
         found[::2] = _terminals(tables, endings & loose)
         found[1::2] = _terminals(tables, endings & ~loose)

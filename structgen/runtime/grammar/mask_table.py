@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...system.properties import cached_property
 from ..core.bitsets import set_at
 from .completability.obligations import Watched
+from .tables import GrammarTables
 
 
 class LexemeEnd(NamedTuple):
@@ -59,11 +60,11 @@ class PartialMaskTable:
     watched: NDArray[np.int32]
 
     @classmethod
-    def empty(cls, states: int, members: int) -> PartialMaskTable:
+    def empty(cls, tables: GrammarTables) -> PartialMaskTable:
         """No partial masks."""
         none, pairs, start = np.zeros(0, np.int32), np.zeros((0, 2), np.int32), np.zeros(1, np.int32)
-        sets, watch_start = np.zeros((0, -(-members // 32)), np.uint32), np.zeros(2, np.int32)
-        return cls(states, pairs, pairs, start, pairs, start, pairs, sets, watch_start, none)
+        sets, watch_start = np.zeros((0, -(-tables.set_members // 32)), np.uint32), np.zeros(2, np.int32)
+        return cls(len(tables.table), pairs, pairs, start, pairs, start, pairs, sets, watch_start, none)
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -31,8 +31,8 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import sets_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool
-from .completability.boundaries import Boundaries, WatchedFutures
 from .completability.obligations import Watched, WatchedSets
+from .lexeme_futures import LexemeFutures
 from .mask_table import LexemeEnd, PartialMask, PartialMaskTable
 from .tables import GrammarTables
 
@@ -55,6 +55,14 @@ class _Walk(NamedTuple):
     below_watch: Array
 
 
+class KnownMasks(NamedTuple):
+    """What a file holds."""
+
+    pool: RowPool
+    residuals: Residuals
+    masks: PartialMaskTable
+
+
 class LexemeMasks:
     """The partial masks of a lexer's states over one vocabulary, each worked out once.
 
@@ -62,38 +70,31 @@ class LexemeMasks:
     ----------
     tables, vocabulary:
         What to walk.
-    pool, residuals, stored:
-        Rows, residual lists and partial masks that are there already.
-
-    Attributes
-    ----------
+    futures:
+        What lexemes can become.
+    stored:
+        What is there already.
     pause:
-        Called within long work, with the number of lexer states that are looked at together; may raise. Others may
-        decide masks meanwhile.
+        Called between the slices of long walks.
     """
 
     def __init__(
         self,
         tables: GrammarTables,
         vocabulary: Vocabulary,
-        pool: RowPool | None = None,
-        residuals: Residuals | None = None,
-        stored: PartialMaskTable | None = None,
+        futures: LexemeFutures,
+        stored: KnownMasks | None,
+        pause: Callable[[], object],
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        self.pool = pool if pool is not None else RowPool(vocabulary.size)
-        self.residuals = residuals if residuals is not None else Residuals()
-        self.stored = stored
+        stored = stored or KnownMasks(RowPool(vocabulary.size), Residuals(), PartialMaskTable.empty(tables))
+        self.pool, self.residuals, self.stored = stored
+        self._futures = futures
+        self._pause = pause
         #: What was decided or looked up here.
         self.decided: dict[tuple[int, int, Watched], PartialMask] = {}
         self._fresh = 0  # how many were decided here
-        is_loose = tables.endings.is_loose
-        #: By lexer state: what the lexeme can become, terminals in a loose grammar, endings in others.
-        self.futures = tables.futures if is_loose else tables.endings.future
-        #: What the members of such sets are below.
-        self.members = tables.members if is_loose else max(1, len(tables.endings))
-        self.pause: Callable[[int], object] = _go_on
         self._sets = WatchedSets(tables.obligations, tables.rows, *tables.table.shape)
         self._scratch: tuple[NDArray[np.int32], ...] | None = None
         self.mark()
@@ -116,7 +117,7 @@ class LexemeMasks:
         self.decided = first(self.decided, decided)
 
     def __len__(self) -> int:
-        return self._fresh + (len(self.stored) if self.stored is not None else 0)
+        return self._fresh + len(self.stored)
 
     @cached_property
     def distinct(self) -> tuple[list[int], NDArray[np.int32]]:
@@ -130,7 +131,7 @@ class LexemeMasks:
         """The partial mask of a lexer state that is entered at the nodes of a residual list."""
         key = residual, state, watched
         found = self.decided.get(key)
-        if found is None and self.stored is not None and (number := self.stored.find(*key)) >= 0:
+        if found is None and (number := self.stored.find(*key)) >= 0:
             found = self.decided[key] = self.stored.decided(number)
         if found is None:
             found = self._decide(*key)
@@ -140,7 +141,7 @@ class LexemeMasks:
 
     def all_decided(self) -> dict[tuple[int, int, Watched], PartialMask]:
         """Every partial mask."""
-        return (self.stored.items() if self.stored is not None else {}) | self.decided
+        return self.stored.items() | self.decided
 
     def _decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
         found = self._walk(self.residuals[residual], state, watched)
@@ -169,26 +170,6 @@ class LexemeMasks:
             found.append([(key // len(names), names[key % len(names)], members) for key, members in keyed])
         return found[0], found[1]
 
-    @cached_property
-    def future(self) -> WatchedFutures:
-        """By lexer state and obligations: what a lexeme can become, as in `futures`."""
-        return WatchedFutures(self.tables, self.futures.__getitem__, self._ending_under, self._pause)
-
-    def _ending_under(self, state: int, watched: Watched) -> int:
-        """The terminals, or endings, of a lexeme that ends in a state under obligations."""
-        if not self.tables.endings.is_loose:
-            return self.boundaries.here(state, watched)
-        return sum({1 << terminal for terminal, _ in self.tables.ends_of[state]})
-
-    @cached_property
-    def boundaries(self) -> Boundaries:
-        """What can be read behind boundaries."""
-        endings = self.tables.endings
-        return Boundaries(self.tables, endings.future.__getitem__, endings.number, check=self._pause)
-
-    def _pause(self, states: int) -> None:
-        self.pause(states)
-
     def _by_future(self, walk: _Walk) -> Iterator[tuple[int, NDArray[np.int32]]]:
         """Tokens by what the lexeme at their end can become."""
         if not len(walk.end_watch):
@@ -199,7 +180,7 @@ class LexemeMasks:
         names = walk.watches
         found: dict[int, list[NDArray[np.int32]]] = {}
         for key, members in _by_value(walk.ends.astype(np.int64) * len(names) + walk.end_watch, walk.ids):
-            found.setdefault(self.future(key // len(names), names[key % len(names)]), []).append(members)
+            found.setdefault(self._futures(key // len(names), names[key % len(names)]), []).append(members)
         for future, parts in found.items():
             yield future, np.concatenate(parts)
 
@@ -243,10 +224,6 @@ class LexemeMasks:
             [sets.watched(name) for name in names.tolist()],
             ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1],
         )  # fmt: skip
-
-
-def _go_on(states: int) -> None:
-    """No pause."""
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:

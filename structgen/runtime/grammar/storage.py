@@ -30,7 +30,7 @@ from ..rows.residuals import Residuals
 from ..rows.row_pool import RowPool
 from .completability.obligations import Watched
 from .mask_table import PartialMask, PartialMaskTable
-from .partial_masks import LexemeMasks
+from .partial_masks import KnownMasks, LexemeMasks
 from .tables import GrammarTables
 
 #: The sections of the file format (see docs/internals/format.md).
@@ -64,7 +64,7 @@ def to_sections(lexeme_masks: LexemeMasks) -> dict[str, Array]:
         "pl_group": _pairs(groups),
         "pl_ends": smallest(np.cumsum([0, *(len(found[key].ends) for key in order)])),
         "pl_end": _pairs(ends),
-        "pl_sets": words_of(list(sets), lexeme_masks.members),
+        "pl_sets": words_of(list(sets), lexeme_masks.tables.set_members),
         "pl_watches": smallest(np.cumsum([0, *map(len, watches)])),
         "pl_watched": smallest(np.array([state for watched in watches for state in watched], np.int64)),
         **lexeme_masks.pool.to_sections(),
@@ -106,14 +106,12 @@ def _continuations(
 
 def from_sections(
     tables: GrammarTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
-) -> LexemeMasks:
+) -> KnownMasks:
     """Read `to_sections`. Raises `FormatError`."""
     residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
     pool = RowPool.from_sections(sections, sizes, where)
-    lexeme_masks = LexemeMasks(tables, vocabulary, pool, residuals)
-    sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": lexeme_masks.members}
-    lexeme_masks.stored = _table(sections, sizes, tables.starts, where)
-    return lexeme_masks
+    sizes |= {"lexer": len(tables.table), "terminal members": tables.members, "set members": tables.set_members}
+    return KnownMasks(pool, residuals, _table(sections, sizes, tables.starts, where))
 
 
 def _table(sections: Sections, sizes: Sizes, starts: NDArray[np.int32], where: str) -> PartialMaskTable:

@@ -182,6 +182,11 @@ class GrammarTables:
         """See `members_of`."""
         return members_of(self.end, self.layout)
 
+    @property
+    def set_members(self) -> int:
+        """What the members of the sets of partial masks are below: terminals in a loose grammar, else endings."""
+        return self.members if self.endings.is_loose else max(1, len(self.endings))
+
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, Array]:

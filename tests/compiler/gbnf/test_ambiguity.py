@@ -18,8 +18,10 @@ from lark.exceptions import LarkError
 
 import structgen as sg
 from structgen.budget import Budget, Meter
+from structgen.compiler.grammar import compiler as grammar_compiler
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.load.loading import load
+from structgen.compiler.grammar.parser import ambiguity
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import gss as parser_graph
 from structgen.runtime.grammar.parser.gss import GraphParser
@@ -35,7 +37,6 @@ AMBIGUOUS = {
     "priorities": ('start: a "c" | b "d" | b "c" "d"\na.2: "x"\nb: "x"', "xcd"),
     "two of lookahead": ('start: a "d" "b" | c "d" "a"\na: "a" | "a" a\nc: "a" | c "a"', "adb"),
     "all of lookahead": ('start: l "b" | r "c"\nl: | "a" l\nr: | r "a"', "abc"),
-    "palindromes": ('start: p\np: "a" p "a" | "b" p "b" | "a" | "b" |', "ab"),
     "copies of brackets": ('start: s\ns: | s "(" s ")" | "[" s "]" s', "()[]"),
     "nullable": ('start: a b c "!"\na: | "x" | a "y"\nb: | "x" b | "y"\nc: a | "z"', "xyz!"),
     "two ways to be empty": ('start: a | b | "x" a b\na: |"y"\nb: | "y" b', "xy"),
@@ -54,6 +55,9 @@ AMBIGUOUS = {
     "follow sets": ('start: "(" x ")" | "[" y "]" | "(" y "]"\nx: e e\ny: e | y e\ne: "n" | e "," e', "()[]n,"),
 }  # fmt: skip
 
+#: What is refused; the engine reads it all the same.
+PALINDROMES = 'start: p\np: "a" p "a" | "b" p "b" | "a" | "b" |'
+
 #: Letters of a text that is judged: of very ambiguous ones Lark's parser is slow.
 LONGEST = 12
 
@@ -62,6 +66,10 @@ each_grammar = pytest.mark.parametrize("name", AMBIGUOUS)
 
 def compiled(text: str, vocabulary: sg.Vocabulary = BYTES, **options: object) -> sg.Index:
     options = {"lexer": "basic", "ambiguity": "all", **options}
+    if PALINDROMES in text:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(grammar_compiler, "check_ambiguity", lambda *_: None)
+            return sg.compile(sg.Grammar(text, **options), vocabulary, eager=False)  # type: ignore[arg-type]
     return sg.compile(sg.Grammar(text, **options), vocabulary, eager=False)  # type: ignore[arg-type]
 
 
@@ -320,9 +328,9 @@ MANY: dict[str, tuple[str, Callable[[int], bytes]]] = {
     ),
     "empty tails": ('start: s\ns: "a" s n | "a"\nn: | "n"', lambda n: b"a" * n + b"n" * (n - 1)),
     "two empty tails": ('start: s\ns: "a" s n m | "b"\nn: | "n"\nm: | "m"', lambda n: b"a" * n + b"b" + b"nm" * n),
-    "palindromes": (AMBIGUOUS["palindromes"][0], lambda n: b"ab" * (n + 1) + b"a"),
+    "palindromes": (PALINDROMES, lambda n: b"ab" * (n + 1) + b"a"),
     "palindromes of all kinds": (
-        AMBIGUOUS["palindromes"][0], lambda n: bytes(b"ab"[i.bit_count() & 1] for i in range(2 * n))
+        PALINDROMES, lambda n: bytes(b"ab"[i.bit_count() & 1] for i in range(2 * n))
     ),
     "prefixes": (ENDING["indirect left"], lambda n: b"x" * 2 * n),
     "dangling else": (AMBIGUOUS["dangling else"][0], lambda n: b"i" * n + b"x" + b"ex" * n),
@@ -346,9 +354,9 @@ def works(guide: sg.Guide, text: bytes) -> list[int]:
 
 @pytest.mark.parametrize("name", MANY)
 def test_a_step_costs_no_more_the_longer_the_text(name: str) -> None:
-    """Up to 1,500 tokens; five times the text takes less than eight times the work."""
+    """Up to 750 tokens; five times the text takes less than eight times the work."""
     text, written_out = MANY[name]
-    short, long = (sum(works(sg.Guide(compiled(f"{text}\n// {n}")), written_out(n))) for n in (100, 500))
+    short, long = (sum(works(sg.Guide(compiled(f"{text}\n// {n}")), written_out(n))) for n in (50, 250))
     assert long < 8 * short, (short, long)
 
 
@@ -381,6 +389,94 @@ def test_random_grammars_with_all_stacks_merged(monkeypatch: pytest.MonkeyPatch)
             assert index.match(sample.encode()).accepted == verdict, (text, sample)
             assert spelled(index, sample.encode(), random) == verdict, (text, sample)
         written(index, random, 8)
+
+
+# -- what is refused: a search for texts whose stacks become ever more --------------------------------------------
+
+#: By name: a grammar in which each symbol may be the middle one, and the rule that says so.
+EVER_MORE = {
+    "palindromes": (PALINDROMES, "p"),
+    "of one letter": ('start: s\ns: "a" s "a" | "a"', "s"),
+    "of words": ('start: s\ns: W s W | W\nW: /[a-z]+/\n%ignore " "', "s"),
+    "of values": ('start: s\ns: v s v | v\nv: %json {"enum": ["a", "b"]}', "s"),
+    "of rules": ('start: s\ns: x s y | x\nx: "a" | "b"\ny: "a" | "c"', "s"),
+    "in brackets": ('start: s\ns: "(" s ")" | p\np: l p l | "m" | "a"\nl: "a" | "b" | "c" l "d"', "p"),
+    "behind what is not": ('start: s\ns: "a" s "b" | "a" s "c" | "a" t\nt: "a" t "a" | "a" |', "t"),
+    "in a language": (
+        'start: st+\nst: "let" N "=" e ";" | "if" "(" e ")" st ["else" st] | "{" st* "}"\n'
+        'e: e "+" e | N | "(" e ")" | p\np: "[" q "]"\nq: "a" q "a" | "b" q "b" | "c" | "a"\n'
+        'N: /[a-z]+/\n%ignore " "',
+        "q",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+@pytest.mark.parametrize("name", EVER_MORE)
+def test_what_grows_with_the_text_is_refused(name: str, lexer: str) -> None:
+    text, rule = EVER_MORE[name]
+    with pytest.raises(sg.errors.UnsupportedError, match=f"in ever more ways at once.*rule {rule}, after") as refused:
+        sg.compile(sg.Grammar(text, lexer=lexer, ambiguity="all"), BYTES, eager=False)  # type: ignore[arg-type]
+    assert refused.value.remedy
+
+
+def test_what_the_lexer_never_reads_does_not_grow() -> None:
+    """Two words in a row are one: there is nothing to read in several ways."""
+    assert compiled('start: s\ns: W s W | W\nW: /[a-z]+/').match(b"abc").accepted
+
+
+def random_palindromes(random: Random) -> str:
+    """Words about a middle that any of them can be, too, within rules that are no matter."""
+    length = random.randint(1, 3)
+    words = {"".join(random.choices("abcd", k=length)) for _ in range(random.randint(1, 3))}
+    options = [*(f'"{word}" p "{word}"' for word in sorted(words)), f'"{min(words)}"']
+    options += random.choices([f'"{max(words)}"', '"x"', '"y" p', "", "q"], k=2)
+    around = random.choice(["p", '"<" p ">"', 'p ("," p)*', '"-" p | "[" s "]"', 'p | s "+" s'])
+    rules = [f"s: {around}", f"p: {' | '.join(dict.fromkeys(options))}", 'q: "z" q "z" | "o"']
+    ignored = random.choice(["", '\n%ignore " "'])
+    return "\n".join(["start: s", *random.sample(rules, 3)]) + ignored
+
+
+def random_operators(random: Random) -> str:
+    """Expressions in as many ways as there are, statements whose parts may be missing, lists of lists."""
+    operators = random.sample("+-*/%&|", random.randint(1, 5))
+    options = [f'e "{operator}" e' for operator in operators]
+    others = ['"-" e', 'e "?" e ":" e', '"(" e ")"', "e e", 'e "[" e "]"', '"f" "(" [e ("," e)*] ")"']
+    options += random.sample(others, 3)
+    statements = ['e ";"', '"if" e s', '"if" e s "else" s', '"{" s* "}"', '"do" s+ "od"']
+    lines = ["start: s+", f's: ";" | {" | ".join(random.sample(statements, 3))}', f"e: {' | '.join(options)} | N"]
+    return "\n".join([*lines, "N: /[a-z]+/", '%ignore " "'])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_palindromes_are_refused(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(8):
+        text = random_palindromes(random)
+        with pytest.raises(sg.errors.UnsupportedError, match="in ever more ways"):
+            pytest.fail(f"{text} {compiled(text)}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_operators_are_not(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(8):
+        text = random_operators(random)
+        assert compiled(text).match(b";").accepted, text
+
+
+def test_looking_for_growth_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grammar of C whose conflicts are many: some hundred terminals are read, and nothing is spelled in bytes."""
+    searches = []
+    make = ambiguity._GrowthSearch.__init__
+
+    def made(self: ambiguity._GrowthSearch, *args: object) -> None:
+        searches.append(self)
+        make(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ambiguity._GrowthSearch, "__init__", made)
+    compiled(f"%import c_names (start, typedef_name)\n// {monkeypatch}")
+    assert [(search._steps <= ambiguity._STEPS, search._spelled) for search in searches] == [(True, 0)]
 
 
 @each_grammar

@@ -211,7 +211,7 @@ def test_what_is_accepted_is_valid(name: str, order: str, few_sets: None) -> Non
     program, judge = program_of(SCHEMAS[name], property_order=order), Draft202012Validator(SCHEMAS[name])
     assert not dead_states(program)
     draw = random.Random(name)
-    for _ in range(60):
+    for _ in range(30):
         text = sample(program, draw, 60)
         if text is not None and _has_unique_names(text):
             assert judge.is_valid(json.loads(text, parse_float=exactly)), text

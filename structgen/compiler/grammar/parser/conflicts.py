@@ -64,7 +64,8 @@ class Descriptions:
 
     def __init__(self, table: Lalr, meter: Meter) -> None:
         self._table, self._meter = table, meter
-        self._words = shortest_texts(table.symbols, meter)
+        #: By symbol: a shortest text of terminals.
+        self.words = shortest_texts(table.symbols, meter)
         self._before = self._ways()
 
     def __call__(self, conflict: Conflict) -> str:
@@ -72,7 +73,7 @@ class Descriptions:
         self._meter.check_time(_DOING)
         table, symbols = self._table, self._table.symbols
         terminal = next(bits(conflict.terminals))
-        names = [symbols.names[t] for t in self._way_to(conflict.state)]
+        names = [symbols.names[t] for t in self.way_to(conflict.state)]
         rules = [f"reduce '{symbols.shown(rule)}'" for rule in conflict.rules]
         if conflict.winner == -1:
             target = table.automaton.moves[conflict.state][terminal]
@@ -97,19 +98,19 @@ class Descriptions:
                 continue
             found[here] = before
             for symbol, target in self._table.automaton.moves[here].items():
-                word = self._words[symbol]
+                word = self.words[symbol]
                 if word is not None and target not in found:
                     heapq.heappush(heap, (length + len(word), next(tie), target, (here, symbol)))
         return found
 
-    def _way_to(self, state: int) -> Iterator[Symbol]:
+    def way_to(self, state: int) -> Iterator[Symbol]:
         """Terminals that lead from the start to a state, as few as possible."""
         symbols = []
         while state in self._before:
             state, symbol = self._before[state]
             symbols.append(symbol)
         for symbol in reversed(symbols[:-1]):
-            yield from self._words[symbol] or ()
+            yield from self.words[symbol] or ()
 
 
 def shortest_texts(
@@ -166,28 +167,8 @@ def shortest_texts(
 
 def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
     """The nonterminals of which no text of terminals can come, other than those that ``never`` come."""
-    found = [symbols.is_terminal(symbol) and name not in never for symbol, name in enumerate(symbols.names)]
-    missing = [len(expansion) for _, expansion in symbols.rules]
-    uses: list[list[int]] = [[] for _ in symbols.names]
-    for rule, (_, expansion) in enumerate(symbols.rules):
-        for symbol in expansion:
-            uses[symbol].append(rule)
-    todo = [symbol for symbol, known in enumerate(found) if known]
-    ready = [rule for rule, count in enumerate(missing) if not count]
-    while todo or ready:
-        if ready:
-            origin = symbols.rules[ready.pop()][0]
-            if not found[origin]:
-                found[origin] = True
-                todo.append(origin)
-            continue
-        for rule in uses[todo.pop()]:
-            missing[rule] -= 1
-            if not missing[rule]:
-                ready.append(rule)
-    return {
-        symbols.names[symbol] for symbol, known in enumerate(found) if not known and not symbols.is_terminal(symbol)
-    }
+    found = symbols.deriving(s for s in range(symbols.end + 1) if symbols.names[s] not in never)
+    return {name for name, known in zip(symbols.names, found, strict=True) if not known} - set(never)
 
 
 def check_finite(symbols: Symbols) -> None:

@@ -61,8 +61,8 @@ class ParserDriver:
     terminals may come next, and in which context the lexer reads on.
     """
 
-    def __init__(self, tables: GrammarTables) -> None:
-        self.parser = Parser(tables) if tables.is_deterministic else GraphParser(tables)
+    def __init__(self, tables: GrammarTables, parser: Parser | None = None) -> None:
+        self.parser = parser or (Parser(tables) if tables.is_deterministic else GraphParser(tables))
         self._layout = tables.layout
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
         self._end = tables.end
