@@ -10,9 +10,6 @@ from judges import pushdown_oracle as oracle
 from judges.token_distances import allowed
 
 from structgen.compiler.programs.program import (
-    INC,
-    MOST_MEMBERS,
-    SET,
     Condition,
     CountedEdge,
     Edge,
@@ -21,9 +18,11 @@ from structgen.compiler.programs.program import (
 )
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
+from structgen.runtime.automaton.tables import INC, SET
 from structgen.runtime.core.machine import Config
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.tables import MOST_MEMBERS
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
 
