@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import index_store
 from .budget import Budget, Meter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def compile(
-    definition: Definition | Any,
+    definition: object,
     vocabulary: Vocabulary,
     *,
     cache: Cache | None = None,
@@ -179,7 +179,7 @@ def _base_samples() -> list[Definition]:
     from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
     from .compiler.json_schema.strings.lengths import COUNT_FROM
 
-    asserted: list[dict[str, Any]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
+    asserted: list[dict[str, object]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
     asserted += [{"minLength": 1} | each for each in asserted[:2]]
     asserted += [{"format": name} for name in sorted(SHAREABLE_FORMATS)]
     return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]

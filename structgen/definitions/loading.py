@@ -28,10 +28,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
-from ..system.types import JsonMap
 from .values import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
+
+if TYPE_CHECKING:
+    from ..system.types import JsonMap
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,11 +6,13 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias, get_origin
+from typing import TYPE_CHECKING, TypeAlias, get_origin
 
 from ..errors import DefinitionError
-from ..system.types import Foreign
 from .json_text import loads
+
+if TYPE_CHECKING:
+    from ..system.types import Foreign
 
 #: A schema as a JSON value.
 Schema: TypeAlias = "bool | Mapping[str, object]"

@@ -370,8 +370,7 @@ class Grammar:
         object.__setattr__(self, "definitions", _named_definitions(self.definitions))
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
-        if not isinstance(self.start, str) or not self.start:
-            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+        _check_start(self.start)
 
     @cached_property
     def marked(self) -> MarkedText:
@@ -413,12 +412,16 @@ class Gbnf:
 
     def __post_init__(self, source: object) -> None:
         object.__setattr__(self, "text", read_grammar(source)[0])
-        if not isinstance(self.start, str) or not self.start:
-            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+        _check_start(self.start)
 
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
+
+
+def _check_start(start: object) -> None:
+    if not isinstance(start, str) or not start:
+        raise DefinitionError(f"start is {start!r}", remedy="Name a rule of the grammar.")
 
 
 def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
@@ -476,16 +479,12 @@ def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-#: Those of this module, of which it is known at once that they are definitions.
-_OWN = (Regex, Fsm, JsonSchema, Grammar, Gbnf)
-
-
 def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, _OWN) or (isinstance(value, Definition) and not isinstance(value, type)):
+    if isinstance(value, Definition) and not isinstance(value, type):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(

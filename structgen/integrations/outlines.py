@@ -16,9 +16,10 @@ from ..budget import Budget
 from ..definitions import Definition
 from ..errors import CacheError, UnsupportedError
 from ..system.types import Foreign
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
-from .requests import eos_ids_of
+from .engine_names import check_engine
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
@@ -109,6 +110,7 @@ def register(name: str = "structgen", **options: Foreign) -> None:
     """
     from outlines import backends
 
+    check_engine("outlines")
     known = getattr(backends._get_backend, "structgen_names", None)
     if known is None:
         others, known = backends._get_backend, {}

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -87,9 +87,11 @@ def read_request(request: object) -> Definition | Named:
         )
     [key] = named
     options = {name: value for name, value in request.items() if name != key}
-    unknown = sorted(str(name) for name in options if name not in OPTIONS.get(key, ()))
+    known = OPTIONS.get(key, ())
+    unknown = sorted(str(name) for name in options if name not in known)
     if unknown:
-        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=_remedy(OPTIONS.get(key, ())))
+        remedy = f"Its options are {', '.join(known)}." if known else "It has none."
+        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=remedy)
     value = request[key]
     if key == "index":
         if not isinstance(value, str) or not _NAME.fullmatch(value):
@@ -102,10 +104,6 @@ def read_request(request: object) -> Definition | Named:
         return make(value, **options)
     except TypeError as error:
         raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
-
-
-def _remedy(options: tuple[str, ...]) -> str:
-    return f"Its options are {', '.join(options)}." if options else "It has none."
 
 
 def choice(words: object) -> Regex:
@@ -215,14 +213,6 @@ def indexes_from(variable: str, vocabulary: Vocabulary) -> Indexes:
     return indexes_with(vocabulary, settings)
 
 
-def eos_ids_of(*found: int | Iterable[int] | None) -> set[int]:
-    """The ids at which texts end, together, as tokenizers and configurations have them: one, several, or none."""
-    ids: set[int] = set()
-    for each in found:
-        ids.update(each if isinstance(each, Iterable) else () if each is None else (each,))
-    return ids
-
-
 class Indexes:
     """The indexes that requests ask for, over one vocabulary. Safe to use from several threads.
 
@@ -287,22 +277,17 @@ class Indexes:
         if is_first:
             try:
                 index = self._load(wanted) if isinstance(wanted, Named) else self._find(wanted)
-            except BaseException as error:
-                self._done(key, found)
-                found.set_exception(error)
-            else:
                 self._keep(key, index)
-                self._done(key, found)
                 found.set_result(index)
+            except BaseException as error:
+                found.set_exception(error)
+            with self._lock:
+                if self._pending.get(key) is found:
+                    del self._pending[key]
         try:
             return found.result()
         except StructgenError as error:  # each caller gets one of its own, tracebacks grow
             raise type(error)(error.what, where=error.where, remedy=error.remedy) from None
-
-    def _done(self, key: str, found: Future[Index]) -> None:
-        with self._lock:
-            if self._pending.get(key) is found:
-                del self._pending[key]
 
     def _keep(self, key: str, index: Index) -> None:
         with self._lock:

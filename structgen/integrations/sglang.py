@@ -26,9 +26,11 @@ from ..errors import StructgenError
 from ..runtime.logits.logits import apply_bitmask
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import Indexes, eos_ids_of, indexes_from, read_engine_request
+from .requests import Indexes, indexes_from, read_engine_request
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
 
 def register() -> None:
     """Have ``--grammar-backend structgen`` in this process."""
+    check_engine("sglang")
     from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 
     register_grammar_backend(NAME, create_backend)
@@ -54,7 +57,7 @@ def create_backend(
 
     Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
     """
-    eos_ids = eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids)
+    eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
     return StructgenBackend(indexes_from(SETTINGS_VARIABLE, vocabulary))
 

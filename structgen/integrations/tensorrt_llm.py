@@ -23,6 +23,7 @@ from ..definitions import Definition
 from ..errors import DefinitionError, VocabularyError
 from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
+from .engine_names import check_engine
 from .matcher import Matcher
 from .requests import indexes_from, read_engine_request
 
@@ -35,6 +36,7 @@ def register() -> None:
 
     It replaces one name, ``XGrammarMatcherFactory``, where ``GuidedDecoder`` looks for it.
     """
+    check_engine("tensorrt_llm")
     from tensorrt_llm._torch.pyexecutor import guided_decoder
 
     guided_decoder.XGrammarMatcherFactory = StructgenMatcherFactory

@@ -28,6 +28,7 @@ from ..definitions import Definition, Gbnf, Grammar, JsonSchema
 from ..errors import DefinitionError, StructgenError
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
+from .engine_names import check_engine
 from .matcher import Matcher
 from .requests import check_definition, choice, indexes_with, read_engine_request
 from .vllm import settings_of, vocabulary_of
@@ -41,6 +42,7 @@ def register() -> None:
     It replaces two names: ``vllm.v1.structured_output.XgrammarBackend``, which the engine makes, and
     ``vllm.v1.structured_output.backend_xgrammar.validate_xgrammar_grammar``, which admits requests.
     """
+    check_engine("vllm_backend")
     from vllm.v1 import structured_output
     from vllm.v1.structured_output import backend_xgrammar
 

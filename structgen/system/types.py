@@ -19,5 +19,8 @@ DType: TypeAlias = "np.dtype[Any]"
 #: An object as it is read from JSON.
 JsonMap: TypeAlias = Mapping[str, Any]
 
+#: A value as `json.loads` reads it.
+JsonValue: TypeAlias = Any
+
 #: What is handed over by a package that is not imported here: a tokenizer, an array of another library.
 Foreign: TypeAlias = Any

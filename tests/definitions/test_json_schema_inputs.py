@@ -113,11 +113,11 @@ class TestJsonText:
     def test_long_numbers_that_come_again_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         written: list[int] = []
 
-        def scalar(item: int, stack: object) -> str:
+        def scalar(writer: object, item: int) -> str:
             written.append(item)
             return str(item)
 
-        monkeypatch.setattr(json_text, "_scalar", scalar)
+        monkeypatch.setattr(json_text._Writer, "_scalar", scalar)
         long = 10**4_000
         assert dumps([long, 1, long]) == f"[{long},1,{long}]"
         assert written == [long, 1]

@@ -26,6 +26,7 @@ from ...runtime.rows.bitmask import check_width
 from ...runtime.rows.row_store import ALL_IDS, EOS_IDS
 from ...system.arguments import checked_token
 from ...system.types import Foreign
+from ..engine_names import check_engine
 from .loops import place_for_masks
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class ContinuousBatchingLogitsProcessor:
         BitmaskError
             For a model whose logits are too narrow for the vocabulary.
         """
+        check_engine("transformers.batching")
         if self._rows is not None:
             raise BatchError("the processor belongs to a manager already", remedy="Make one for each manager.")
         if getattr(manager, "batch_processor", None) is not None or manager.is_running():

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from ...errors import BitmaskError
 from ...runtime.guide.tracker import Rows, Text
-from ...runtime.logits.logits import apply_bitmask, masked_copy
+from ...runtime.logits.logits import apply_masks, masked_copy
 from ...system.arguments import describe
 from ...system.types import Array
 from .loops import Loop, calling_loop
@@ -166,12 +165,11 @@ def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
     if not masks:
         return scores
     # A copy, as transformers' own processors make: callers go on using the scores that they passed in.
-    rows = None if len(masks) == len(texts) else list(masks)
-    if rows is None and scores.device.type == "cpu":
+    if len(masks) == len(texts) and scores.device.type == "cpu":
         masked = masked_copy(scores, list(masks.values()))
     else:
         masked = scores.clone()
-        apply_bitmask(masked, np.stack(list(masks.values())), rows=rows)
+        apply_masks(masked, masks)
     for row, text in enumerate(texts):
         if text.outside():
             # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.

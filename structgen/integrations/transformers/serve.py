@@ -22,8 +22,10 @@ from ...errors import DefinitionError, StructgenError
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
+from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
-from ..requests import Indexes, Settings, eos_ids_of, indexes_with
+from ..engine_names import check_engine
+from ..requests import Indexes, Settings, indexes_with
 from . import LogitsProcessor
 
 #: Models whose indexes are kept, least recently used first to go.
@@ -94,6 +96,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
     from fastapi import HTTPException
     from transformers.cli.serving.chat_completion import ChatCompletionHandler
 
+    check_engine("transformers.serve")
     #: The index for the request that is being answered, in its task.
     current: ContextVar[Index | None] = ContextVar("response_format", default=None)
     formats = Formats(settings or {})

@@ -187,10 +187,3 @@ def mask_rows(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> 
 def has_triton() -> bool:
     """Whether Triton is installed."""
     return find_spec("triton") is not None
-
-
-def preferred_device() -> torch.device:
-    """CUDA or MPS where there is one, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

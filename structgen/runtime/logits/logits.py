@@ -31,7 +31,7 @@ table of bits, bitwise, by torch                    80 / 69          67 / 74    
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -97,6 +97,13 @@ def apply_bitmask(
     masked = logits.index_select(0, selected)
     _mask(masked, words)
     logits.index_copy_(0, selected, masked)
+
+
+def apply_masks(logits: torch.Tensor, masks: Mapping[int, NDArray[np.int32]]) -> None:
+    """`apply_bitmask` with a mask, ``int32[words]``, for some rows by number, ascending; the others stay."""
+    if masks:
+        rows = None if len(masks) == len(logits) else list(masks)
+        apply_bitmask(logits, np.stack(list(masks.values())), rows=rows)
 
 
 def check_logits(logits: torch.Tensor, dimensions: tuple[int, ...], *, is_written: bool = True) -> None:
