@@ -133,7 +133,7 @@ COLUMNS = ("key", "tag", "size", "mode", "filename", "store_time", "raw")
 
 
 @pytest.mark.parametrize(
-    ("column", "kind"), [("key", "BLOB"), *zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)]
+    ("column", "kind"), [*zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)]
 )
 def test_large_values_are_not_loaded(tmp_path: Path, column: str, kind: str) -> None:
     """Whoever cuts a row short of memory here would do it to a server."""
