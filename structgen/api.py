@@ -11,7 +11,6 @@ from . import index_store
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
-from .definitions.grammar_marks import read_marks
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
 from .runtime.core.machine import CompiledMachine
@@ -205,7 +204,7 @@ def _ready_kernels(definition: Definition, report: Progress) -> None:
     """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
     needed = {"automata"}
     if isinstance(definition, Grammar):
-        holds_others = definition.definitions or read_marks(definition.text).schemas
+        holds_others = definition.definitions or definition.marked.schemas
         needed = {"grammars", "automata"} if holds_others else {"grammars"}
     if not needed <= _kernels_ready:
         with _kernels_lock:

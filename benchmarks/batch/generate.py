@@ -90,7 +90,7 @@ def texts(vocabulary: sg.Vocabulary, data: Path, limit: int, seed: int) -> list[
             continue
         try:
             index = sg.compile(sg.JsonSchema(line["schema"], whitespace="compact"), vocabulary, eager=False)
-        except sg.StructgenError:
+        except sg.errors.StructgenError:
             continue
         guide = sg.Guide(index)
         if all(map(guide.advance, tokens)) and guide.is_accepting():

@@ -69,11 +69,16 @@ class Imports:
         """
         tried: dict[Path, bytes | None] = {}
         found = cls(tuple(Path(folder).absolute() for folder in folders), ())
+        named: set[tuple[Path | None, tuple[str, ...]]] = set()
         todo = [(text, Path(path).parent if path else None)]
         while todo:
             here, folder = todo.pop()
             for statement in _IMPORT.finditer(here):
-                for file in found._candidates(re.findall(r"\w+", statement[2]), folder if statement[1] else None):
+                name = folder if statement[1] else None, tuple(re.findall(r"\w+", statement[2])[:_MOST_FOLDERS])
+                if name in named:
+                    continue
+                named.add(name)
+                for file in found._candidates(*name):
                     if file in tried:
                         continue
                     if len(tried) >= _MOST_FILES:
@@ -113,10 +118,10 @@ class Imports:
         """Where imports are looked for, the first place that has one counting."""
         return (*self.folders, *((FOLDER, _larks_folder()) if folder is None else (folder,)))
 
-    def _candidates(self, parts: list[str], folder: Path | None) -> Iterator[Path]:
+    def _candidates(self, folder: Path | None, parts: tuple[str, ...]) -> Iterator[Path]:
         """Where the file of an import may lie."""
         for base in self._bases(folder):
-            for length in range(1, min(len(parts), _MOST_FOLDERS) + 1):
+            for length in range(1, len(parts) + 1):
                 yield base.joinpath(*parts[:length]).with_suffix(".lark")
 
 

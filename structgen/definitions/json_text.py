@@ -15,6 +15,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import NoReturn
 
 from ..errors import BudgetExceededError, DefinitionError
+from ..system.garbage import paused
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -22,11 +23,14 @@ _SHORT = 300
 #: Levels of nesting that `dumps` writes. Far more than a compile is granted (`Budget.depth`).
 _MAX_DEPTH = 100_000
 
-#: Values that `dumps` writes, characters of their strings, and bits of an integer: some seconds' work. A few Python
+#: Values that `dumps` writes, characters of their strings and long numbers, and bits of an integer. A few Python
 #: containers that hold each other more than once can stand for a text of any size.
 _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
+
+#: Parts of a text that are as soon written anew as remembered.
+_FEW_PARTS = 16
 
 
 def loads(text: str) -> object:
@@ -83,18 +87,25 @@ def dumps(value: object) -> str:
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
     writer = _Writer()
-    writer.write(value)
+    with paused():
+        writer.write(value)
     return "".join(writer.parts)
 
 
 class _Writer:
-    """What has been written, and what is still open."""
+    """What has been written, and what is still open.
+
+    A container or a long number that comes again is not walked again, but for the smallest: what was written of it
+    is counted and repeated.
+    """
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self._path: list[object] = []  # the key in each open container
         self._open_ids: set[int] = set()
         self._values = self._characters = 0
+        # By id: the value, which is kept alive; its first part and the one after its last; its values and characters.
+        self._written: dict[int, tuple[object, int, int, int, int]] = {}
 
     def write(self, value: object) -> None:
         """Write a value and all that is in it."""
@@ -102,11 +113,17 @@ class _Writer:
         todo = iter([value])
         while True:
             for item in todo:
-                if isinstance(item, (dict, list, tuple, Mapping)):
+                if id(item) in self._written:
+                    self._repeat(*self._written[id(item)][1:])
+                elif isinstance(item, (dict, list, tuple, Mapping)):
                     stack.append(todo)
                     todo = self._items(item)
                     break
-                self.parts.append(self._scalar(item))
+                else:
+                    self.parts.append(text := self._scalar(item))
+                    if len(text) > _SHORT and not isinstance(item, str):
+                        self._characters += len(text)
+                        self._remember(item, len(self.parts) - 1, self._values, self._characters - len(text))
             else:
                 if not stack:
                     return
@@ -118,6 +135,7 @@ class _Writer:
             raise DefinitionError("the schema contains itself", where=self._pointer(), remedy="Use $ref.")
         if len(self._path) >= _MAX_DEPTH:
             raise _too_deep()
+        before = len(self.parts), self._values, self._characters
         self._values += len(container)
         if self._values > _MAX_VALUES:
             raise _too_large()
@@ -132,6 +150,21 @@ class _Writer:
         self.parts.append(closing if len(container) else separator + closing)
         self._path.pop()
         self._open_ids.discard(id(container))
+        if len(self.parts) - before[0] > _FEW_PARTS:
+            self._remember(container, *before)
+
+    def _remember(self, value: object, part: int, values: int, characters: int) -> None:
+        """What was written of a value, and of nothing else, since there were so many parts, values and characters."""
+        size = self._values - values, self._characters - characters
+        self._written[id(value)] = (value, part, len(self.parts), *size)
+
+    def _repeat(self, first: int, end: int, values: int, characters: int) -> None:
+        """Write some parts once more."""
+        self._values += values
+        self._characters += characters
+        if self._values > _MAX_VALUES or self._characters > _MAX_CHARACTERS:
+            raise _too_large()
+        self.parts += self.parts[first:end]
 
     def _name(self, key: object) -> str:
         if isinstance(key, str):

@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
-from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from ..errors import DefinitionError, UnsupportedError
+from ..system.properties import cached_property
+from ..system.types import Foreign
+from .grammar_marks import MarkedText, read_marks
 from .grammar_text import Imports, read_grammar
 from .json_text import dumps
 from .schema_sources import read_schema
-
-if TYPE_CHECKING:
-    from ..system.types import Foreign
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -371,6 +371,11 @@ class Grammar:
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
         _check_start(self.start)
+
+    @cached_property
+    def marked(self) -> MarkedText:
+        """The text for Lark, and the special tokens and JSON Schemas in it. Raises as `read_marks`."""
+        return read_marks(self.text)
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
-from ..definitions.grammar_marks import read_marks
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -150,7 +149,7 @@ def check_definition(definition: Definition, budget: Budget = Budget.request) ->
 
 def _byte_vocabulary(definition: Definition) -> Vocabulary:
     """Every byte, an EOS id, and the special tokens that a grammar names."""
-    marks = sorted(set(read_marks(definition.text).tokens.values())) if isinstance(definition, Grammar) else []
+    marks = sorted(set(definition.marked.tokens.values())) if isinstance(definition, Grammar) else []
     ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d+\]>", mark)}
     first = max(ids.values(), default=-1) + 1
     specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}

@@ -17,7 +17,8 @@ import structgen as sg
 from hostile.hostile_grammars import CASES, numbered
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
-from structgen.definitions.grammar_marks import read_marks
+from structgen.definitions import values
+from structgen.definitions.grammar_marks import MarkedText, read_marks
 from structgen.definitions.grammar_text import Imports
 from structgen.errors import BudgetExceededError
 from structgen.grammars import FOLDER
@@ -165,6 +166,22 @@ def test_marks_are_read_in_one_pass(text: str) -> None:
     marked = read_marks(f"start: {text}")
     assert marked.text.startswith("start: ")
     assert time.process_time() - began < 20, "not with the square of the text"
+
+
+def test_marks_are_read_once_and_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+
+    def counted(text: str) -> MarkedText:
+        reads.append(text)
+        return read_marks(text)
+
+    monkeypatch.setattr(values, "read_marks", counted)
+    grammar = sg.Grammar('start: %json {"const": 1}')
+    sg.compile(grammar, BYTES)
+    assert reads == [grammar.text]
+    for text in ("<a>" + " " * 2_100_000, "<a>" * 70_000):
+        with pytest.raises(BudgetExceededError, match="special tokens and schemas"):
+            sg.compile(sg.Grammar(f"start: {text}"), BYTES)
 
 
 def test_marks_have_names_that_nothing_else_has() -> None:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import EACH_BYTE, with_bytes, with_end
 from typer.testing import CliRunner
 
 import structgen as sg
@@ -90,7 +90,7 @@ def test_statements() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="C is preprocessed by gcc")
 def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vocabulary = with_end([*EACH_BYTE, b"size", b" = "])
+    vocabulary = with_bytes("size", " = ")
     (tmp_path / "tiny.vocabulary").write_bytes(vocabulary.to_bytes())
     tiny = vocabularies.NamedVocabulary("tiny", vocabulary.size, tmp_path / "tiny.vocabulary", None)
     monkeypatch.setattr(vocabularies, "load", lambda *_: ([tiny], []))

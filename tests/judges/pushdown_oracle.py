@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import TypeAlias
 
-from structgen.compiler.programs.program import REFUSED, SET, Edge, MarkedEdge, Program
+from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, Program
+from structgen.runtime.automaton.tables import SET
 
 #: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]
@@ -104,6 +105,13 @@ def is_complete(program: Program, stacks: set[Stack]) -> bool:
         if stack is None:
             return True
     return False
+
+
+def follow(program: Program, known: dict[bytes, set[Stack]], data: bytes) -> set[Stack]:
+    """The stacks after some bytes; those after each beginning are noted. Nothing is read in ``known[b""]``."""
+    if data not in known:
+        known[data] = step(program, follow(program, known, data[:-1]), data[-1])
+    return known[data]
 
 
 def accepts(program: Program, text: bytes) -> bool:

@@ -7,11 +7,9 @@ import random
 import numpy as np
 import pytest
 from judges import pushdown_oracle as oracle
+from judges.token_distances import allowed
 
 from structgen.compiler.programs.program import (
-    INC,
-    MOST_MEMBERS,
-    SET,
     Condition,
     CountedEdge,
     Edge,
@@ -20,9 +18,11 @@ from structgen.compiler.programs.program import (
 )
 from structgen.compiler.programs.tables import to_tables
 from structgen.errors import FormatError, VocabularyError
+from structgen.runtime.automaton.tables import INC, SET
 from structgen.runtime.core.machine import Config
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.tables import MOST_MEMBERS
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -84,44 +84,33 @@ def random_mark(rng: random.Random, register: int, size: int, states: int) -> Ma
     return MarkedEdge(register, rng.randrange(states), rng.choice([-1, *members]), test)
 
 
-def ids_of(row: np.ndarray, size: int) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[:size]).tolist())
-
-
 def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
     vocabulary = machine.vocabulary
     config: Config = machine.start
     stacks = oracle.start(program)
     for _ in range(steps):
-        allowed = ids_of(machine.row(config), vocabulary.size)
+        found = allowed(machine.row(config))
         expected, known = set(), {b"": stacks}
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
-            after = follow(program, known, data) if data else set()
+            after = oracle.follow(program, known, data) if data else set()
             if after:
                 expected.add(token)
             assert (machine.advance(config, token) is not None) == bool(after)
         complete = oracle.is_complete(program, stacks)
         assert machine.is_accepting(config) == complete
-        assert allowed == (expected | set(vocabulary.eos_ids) if complete else expected)
+        assert found == (expected | set(vocabulary.eos_ids) if complete else expected)
         if not expected:
             return
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
-        stacks = follow(program, known, vocabulary.token(token) or b"")
-        if len(stacks) > 40:  # more are too many for the interpreter
+        stacks = oracle.follow(program, known, vocabulary.token(token) or b"")
+        if len(stacks) > 16:  # more are too many for the interpreter
             return
 
 
-def follow(program: Program, known: dict[bytes, set[oracle.Stack]], data: bytes) -> set[oracle.Stack]:
-    """The stacks after some bytes; those after each beginning are noted."""
-    if data not in known:
-        known[data] = oracle.step(program, follow(program, known, data[:-1]), data[-1])
-    return known[data]
-
-
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(36))
 def test_masks_of_random_programs(seed: int) -> None:
     rng = random.Random(seed)
     program, vocabulary = random_program(rng), random_vocabulary(rng)
@@ -130,7 +119,7 @@ def test_masks_of_random_programs(seed: int) -> None:
         check_walk(machine, program, rng, 8)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1000 + seed)
     for _ in range(20):
@@ -147,7 +136,7 @@ def test_an_eager_machine_never_walks(seed: int, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("with_vocabulary", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_stored_machine_is_the_same(seed: int, with_vocabulary: bool, eager: bool) -> None:
     rng = random.Random(2000 + seed)
     program, vocabulary = random_program(rng), random_vocabulary(rng)
@@ -195,8 +184,8 @@ def test_damaged_files_are_refused_or_sound() -> None:
 def wander(machine: PushdownMachine, rng: random.Random) -> None:
     config: Config = machine.start
     for _ in range(6):
-        allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
-        some = rng.sample(allowed, min(len(allowed), 12))
+        found = sorted(allowed(machine.row(config)))
+        some = rng.sample(found, min(len(found), 12))
         targets = [t for t in some if machine.advance(config, t) is not None]
         if not targets:
             break
@@ -213,7 +202,7 @@ def test_ambiguity_is_followed_on_every_path() -> None:
     machine = PushdownMachine(to_tables(program), vocabulary)
     config: Config = machine.start
     for _ in range(5):
-        assert ids_of(machine.row(config), 5) - {4} == {0, 1, 2}
+        assert allowed(machine.row(config)) - {4} == {0, 1, 2}
         config = machine.advance(config, 1)
         assert machine.is_accepting(config)
 
@@ -230,11 +219,11 @@ def test_deep_nesting_costs_no_recursion() -> None:
     for _ in range(50_000):
         config = machine.advance(config, 0)
     config = machine.advance(config, 2)
-    assert ids_of(machine.row(config), 5) == {1}
+    assert allowed(machine.row(config)) == {1}
     for _ in range(50_000):
         config = machine.advance(config, 1)
     assert machine.is_accepting(config)
-    assert ids_of(machine.row(config), 5) == {4}
+    assert allowed(machine.row(config)) == {4}
 
 
 def test_a_long_token_costs_no_recursion() -> None:

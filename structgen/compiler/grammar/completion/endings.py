@@ -26,9 +26,10 @@ import numpy as np
 from ....budget import Meter
 from ....runtime.core.bitsets import set_at, sets_of, words_of
 from ....runtime.core.digraph import bits, set_of, solve
-from ....runtime.grammar.completability.boundaries import Boundaries, Watched
+from ....runtime.grammar.completability.boundaries import Boundaries
 from ....runtime.grammar.completability.lexeme_ends import Endings
 from ....runtime.grammar.completability.nesting import Nesting
+from ....runtime.grammar.completability.obligations import Watched
 from ....runtime.grammar.tables import GrammarTables
 from ....system.properties import cached_property
 from ..lexer.minimise import successors

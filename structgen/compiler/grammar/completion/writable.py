@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeAlias
 from ....budget import Meter
 from ....runtime.core.bitsets import set_at
 from ....runtime.core.digraph import bits, set_of, solve
-from ....runtime.grammar.completability.boundaries import Boundaries, Watched
+from ....runtime.grammar.completability.boundaries import Boundaries
 from ....runtime.grammar.completability.nesting import Nesting
+from ....runtime.grammar.completability.obligations import Watched
 from ....runtime.grammar.tables import GrammarTables
 from .completing import Way
 

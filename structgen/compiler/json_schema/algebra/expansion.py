@@ -30,7 +30,10 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def of(self, goal: Conjunction) -> list[Clause]:
         """The clauses of a goal."""
-        return self.solve((goal, Mode.PLAIN, False, None))
+        extent = self.domain.extent(self.domain.outlines.solve(goal))
+        if extent is Extent.SOME:
+            return self.solve((goal, Mode.PLAIN, False, None))
+        return [self.domain.any] if extent else []
 
     def _about(self, query: Query[Clause]) -> tuple[Conjunction, Hashable]:
         return query[0], query[1:3]  # with the context, no query would be asked twice

@@ -88,7 +88,8 @@ class Shaping:
         counting = [count.rule for count in clause.counts]
         beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
         known = beyond if clause.high is None else min(beyond, clause.high)
-        choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in range(known)]
+        positions = self.nodes.meter.each(range(known), "normalising the schema")
+        choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
         rest: Choice = ()
         if clause.high is None or clause.high > beyond:
             rest = self._choice(clause.goal(beyond), [rule.goal(beyond) for rule in counting])
