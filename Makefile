@@ -40,7 +40,7 @@ lint: $(VENV)/.test ## Ruff and mypy, strict
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench ## Compare with the peers (installs them)
-	$(BIN)/python benchmarks/regex.py
+	$(BIN)/python -m benchmarks.regex
 
 docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py

@@ -1,419 +1,259 @@
-"""Batches, forced tokens and masks on a device: structgen and its peers, in one run. See benchmarks/README.md.
+"""The engines under one interface: structgen and its peers, each by its fastest documented way from Python.
 
-Run ``python benchmarks/engines.py`` from anywhere; ``--help`` tells the options.
+All of them get the same token bytes, the same EOS ids and the same int32 buffer to write masks into. Arguments
+that stay the same (the buffer, its address, its size) are prepared outside the clock for everybody.
 """
 
 from __future__ import annotations
 
-import datetime
-import json
-import os
-import random
-import sys
-import time
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Protocol
 
-ROOT = Path(__file__).resolve().parents[1]
-if __package__ in (None, ""):
-    sys.path[0] = str(ROOT)  # this folder has a regex.py, which is not what `import regex` means
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402
-import typer  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
+import structgen as sg
 
-import structgen as sg  # noqa: E402
-from benchmarks import batch_engines, batch_trial, instances, machine, vocabularies  # noqa: E402
-from benchmarks.schema_order import ordered  # noqa: E402
-from structgen.runtime.rows.bitmask import allocate  # noqa: E402
-
-#: MaskBench's schemas; beside the repository, not in it.
-MASKBENCH = Path(
-    os.environ.get("STRUCTGEN_MASKBENCH") or ROOT.parent / "shared" / "data" / "maskbench" / "dev.jsonl.gz"
-)
-
-LOCAL = ROOT / "benchmarks" / "results" / "local"
-
-WORKLOADS = ("batch", "moves", "sampling", "forced", "generate", "masks")
-
-#: Seconds that an engine may take to say which texts it takes, and for its steps.
-_PATIENCE = 900.0
+Bitmask = NDArray[np.int32]
 
 
-def main(
-    workloads: Annotated[str, typer.Option(help=f"Some of {','.join(WORKLOADS)}.")] = ",".join(WORKLOADS),
-    vocab: Annotated[str, typer.Option(help="The name of a tokenizer folder.")] = "llama3",
-    batch: Annotated[int, typer.Option(help="Sequences.")] = 256,
-    steps: Annotated[int, typer.Option(help="Tokens of each sequence.")] = 300,
-    threads: Annotated[int, typer.Option(help="Threads of the engines.")] = os.cpu_count() or 1,
-    limit: Annotated[int, typer.Option(help="How many schemas, drawn at random.")] = 100,
-    largest: Annotated[int, typer.Option(help="Characters of the largest schema.")] = 3000,
-    seed: Annotated[int, typer.Option(help="For drawing schemas and texts.")] = 0,
-    engines: Annotated[str, typer.Option(help="By default all that are installed.")] = "",
-    output: Annotated[Path, typer.Option(help="Folder for the JSON.")] = LOCAL,
-) -> None:
-    """Measure what was asked for, show it, and keep it."""
-    console = Console() if sys.stdout.isatty() else Console(width=150)
-    tokenizer = vocabularies.TOKENIZERS / vocab
-    # XGrammar takes minutes, and much memory, for some large ones.
-    lines = [line for line in instances.read(MASKBENCH) if len(json.dumps(line["schema"])) <= largest]
-    lines = instances.sample(lines, limit, seed)
-    names = [name.strip() for name in engines.split(",")] if engines else batch_engines.available()
-    kept: dict[str, Any] = {
-        "began": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine.describe(), "versions": machine.versions(), "load at the beginning": machine.load(),
-        "options": {
-            "vocabulary": vocab, "batch": batch, "steps": steps, "threads": threads, "schemas": len(lines),
-            "largest schema": largest, "seed": seed,
-        },
-    }  # fmt: skip
-    wanted = [name.strip() for name in workloads.split(",")]
-    if unknown := set(wanted) - set(WORKLOADS):
-        raise typer.BadParameter(f"unknown workloads: {', '.join(sorted(unknown))}")
-    if "batch" in wanted:
-        cases = [
-            (case.schema, [i.tokens for i in case.instances if i.valid and i.tokens])
-            for case in map(instances.Encoder(tokenizer / "tokenizer.json").case, lines)
-        ]
-        task = batch_trial.Task("", tokenizer, cases, batch, steps, threads, seed)
-        kept["batch"] = _batch(console, task, names)
-    if "moves" in wanted:
-        kept["moves"] = _moves(console, tokenizer, batch)
-    if "sampling" in wanted:
-        kept["sampling"] = _sampling(console, tokenizer)
-    if "forced" in wanted:
-        kept["forced"] = _forced(console, tokenizer, lines)
-    if "generate" in wanted:
-        kept["generate"] = _generate(console, tokenizer, seed)
-    if "masks" in wanted:
-        kept["masks"] = _masks(console, batch)
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / f"{kept['began'][:10]}-engines.json"
-    path.write_text(json.dumps(kept, indent=1) + "\n")
-    console.print(f"kept in {path}")
+class RefusedError(Exception):
+    """An engine does not take a regex, or a token that the walk has."""
 
 
-# -- batches -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Stepper:
+    """One sequence in one engine, at its beginning.
+
+    A step is ``fill(*fill_arguments)``, then ``advance(token, *advance_arguments)``, which returns False or
+    raises for a token that is not allowed.
+    """
+
+    fill: Callable[..., object]
+    fill_arguments: tuple[Any, ...]
+    advance: Callable[..., object]
+    advance_arguments: tuple[Any, ...] = ()
 
 
-def _batch(console: Console, task: batch_trial.Task, names: list[str]) -> dict[str, Any]:
-    """Steps of a batch over texts that every engine takes."""
-    ours = [name for name in names if name.startswith("structgen")]
-    judges = [*ours[:1], *(name for name in names if name not in ours)]
-    taken = []
-    for name in judges:
-        with console.status(f"which texts {name} takes"):
-            taken.append(batch_trial.in_process(batch_trial.texts_taken, _with(task, engine=name), _PATIENCE))
-    cases = []
-    for number, (schema, texts) in enumerate(task.cases):
-        common = [text for i, text in enumerate(texts) if all(each[number][i] for each in taken)]
-        if common:
-            cases.append((schema, common))
-    console.print(f"{len(cases)} schemas, {sum(len(texts) for _, texts in cases)} texts that all engines take")
-    found: dict[str, Any] = {"schemas": len(cases), "engines": {}}
-    for name in names:
-        with console.status(f"steps of {name}"):
-            rounds = batch_trial.in_process(
-                batch_trial.step_times, _with(task, engine=name, cases=cases), _PATIENCE
-            )
-        found["engines"][name] = [
-            {clock: batch_trial.summary(times[clock]) for clock in ("wall", "processor")} for times in rounds
-        ]
-    table = Table(title=f"A step of {task.batch} sequences, microseconds, {task.threads} threads")
-    for column in ("engine", "texts", "wall: mean", "p50", "p99", "processor: mean", "of it a sequence"):
-        table.add_column(column, justify="left" if column in ("engine", "texts") else "right")
-    for name, rounds in found["engines"].items():
-        for turn, clocks in zip(("new", "read before"), rounds, strict=True):
-            wall, processor = clocks["wall"], clocks["processor"]
-            table.add_row(
-                name, turn, f"{wall['mean']:,.0f}", f"{wall['p50']:,.0f}", f"{wall['p99']:,.0f}",
-                f"{processor['mean']:,.0f}", f"{processor['mean'] / task.batch:,.2f}",
-            )  # fmt: skip
-    console.print(table)
-    for peer in judges[1:]:
-        theirs = found["engines"][peer]
-        for name in ours:
-            ratios = [
-                theirs[i][clock]["mean"] / found["engines"][name][i][clock]["mean"]
-                for i in (0, 1) for clock in ("wall", "processor")
-            ]  # fmt: skip
-            console.print(
-                f"{name} against {peer}: new texts {ratios[0]:.1f} times faster (processor {ratios[1]:.1f}), "
-                f"read before {ratios[2]:.1f} ({ratios[3]:.1f})"
-            )
-    return found
+class Engine(Protocol):
+    """What the benchmark needs of a library."""
+
+    #: Whether `compile` does the work that grows with the vocabulary; then the size of its result means something.
+    precomputes: bool
+
+    def compile(self, pattern: str) -> Any:
+        """The library's compiled form of a regex, made afresh. Raises `RefusedError`."""
+        ...
+
+    def stepper(self, compiled: Any, bitmask: Bitmask) -> Stepper:
+        """A new sequence whose masks go to ``bitmask``, ``int32[words]``."""
+        ...
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """A further compiled object that shares nothing with this one, to measure the size of many."""
+        ...
+
+    def nbytes(self, compiled: Any) -> int | None:
+        """The size that the library itself reports, if it does."""
+        ...
 
 
-def _with(task: batch_trial.Task, **changes: Any) -> batch_trial.Task:
-    from dataclasses import replace
+class Structgen:
+    """structgen, with `compile`'s own options."""
 
-    return replace(task, **changes)
+    precomputes = True
 
+    def __init__(self, vocabulary: sg.Vocabulary, *, threads: int | None = None, eager: bool = True) -> None:
+        from structgen.api import compile_kernels
 
-# -- other moves ---------------------------------------------------------------------------------------
+        compile_kernels()
+        _ = vocabulary.trie  # built once for each vocabulary, as the peers' tries are
+        self._vocabulary, self._threads, self._eager = vocabulary, threads, eager
 
-_RECORD = {
-    "type": "object", "additionalProperties": False, "required": ["name", "age", "tags"],
-    "properties": {
-        "name": {"type": "string"}, "age": {"type": "integer"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-    },
-}  # fmt: skip
-
-
-def _median(function: Callable[[], object], repeats: int = 50) -> float:
-    """Microseconds."""
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - begun)
-    return sorted(times)[len(times) // 2] * 1e6
-
-
-def _moves(console: Console, tokenizer: Path, batch: int) -> dict[str, float]:
-    """What reordering, rolling back, and drafts cost, for a batch inside strings and numbers; microseconds a call."""
-    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
-    encode = vocabulary.encode
-    assert encode is not None
-    index = sg.compile(sg.JsonSchema(_RECORD), vocabulary)
-    guides = sg.GuideBatch(vocabulary, [index] * batch)
-    text = list(encode('{"name": "Ada Lovelace", "age": 36, "tags": ["first", "programmer"]}'))
-    for row in range(batch):
-        for token in text[: row % (len(text) - 5)]:
-            guides.advance([token], [row])
-    ahead = np.array([text[row % (len(text) - 5) :][:4] for row in range(batch)], np.int64)
-    tokens = ahead.reshape(-1)
-    above = np.where(np.arange(len(tokens)) % 4, np.arange(len(tokens)) - 1, -1)
-    rows = np.repeat(np.arange(batch), 4)
-    drafted, masks = allocate(len(tokens), vocabulary.size), allocate(batch, vocabulary.size)
-    order = [*range(1, batch), 0]
-    wide = [row for row in range(batch) if row % (len(text) - 5) > 1]
-
-    def there_and_back() -> None:
-        guides.advance(ahead[wide, 0], wide)
-        guides.rollback(1, wide)
-
-    def drafts() -> None:
-        guides.draft(tokens, above, rows).fill_bitmask(drafted)
-
-    found = {
-        "row ids": _median(guides.row_ids), "fill_bitmask": _median(lambda: guides.fill_bitmask(masks)),
-        "advance and rollback": _median(there_and_back), "reorder": _median(lambda: guides.reorder(order)),
-        "draft of 4 tokens a row, followed": _median(lambda: guides.draft(tokens, above, rows)),
-        "draft of 4 tokens a row, with masks": _median(drafts),
-        "a guide's fork": _median(sg.Guide(index).fork),
-    }  # fmt: skip
-    console.print(f"moves of {batch} sequences, microseconds:", found)
-    return found
-
-
-# -- sampling ------------------------------------------------------------------------------------------
-
-
-def _sampling(console: Console, tokenizer: Path) -> dict[str, float]:
-    """Sampling at places that nobody worked out, by candidates and by the whole mask; microseconds a token."""
-    import torch
-
-    from structgen.runtime.logits.logits import apply_bitmask
-    from structgen.runtime.logits.sampling import Sampler
-
-    torch.set_num_threads(1)
-    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
-    encode = vocabulary.encode
-    assert encode is not None
-    sg.compile_base_rows(vocabulary)  # as a server that has started has them
-    text = list(encode('{"name": "Ada Lovelace", "age": 36, "tags": ["first", "programmer"]}'))
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn((len(text), vocabulary.size), generator=generator)
-    logits[range(len(text)), text] += 20  # a model that knows what it wants
-
-    def masked(row: torch.Tensor, guide: sg.Guide) -> object:
-        scores = row.clone()
-        apply_bitmask(scores, guide.bitmask())
-        return torch.softmax(scores, 0).argmax()
-
-    ways: dict[str, Callable[[Any, sg.Guide], object]] = {
-        "whole mask": masked,
-        "greedy, by candidates": Sampler(0.0).sample,
-        "top-k 40, by candidates": Sampler(top_k=40).sample,
-        "top-p 0.9, by candidates": Sampler(top_p=0.9).sample,
-    }
-    found = {}
-    for name, way in ways.items():
-        times = []
-        for turn in range(5):
-            # Another schema each time, so that no place of it is known.
-            schema = json.loads(json.dumps(_RECORD))
-            schema["properties"][f"x{turn}{len(name)}"] = {"type": "null"}
-            guide = sg.Guide(sg.compile(sg.JsonSchema(schema), vocabulary, eager=False))
-            for row, token in zip(logits, text, strict=True):
-                begun = time.perf_counter()
-                way(row, guide)
-                times.append(time.perf_counter() - begun)
-                guide.advance(token)
-        found[name] = float(np.mean(times)) * 1e6
-    console.print("sampling at unknown places, microseconds a token:", found)
-    return found
-
-
-# -- forced tokens -------------------------------------------------------------------------------------
-
-
-def _forced(console: Console, tokenizer: Path, lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many tokens of valid instances, compact and in the schema's order, need no model."""
-    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
-    encode = vocabulary.encode
-    assert encode is not None
-    total = forced = peers_forced = others = seconds = calls = 0.0
-    peer = _Fast(tokenizer, vocabulary)
-    for line in lines:
+    def compile(self, pattern: str) -> sg.Index:
+        """An index, eager unless the engine was made lazy."""
         try:
-            definition = sg.JsonSchema(line["schema"], whitespace="compact")
-            index = sg.compile(definition, vocabulary, eager=False)
-        except sg.Error:
-            continue
-        matcher = peer.compile(line["schema"])
-        for test in line["tests"]:
-            if not test["valid"]:
-                continue
-            data = ordered(line["schema"], test["data"])
-            tokens = list(encode(json.dumps(data, ensure_ascii=False, separators=(",", ":"))))
-            guide = sg.Guide(index)
-            written = here = 0
-            while written < len(tokens):
-                begun = time.perf_counter()
-                run = [token for token in guide.forced_tokens() if token not in vocabulary.eos_ids]
-                seconds += time.perf_counter() - begun
-                calls += 1
-                if run != tokens[written : written + len(run)]:
-                    others += 1  # another split, or a text that the definition doesn't take
-                    run = []
-                here += len(run)
-                run = run or [tokens[written]]
-                if not all(map(guide.advance, run)):
-                    break
-                written += len(run)
-            else:
-                theirs = peer.forced(matcher, tokens)
-                if theirs is not None:
-                    total, forced, peers_forced = total + len(tokens), forced + here, peers_forced + theirs
-    found = {
-        "tokens": total, "forced": forced / total, "llguidance": peers_forced / total, "split otherwise": others,
-        "microseconds a call": 1e6 * seconds / calls,
-    }  # fmt: skip
-    console.print("forced tokens:", found)
-    return found
+            return sg.compile(
+                sg.Regex(pattern), self._vocabulary, eager=self._eager, threads=self._threads,
+                budget=sg.Budget(seconds=600),
+            )  # fmt: skip
+        except sg.Error as error:
+            raise RefusedError(str(error)) from error
+
+    def stepper(self, compiled: sg.Index, bitmask: Bitmask) -> Stepper:
+        """A new guide."""
+        guide = sg.Guide(compiled)
+        return Stepper(guide.fill_bitmask, (bitmask,), guide.advance)
+
+    def another(self, pattern: str, compiled: sg.Index) -> sg.Index:
+        """Compiled afresh."""
+        return self.compile(pattern)
+
+    def nbytes(self, compiled: sg.Index) -> int:
+        """`Index.nbytes`."""
+        return compiled.nbytes
 
 
-class _Fast:
-    """llguidance's fast-forward tokens, with the same whitespace."""
+class OutlinesCore:
+    """outlines-core: `Index`, and a `Guide` that writes masks to an address and returns no lists of tokens.
 
-    def __init__(self, tokenizer: Path, vocabulary: sg.Vocabulary) -> None:
-        from llguidance import LLMatcher, LLTokenizer
+    ``outlines_core.kernels.numpy.fill_next_token_bitmask`` does the same after checks, which are left out.
+    """
 
+    precomputes = True
+
+    def __init__(self, vocabulary: sg.Vocabulary) -> None:
+        from outlines_core import Guide, Index, Vocabulary
+
+        ids: dict[bytes, list[int]] = {}
+        for token_id in range(vocabulary.size):
+            token = vocabulary.token(token_id)
+            if token is not None:
+                ids.setdefault(token, []).append(token_id)
+        self._vocabulary = Vocabulary(vocabulary.eos_ids[0], ids)  # it knows one EOS id only
+        self._index, self._guide = Index, Guide
+
+    def compile(self, pattern: str) -> Any:
+        """An `Index`."""
+        try:
+            return self._index(pattern, self._vocabulary)
+        except ValueError as error:
+            raise RefusedError(str(error)) from error
+
+    def stepper(self, compiled: Any, bitmask: Bitmask) -> Stepper:
+        """A new guide; ``advance(token, False)`` asks for no list of tokens."""
+        guide = self._guide(compiled)
+        address = (bitmask.ctypes.data, bitmask.size, bitmask.itemsize)
+        return Stepper(guide.write_mask_into, address, guide.advance, (False,))
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """A deep copy, which keeps its tables as large as they were built and takes no seconds."""
+        return copy.deepcopy(compiled)
+
+    def nbytes(self, compiled: Any) -> None:
+        """It reports no size."""
+        return
+
+
+class LLGuidance:
+    """llguidance: its regex grammar, and a copy of one `LLMatcher` for each sequence; copies share a warm lexer.
+
+    ``llguidance.numpy.fill_next_token_bitmask`` does the same after checks, which are left out. Where only one text
+    can follow, its mask allows just the token that the tokenizer would choose, so it gets the real tokenizer.
+    """
+
+    precomputes = False
+
+    def __init__(self, vocabulary: sg.Vocabulary, tokenizer_json: Path | None) -> None:
+        from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+
+        tokenizer = TokenizerWrapper(TokenBytes(vocabulary)) if tokenizer_json is None else str(tokenizer_json)
         self._matcher = LLMatcher
-        self._tokenizer = LLTokenizer(
-            str(tokenizer / "tokenizer.json"), n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_ids)
-        )
+        self._tokenizer = LLTokenizer(tokenizer, n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_ids))
 
-    def compile(self, schema: Any) -> Any:
-        """A matcher, or None."""
-        options: Any = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
-        grammar = self._matcher.grammar_from_json_schema(schema, defaults=options)
-        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
-        return None if matcher.is_error() else matcher
+    def compile(self, pattern: str) -> Any:
+        """A matcher, which walks the vocabulary when asked for a mask."""
+        matcher = self._matcher(self._tokenizer, self._matcher.grammar_from_regex(pattern), log_level=0)
+        if matcher.is_error():
+            raise RefusedError(matcher.get_error())
+        return matcher
 
-    def forced(self, matcher: Any, tokens: list[int]) -> int | None:
-        """How many tokens of a text it forces; None where it doesn't take the text."""
-        if matcher is None:
-            return None
-        matcher = matcher.deep_copy()
-        written = found = 0
-        while written < len(tokens):
-            run = matcher.compute_ff_tokens()
-            if run != tokens[written : written + len(run)]:
-                run = []
-            found += len(run)
-            run = run or [tokens[written]]
-            if not all(matcher.consume_token(token) for token in run):
-                return None
-            written += len(run)
-        return found
+    def stepper(self, compiled: Any, bitmask: Bitmask) -> Stepper:
+        """A copy of the matcher, as fast as one that is reset; an error in one doesn't spoil the others."""
+        matcher = compiled.deep_copy()
+        address = (bitmask.ctypes.data, bitmask.nbytes)
+        return Stepper(matcher.unsafe_compute_mask_ptr, address, matcher.consume_token)
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """Compiled afresh."""
+        return self.compile(pattern)
+
+    def nbytes(self, compiled: Any) -> None:
+        """It reports no size."""
+        return
 
 
-# -- transformers ----------------------------------------------------------------------------------------
+class TokenBytes:
+    """What llguidance's `TokenizerWrapper` asks of a tokenizer, for a vocabulary that comes without one."""
+
+    def __init__(self, vocabulary: sg.Vocabulary) -> None:
+        self.eos_token_id = vocabulary.eos_ids[0]
+        self.bos_token_id = None
+        tokens = [vocabulary.token(i) for i in range(vocabulary.size)]
+        self.special_token_ids = [i for i, token in enumerate(tokens) if token is None]
+        self.tokens = [f"<special {i}>".encode() if token is None else token for i, token in enumerate(tokens)]
+        self._id_of = {token: i for i, token in enumerate(tokens) if token is not None}
+        self._longest = max(map(len, self._id_of))
+
+    def __call__(self, text: bytes) -> list[int]:
+        """The longest token that fits, again and again; the vocabularies here have a token for every byte."""
+        ids, start = [], 0
+        while start < len(text):
+            end = min(len(text), start + self._longest)
+            while text[start:end] not in self._id_of:
+                end -= 1
+            ids.append(self._id_of[text[start:end]])
+            start = end
+        return ids
 
 
-def _generate(console: Console, tokenizer: Path, seed: int) -> dict[str, float]:
-    """Tokens per second of `generate()` free, masked, and with forced tokens; see `benchmarks.generate`."""
-    from benchmarks import generate
+class XGrammar:
+    """XGrammar: `GrammarCompiler` without its cache, so that compiling again is compiling; 8 threads by default."""
 
-    vocabulary = sg.Vocabulary.from_pretrained(tokenizer)
-    bench, order = generate.Bench(vocabulary, tokenizer / "tokenizer.json"), random.Random(seed)
-    texts = generate.texts(vocabulary, MASKBENCH, 8, seed)
-    with console.status("transformers"):
-        found = generate.figures([bench.result(text, 5, order) for text in texts])
-    console.print("generate():", found)
-    return found
+    precomputes = True
 
-
-# -- masks on a device ---------------------------------------------------------------------------------
-
-
-def _masks(console: Console, batch: int) -> dict[str, Any]:
-    """Masks onto logits on a GPU: structgen's kernel, XGrammar's with its transfers, and a copy of the logits."""
-    import torch
-
-    if not torch.cuda.is_available():
-        console.print("masks: there is no CUDA device")
-        return {}
-    from structgen.runtime.logits.devices import DeviceRows
-    from structgen.runtime.rows.row_store import RowStore
-
-    width = 128 * 1024
-    vocabulary = sg.Vocabulary.from_bytes([b"a"] * (width - 1) + [None], eos_ids=[width - 1])
-    store, rng = RowStore(vocabulary), np.random.default_rng(0)
-    numbers = np.array(
-        [store.add(rng.integers(-(2**31), 2**31, width // 32).astype(np.int32)) for _ in range(batch)], np.int32
-    )
-    rows = DeviceRows(store, "cuda")
-    rows.slots(numbers)
-    logits = torch.randn((batch, width), device="cuda").to(torch.bfloat16)
-    other = torch.empty_like(logits)
-    host = torch.from_numpy(store.rows[numbers]).pin_memory()
-
-    def timed(function: Any, repeats: int = 200) -> float:
-        for _ in range(10):
-            function()
-        torch.cuda.synchronize()
-        begun = time.perf_counter()
-        for _ in range(repeats):
-            function()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - begun) / repeats * 1e6
-
-    found = {
-        "structgen, row ids sent": timed(lambda: rows.mask(logits, numbers)),
-        "copy of the logits": timed(lambda: other.copy_(logits)),
-    }
-    try:
+    def __init__(self, vocabulary: sg.Vocabulary, *, threads: int = 8) -> None:
         import xgrammar
 
-        def theirs() -> None:
-            xgrammar.apply_token_bitmask_inplace(logits, host.to("cuda", non_blocking=True))
+        tokens = [vocabulary.token(i) or b"" for i in range(vocabulary.size)]
+        info = xgrammar.TokenizerInfo(tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids))
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=threads, cache_enabled=False)
+        self._matcher = xgrammar.GrammarMatcher
 
-        found["xgrammar, masks sent"] = timed(theirs)
-    except ImportError:
-        pass
-    # What is forbidden is written, two bytes each, and a bit a token is read.
-    forbidden = batch * width - int(np.bitwise_count(store.rows[numbers].view(np.uint32)).sum())
-    found["gigabytes a second"] = (2 * forbidden + batch * width / 8) / found["structgen, row ids sent"] / 1e3
-    console.print("masks, microseconds:", found)
-    return found
+    def compile(self, pattern: str) -> Any:
+        """A `CompiledGrammar`."""
+        try:
+            return self._compiler.compile_regex(pattern)
+        except (RuntimeError, ValueError) as error:
+            raise RefusedError(str(error)) from error
+
+    def stepper(self, compiled: Any, bitmask: Bitmask) -> Stepper:
+        """A new matcher."""
+        matcher = self._matcher(compiled)
+        return Stepper(matcher.fill_next_token_bitmask, (bitmask.reshape(1, -1),), matcher.accept_token)
+
+    def another(self, pattern: str, compiled: Any) -> Any:
+        """Compiled afresh."""
+        return self.compile(pattern)
+
+    def nbytes(self, compiled: Any) -> int:
+        """`CompiledGrammar.memory_size_bytes`."""
+        return int(compiled.memory_size_bytes)
 
 
-if __name__ == "__main__":
-    typer.run(main)
+#: By name: the module that must be there, and how to make the engine.
+ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Path | None], Engine]]] = {
+    "structgen": ("structgen", lambda vocabulary, _: Structgen(vocabulary)),
+    "structgen, 1 thread": ("structgen", lambda vocabulary, _: Structgen(vocabulary, threads=1)),
+    "structgen, lazy": ("structgen", lambda vocabulary, _: Structgen(vocabulary, eager=False)),
+    "outlines-core": ("outlines_core", lambda vocabulary, _: OutlinesCore(vocabulary)),
+    "llguidance": ("llguidance", LLGuidance),
+    "xgrammar": ("xgrammar", lambda vocabulary, _: XGrammar(vocabulary)),
+}
+
+
+def available() -> list[str]:
+    """The names of the engines that are installed."""
+    return [name for name, (module, _) in ENGINES.items() if find_spec(module) is not None]
+
+
+def make(name: str, vocabulary: sg.Vocabulary, tokenizer_json: Path | None = None) -> Engine:
+    """An engine with its tokenizer built, so that only regexes are left to compile.
+
+    ``tokenizer_json`` is the tokenizer's own file, for an engine that also encodes.
+    """
+    return ENGINES[name][1](vocabulary, tokenizer_json)

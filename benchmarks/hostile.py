@@ -1,6 +1,6 @@
 """Hostile definitions, each compiled in a process of its own: what came of it, in what time, with how much memory.
 
-    python benchmarks/hostile.py [--eager] [--own] [--only TEXT] [--json]
+    python -m benchmarks.hostile [--eager] [--own] [--only TEXT] [--json]
 
 The definitions are those of ``tests/hostile/hostile_definitions.py``. A star marks a line that is over its budget by
 more than a tenth, or that ended in anything but an index or a typed error. Linux only.
@@ -19,15 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if __name__ == "__main__":
-    sys.path[0] = str(ROOT)
-    sys.path.append(str(ROOT / "tests"))
+import structgen as sg
+from structgen.budget import Meter
+from structgen.building import build
+from structgen.system.garbage import paused
 
-import structgen as sg  # noqa: E402
-from structgen.budget import Meter  # noqa: E402
-from structgen.building import build  # noqa: E402
-from structgen.system.garbage import paused  # noqa: E402
+from .run import ROOT
 
 #: A tenth, which a compile may be over its budget.
 OVER = 1.1
@@ -95,6 +92,7 @@ def _compiled(
 
 def main() -> None:
     """Print a line for each definition."""
+    sys.path.append(str(ROOT / "tests"))
     from hostile.hostile_definitions import DEFINITIONS
 
     from structgen.api import compile_kernels

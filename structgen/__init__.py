@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from . import errors as errors
     from .api import compile, compile_base_rows
     from .budget import Budget
     from .cache.cache import Cache
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     from .vocabulary.vocabulary import Vocabulary
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'structgen' has no attribute {name!r}")

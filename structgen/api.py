@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import index_store
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
-from .definitions.grammar_marks import read_marks
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
 from .runtime.core.machine import CompiledMachine
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def compile(
-    definition: Definition | Any,
+    definition: object,
     vocabulary: Vocabulary,
     *,
     cache: Cache | None = None,
@@ -180,7 +179,7 @@ def _base_samples() -> list[Definition]:
     from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
     from .compiler.json_schema.strings.lengths import COUNT_FROM
 
-    asserted: list[dict[str, Any]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
+    asserted: list[dict[str, object]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
     asserted += [{"minLength": 1} | each for each in asserted[:2]]
     asserted += [{"format": name} for name in sorted(SHAREABLE_FORMATS)]
     return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]
@@ -205,7 +204,7 @@ def _ready_kernels(definition: Definition, report: Progress) -> None:
     """Have the kernels compiled that a definition needs, before the clock of its budget starts."""
     needed = {"automata"}
     if isinstance(definition, Grammar):
-        holds_others = definition.definitions or read_marks(definition.text).schemas
+        holds_others = definition.definitions or definition.marked.schemas
         needed = {"grammars", "automata"} if holds_others else {"grammars"}
     if not needed <= _kernels_ready:
         with _kernels_lock:

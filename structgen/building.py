@@ -9,7 +9,7 @@ import numpy as np
 
 from .budget import Meter
 from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
-from .definitions.grammar_marks import read_marks, special_token
+from .definitions.grammar_marks import special_token
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
 from .runtime.core.machine import CompiledMachine
@@ -140,7 +140,7 @@ def _embedded(
     definition: Grammar, tables: GrammarTables, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[Embedded, tuple[str, ...]]:
     """What a grammar holds besides terminals that are lexed, and what was relaxed in it."""
-    marked = read_marks(definition.text)
+    marked = definition.marked
     number = {name: t for t, name in enumerate(tables.terminals)}
     for name, _ in definition.definitions:
         if name not in number or name in marked.schemas or name in marked.tokens:

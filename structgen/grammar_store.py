@@ -7,7 +7,6 @@ compiled is kept; what is refused is looked at anew.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from . import __version__
 from .errors import FormatError
 from .runtime.grammar.tables import GrammarTables
-from .storage.container import FORMAT_VERSION, pack, unpack
+from .storage.container import FORMAT_VERSION, key_of, pack, unpack
 from .system.locks import Lock, Rank
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _lock = Lock(Rank.TABLES)
 
 def tables_of(canonical: str, cache: Cache | None, build: Callable[[], GrammarTables]) -> GrammarTables:
     """The tables of a grammar, by its canonical definition; ``build`` makes them where they are not kept."""
-    key = _key(canonical)
+    key = key_of("structgen-tables", canonical, str(FORMAT_VERSION), __version__)
     with _lock:
         tables = _remembered.pop(key, None)
     if tables is None and cache is not None:
@@ -53,13 +52,6 @@ def forget() -> None:
     """Forget what the process remembers; what is in caches stays there."""
     with _lock:
         _remembered.clear()
-
-
-def _key(canonical: str) -> str:
-    digest = hashlib.blake2b(digest_size=20, person=b"structgen-tables")
-    for part in (canonical, str(FORMAT_VERSION), __version__):
-        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()
 
 
 def _pack(tables: GrammarTables, canonical: str) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +13,7 @@ from .definitions import Definition, Grammar
 from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
 from .runtime.pushdown.shared_masks import SharedMasks
-from .storage.container import FORMAT_VERSION
+from .storage.container import FORMAT_VERSION, key_of
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -26,12 +25,9 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    digest = hashlib.blake2b(digest_size=20, person=b"structgen-index")
-    named = special_names(definition.text, vocabulary) if isinstance(definition, Grammar) else []
-    for part in (definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()
+    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
+    parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
+    return key_of("structgen-index", *parts)
 
 
 def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
@@ -55,24 +51,20 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    vocabulary, fingerprint = index.vocabulary, index.vocabulary_fingerprint
+    vocabulary = index.vocabulary
+
+    def shared_key(name: bytes) -> str:
+        return key_of("structgen-shared", vocabulary.fingerprint, name, str(FORMAT_VERSION), __version__)
 
     def fetch_row(name: bytes) -> SharedMasks | None:
-        key = _shared_key(fingerprint, name)
+        key = shared_key(name)
         where = f"cache entry {key}"
         return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, vocabulary, where))
 
     def keep_row(name: bytes, place: SharedMasks) -> None:
-        cache.put(_shared_key(fingerprint, name), place.to_bytes(), label="rows inside a string", kind="shared")
+        cache.put(shared_key(name), place.to_bytes(), label="rows inside a string", kind="shared")
 
     index.machine.share_rows(fetch_row, keep_row)
-
-
-def _shared_key(fingerprint: str, name: bytes) -> str:
-    digest = hashlib.blake2b(digest_size=20, person=b"structgen-shared")
-    for part in (fingerprint.encode(), name, str(FORMAT_VERSION).encode(), __version__.encode()):
-        digest.update(part + b"\0")
-    return digest.hexdigest()
 
 
 class WriteBack:

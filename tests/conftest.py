@@ -13,6 +13,10 @@ from house.skips import DATA, is_excused
 
 from structgen import Vocabulary
 
+# Models of the tests are tiny: threads of torch's, on cores that others have as well, would wait for one another, ten
+# times as long as one takes alone.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 #: Folders with a ``tokenizer.json`` each.
 TOKENIZERS = DATA / "tokenizers"
 

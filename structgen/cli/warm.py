@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..definitions.loading import READERS, LoadedDefinitions, NamedDefinition, read_definitions
+from ..definitions.loading import SUFFIXES, LoadedDefinitions, NamedDefinition, read_definitions
 from ..errors import DefinitionError, StructgenError
 from ..progress import Progress
 from . import options
@@ -144,7 +144,7 @@ def _read(paths: Sequence[Path]) -> LoadedDefinitions:
         raise DefinitionError(
             "no definitions found",
             where=", ".join(map(str, paths)),
-            remedy=f"Add a file that ends in one of {', '.join(READERS)}.",
+            remedy=f"Add a file that ends in one of {', '.join(SUFFIXES)}.",
         )
     return reading
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import DefinitionError, VocabularyError
-from ..vocabulary.vocabulary import Vocabulary
+from ..errors import BudgetExceededError, DefinitionError, VocabularyError
+
+if TYPE_CHECKING:
+    from ..vocabulary.vocabulary import Vocabulary
 
 #: What Lark skips or reads as one: comments, strings, regexes. Then the marks.
 _PIECE = re.compile(
@@ -20,8 +22,11 @@ _PIECE = re.compile(
     r"""|(?P<token><[^<>\s"/]+>)|(?P<json>%json\b\s*)|(?P<unclosed>["/])"""
 )
 
-#: A special token, or what looks like one within a string or a comment.
-_TOKEN = re.compile(r'<[^<>\s"/]+>')
+#: Characters of a text with marks, and marks in it: a quarter of a second's work.
+_MOST_CHARACTERS, _MOST_MARKS = 1 << 21, 1 << 16
+
+#: A mark, or what looks like one within a string or a comment.
+_MARK = re.compile(r'<[^<>\s"/]+>|%json\b')
 
 _UNNAMED = re.compile(r"\W+", re.ASCII)
 
@@ -45,12 +50,19 @@ class MarkedText(NamedTuple):
 
 
 def read_marks(text: str) -> MarkedText:
-    """Take the marks out of a grammar's text. Raises `DefinitionError` for a schema that is no JSON object."""
+    """Take the marks out of a grammar's text.
+
+    Raises `DefinitionError` for a schema that is no JSON object, `BudgetExceededError` for a text without end.
+    """
     tokens: dict[str, str] = {}
     schemas: dict[str, str] = {}
     parts: list[str] = []
+    if _MARK.search(text) is None:
+        return MarkedText(text, tokens, schemas)
+    if len(text) > _MOST_CHARACTERS:
+        raise _too_large()
     names: _Names | None = None
-    at = 0
+    at = marks = 0
     while (found := _PIECE.search(text, at)) is not None:
         parts.append(text[at : found.start()])
         at = found.end()
@@ -60,6 +72,9 @@ def read_marks(text: str) -> MarkedText:
         if found["other"] is not None:
             parts.append(found[0])
             continue
+        marks += 1
+        if marks > _MOST_MARKS:
+            raise _too_large()
         names = names or _Names(text)
         if found["token"] is not None:
             name = names.of("TOKEN_" + _UNNAMED.sub("_", found[0]).strip("_").upper(), found[0])
@@ -73,6 +88,15 @@ def read_marks(text: str) -> MarkedText:
     parts.append(text[at:])
     declared = [*tokens, *schemas]
     return MarkedText("".join(parts) + (f"\n%declare {' '.join(declared)}\n" if declared else ""), tokens, schemas)
+
+
+def _too_large() -> BudgetExceededError:
+    return BudgetExceededError(
+        f"the grammar has more than {_MOST_CHARACTERS:,} characters with special tokens and schemas among them, or"
+        f" {_MOST_MARKS:,} of these",
+        where="reading the grammar",
+        remedy="%import its larger parts, or leave some out.",
+    )
 
 
 def _schema(text: str, at: int) -> tuple[str, int]:
@@ -129,12 +153,9 @@ def special_token(mark: str, vocabulary: Vocabulary) -> int:
     return token_id
 
 
-def special_names(text: str, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
+def special_names(marked: MarkedText, vocabulary: Vocabulary) -> list[tuple[str, int | None]]:
     """The special tokens that a grammar names, with their ids: what a vocabulary's bytes don't tell."""
-    if _TOKEN.search(text) is None:
-        return []
-    marks = sorted(set(read_marks(text).tokens.values()))
-    return [(mark, _named(mark, vocabulary)) for mark in marks]
+    return [(mark, _named(mark, vocabulary)) for mark in sorted(set(marked.tokens.values()))]
 
 
 def _named(mark: str, vocabulary: Vocabulary) -> int | None:

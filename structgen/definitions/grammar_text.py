@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from ..errors import BudgetExceededError, DefinitionError
 from ..grammars import FOLDER
@@ -29,7 +28,7 @@ GAP = r"(?:[ \t]|\\[ ]*\n)*"
 _IMPORT = re.compile(rf"%import(?:{GAP}(\.))?{GAP}(\w+(?:{GAP}\.{GAP}\w+)*)")
 
 
-def read_grammar(source: Any) -> tuple[str, str]:
+def read_grammar(source: object) -> tuple[str, str]:
     """The text of a grammar, and the file that it is from or ``""``. Raises `DefinitionError`."""
     if isinstance(source, str):
         return source, ""
@@ -70,11 +69,16 @@ class Imports:
         """
         tried: dict[Path, bytes | None] = {}
         found = cls(tuple(Path(folder).absolute() for folder in folders), ())
+        named: set[tuple[Path | None, tuple[str, ...]]] = set()
         todo = [(text, Path(path).parent if path else None)]
         while todo:
             here, folder = todo.pop()
             for statement in _IMPORT.finditer(here):
-                for file in found._candidates(re.findall(r"\w+", statement[2]), folder if statement[1] else None):
+                name = folder if statement[1] else None, tuple(re.findall(r"\w+", statement[2])[:_MOST_FOLDERS])
+                if name in named:
+                    continue
+                named.add(name)
+                for file in found._candidates(*name):
                     if file in tried:
                         continue
                     if len(tried) >= _MOST_FILES:
@@ -114,10 +118,10 @@ class Imports:
         """Where imports are looked for, the first place that has one counting."""
         return (*self.folders, *((FOLDER, _larks_folder()) if folder is None else (folder,)))
 
-    def _candidates(self, parts: list[str], folder: Path | None) -> Iterator[Path]:
+    def _candidates(self, folder: Path | None, parts: tuple[str, ...]) -> Iterator[Path]:
         """Where the file of an import may lie."""
         for base in self._bases(folder):
-            for length in range(1, min(len(parts), _MOST_FOLDERS) + 1):
+            for length in range(1, len(parts) + 1):
                 yield base.joinpath(*parts[:length]).with_suffix(".lark")
 
 

@@ -8,13 +8,14 @@ may happen to them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from json.encoder import encode_basestring_ascii as quote
-from typing import Any
+from typing import NoReturn
 
 from ..errors import BudgetExceededError, DefinitionError
+from ..system.garbage import paused
 
 #: Digits up to which a number is read as an int or float; past them `int` is slow or refuses.
 _SHORT = 300
@@ -22,14 +23,17 @@ _SHORT = 300
 #: Levels of nesting that `dumps` writes. Far more than a compile is granted (`Budget.depth`).
 _MAX_DEPTH = 100_000
 
-#: Values that `dumps` writes, characters of their strings, and bits of an integer: some seconds' work. A few Python
+#: Values that `dumps` writes, characters of their strings and long numbers, and bits of an integer. A few Python
 #: containers that hold each other more than once can stand for a text of any size.
 _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
 
+#: Parts of a text that are as soon written anew as remembered.
+_FEW_PARTS = 16
 
-def loads(text: str) -> Any:
+
+def loads(text: str) -> object:
     """Parse a JSON document. Numbers are int or float where that says exactly what was written, else Decimal.
 
     Raises
@@ -40,7 +44,8 @@ def loads(text: str) -> Any:
         Where it is nested too deeply for Python's parser.
     """
     try:
-        return json.loads(text, parse_float=_fraction, parse_int=_integer, parse_constant=_constant)
+        value: object = json.loads(text, parse_float=_fraction, parse_int=_integer, parse_constant=_constant)
+        return value
     except json.JSONDecodeError as error:
         raise DefinitionError(
             f"the text is not JSON: {error.msg}", where=f"line {error.lineno}, column {error.colno}"
@@ -64,11 +69,11 @@ def _fraction(digits: str) -> float | Decimal:
     return value if repr(value) == digits else exact
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> NoReturn:
     raise DefinitionError(f"{name} is not a JSON number", remedy="Leave the bound out, or write a number.")
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """Write a value as compact ASCII JSON, members in their order.
 
     Takes what JSON has: mappings with string keys, lists, tuples, strings, bools, None, and numbers (int, float,
@@ -82,133 +87,126 @@ def dumps(value: Any) -> str:
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
     writer = _Writer()
-    writer.write(value)
+    with paused():
+        writer.write(value)
     return "".join(writer.parts)
 
 
-class _Container:
-    """An array or object that is being written."""
-
-    __slots__ = ("closing", "is_object", "key", "rest", "separator", "value")
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self.is_object = isinstance(value, Mapping)
-        if type(value) is dict:
-            self.rest: Iterator[tuple[Any, Any]] = iter(value.items())
-        elif self.is_object:
-            self.rest = ((key, value[key]) for key in value)
-        else:
-            self.rest = enumerate(value)
-        self.separator, self.closing = "{}" if self.is_object else "[]"
-        self.key: Any = None
-
-
 class _Writer:
-    """What has been written, and what is still open."""
+    """What has been written, and what is still open.
+
+    A container or a long number that comes again is not walked again, but for the smallest: what was written of it
+    is counted and repeated.
+    """
 
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self._stack: list[_Container] = []
+        self._path: list[object] = []  # the key in each open container
         self._open_ids: set[int] = set()
         self._values = self._characters = 0
+        # By id: the value, which is kept alive; its first part and the one after its last; its values and characters.
+        self._written: dict[int, tuple[object, int, int, int, int]] = {}
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Write a value and all that is in it."""
-        if not self._open(value):
-            self.parts.append(_scalar(value, []))
-        while self._stack:
-            top = self._stack[-1]
-            if not self._go_on(top):
-                # An empty container has not written its opening bracket yet.
-                self.parts.append(top.closing if top.separator == "," else top.separator + top.closing)
-                self._open_ids.discard(id(top.value))
-                self._stack.pop()
-
-    def _go_on(self, top: _Container) -> bool:
-        """Write the parts of a container, up to one that is a container itself; False when all are written."""
-        add, is_object = self.parts.append, top.is_object
-        for key, item in top.rest:
-            add(top.separator)
-            top.separator = ","
-            top.key = key
-            kind = type(item)
-            length = len(item) if kind is str else 0
-            if is_object:
-                name = key if type(key) is str else _name(key, self._stack)
-                length += len(name)
-                add(quote(name))
-                add(":")
-            self._characters += length
-            if self._characters > _MAX_CHARACTERS:
-                raise _too_large()
-            if kind is str:
-                add(quote(item))
-            elif kind in _SCALARS or not self._open(item):
-                add(_scalar(item, self._stack))
+        stack: list[Iterator[object]] = []
+        todo = iter([value])
+        while True:
+            for item in todo:
+                if id(item) in self._written:
+                    self._repeat(*self._written[id(item)][1:])
+                elif isinstance(item, (dict, list, tuple, Mapping)):
+                    stack.append(todo)
+                    todo = self._items(item)
+                    break
+                else:
+                    self.parts.append(text := self._scalar(item))
+                    if len(text) > _SHORT and not isinstance(item, str):
+                        self._characters += len(text)
+                        self._remember(item, len(self.parts) - 1, self._values, self._characters - len(text))
             else:
-                return True
-        return False
+                if not stack:
+                    return
+                todo = stack.pop()
 
-    def _open(self, value: Any) -> bool:
-        """Begin an array or object; False for any other value."""
-        if not isinstance(value, (dict, list, tuple, Mapping)):
-            return False
-        if id(value) in self._open_ids:
-            raise DefinitionError("the schema contains itself", where=_pointer(self._stack), remedy="Use $ref.")
-        if len(self._stack) >= _MAX_DEPTH:
+    def _items(self, container: Mapping[object, object] | Sequence[object]) -> Iterator[object]:
+        """Write an array or object, handing out each item when it is to be written."""
+        if id(container) in self._open_ids:
+            raise DefinitionError("the schema contains itself", where=self._pointer(), remedy="Use $ref.")
+        if len(self._path) >= _MAX_DEPTH:
             raise _too_deep()
-        self._values += len(value)
+        before = len(self.parts), self._values, self._characters
+        self._values += len(container)
         if self._values > _MAX_VALUES:
             raise _too_large()
-        self._open_ids.add(id(value))
-        self._stack.append(_Container(value))
-        return True
+        self._open_ids.add(id(container))
+        is_object = isinstance(container, Mapping)
+        separator, closing = "{}" if is_object else "[]"
+        self._path.append(None)
+        for key, item in container.items() if isinstance(container, Mapping) else enumerate(container):
+            self.parts.append(f"{separator}{self._name(key)}:" if is_object else separator)
+            separator, self._path[-1] = ",", key
+            yield item
+        self.parts.append(closing if len(container) else separator + closing)
+        self._path.pop()
+        self._open_ids.discard(id(container))
+        if len(self.parts) - before[0] > _FEW_PARTS:
+            self._remember(container, *before)
 
+    def _remember(self, value: object, part: int, values: int, characters: int) -> None:
+        """What was written of a value, and of nothing else, since there were so many parts, values and characters."""
+        size = self._values - values, self._characters - characters
+        self._written[id(value)] = (value, part, len(self.parts), *size)
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def _name(key: Any, stack: list[_Container]) -> str:
-    if isinstance(key, str):
-        return str.__str__(key)
-    raise DefinitionError(
-        f"a key is {_shortened(repr(key))}, and JSON's keys are strings", where=_pointer(stack[:-1])
-    )
-
-
-def _scalar(item: Any, stack: list[_Container]) -> str:
-    if item is True or item is False or item is None:
-        return "true" if item else "null" if item is None else "false"
-    if isinstance(item, Enum):
-        item = item.value
-    if isinstance(item, str):
-        if len(item) > _MAX_CHARACTERS:
+    def _repeat(self, first: int, end: int, values: int, characters: int) -> None:
+        """Write some parts once more."""
+        self._values += values
+        self._characters += characters
+        if self._values > _MAX_VALUES or self._characters > _MAX_CHARACTERS:
             raise _too_large()
-        return quote(str.__str__(item))
-    if isinstance(item, int) and not isinstance(item, bool):
-        if item.bit_length() > _MAX_BITS:
-            raise BudgetExceededError(
-                "the number has more than 100,000 digits", where=_pointer(stack), remedy="Write a shorter number."
-            )
-        return int.__repr__(item) if item.bit_length() < _SHORT else str(Decimal(int(item)))
-    if isinstance(item, float) and item - item == 0:
-        return float.__repr__(item)
-    if isinstance(item, Decimal) and item.is_finite():
-        return str(item)
-    if isinstance(item, float | Decimal):
-        raise DefinitionError(f"{item} is not a JSON number", where=_pointer(stack))
-    raise DefinitionError(
-        f"a {type(item).__name__} is not a JSON value",
-        where=_pointer(stack),
-        remedy="Build the schema of dicts, lists, strings, numbers, bools and None.",
-    )
+        self.parts += self.parts[first:end]
 
+    def _name(self, key: object) -> str:
+        if isinstance(key, str):
+            return self._quoted(key)
+        self._path.pop()
+        what = f"a key is {_shortened(repr(key))}, and JSON's keys are strings"
+        raise DefinitionError(what, where=self._pointer())
 
-def _pointer(stack: list[_Container]) -> str:
-    """Where the writer is, as a JSON pointer (RFC 6901)."""
-    keys = (str(each.key).replace("~", "~0").replace("/", "~1") for each in stack)
-    return _shortened("".join(f"/{key}" for key in keys), 400)
+    def _quoted(self, text: str) -> str:
+        self._characters += len(text)
+        if self._characters > _MAX_CHARACTERS:
+            raise _too_large()
+        return quote(str.__str__(text))
+
+    def _scalar(self, item: object) -> str:
+        if item is True or item is False or item is None:
+            return "true" if item else "null" if item is None else "false"
+        if isinstance(item, Enum):
+            item = item.value
+        if isinstance(item, str):
+            return self._quoted(item)
+        if isinstance(item, int) and not isinstance(item, bool):
+            if item.bit_length() > _MAX_BITS:
+                what = "the number has more than 100,000 digits"
+                raise BudgetExceededError(what, where=self._pointer(), remedy="Write a shorter number.")
+            return int.__repr__(item) if item.bit_length() < _SHORT else str(Decimal(int(item)))
+        if isinstance(item, float) and item - item == 0:
+            return float.__repr__(item)
+        if isinstance(item, Decimal) and item.is_finite():
+            return str(item)
+        if isinstance(item, float | Decimal):
+            raise DefinitionError(f"{item} is not a JSON number", where=self._pointer())
+        raise DefinitionError(
+            f"a {type(item).__name__} is not a JSON value",
+            where=self._pointer(),
+            remedy="Build the schema of dicts, lists, strings, numbers, bools and None.",
+        )
+
+    def _pointer(self) -> str:
+        """Where the writer is, as a JSON pointer (RFC 6901)."""
+        keys = (str(key).replace("~", "~0").replace("/", "~1") for key in self._path)
+        return _shortened("".join(f"/{key}" for key in keys), 400)
 
 
 def _shortened(text: str, length: int = 60) -> str:

@@ -28,10 +28,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
 from .values import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
+
+if TYPE_CHECKING:
+    from ..system.types import JsonMap
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -121,7 +124,7 @@ def read_definitions(paths: Iterable[PathLike]) -> LoadedDefinitions:
     ignored: list[Path] = []
     for path in map(Path, paths):
         for file in _walk(path, failures) if path.is_dir() else [path]:
-            if file != path and file.suffix not in READERS:
+            if file != path and file.suffix not in SUFFIXES:
                 ignored.append(file)
                 continue
             for item in _read_file(file):
@@ -148,27 +151,23 @@ Items = Iterator[NamedDefinition | StructgenError]
 
 
 def _read_file(path: Path) -> Items:
-    if _OBJECT.fullmatch(str(path)) and not path.exists():
-        yield from _read_object(path)
-        return
+    name = str(path)
     try:
+        if _OBJECT.fullmatch(name) and not path.exists():
+            yield NamedDefinition(name.rpartition(":")[2], _import_object(name), path, 0)
+            return
         text = _decode(path)
-        reader = _reader_for(path)
-    except DefinitionError as error:
-        yield error
-        return
-    yield from reader(path, text)
-
-
-def _reader_for(path: Path) -> Callable[[Path, str], Items]:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise DefinitionError(
-            f"no kind of definition goes by the suffix {path.suffix!r}",
-            where=str(path),
-            remedy=f"Use one of {', '.join(READERS)}, or MODULE:NAME.",
-        )
-    return reader
+        if path.suffix == _MANIFEST:
+            yield from _read_manifest(path, text)
+        elif path.suffix in READERS:
+            yield NamedDefinition(path.stem, READERS[path.suffix](path, text), path)
+        else:
+            raise DefinitionError(
+                f"no kind of definition goes by the suffix {path.suffix!r}",
+                remedy=f"Use one of {', '.join(SUFFIXES)}, or MODULE:NAME.",
+            )
+    except StructgenError as error:
+        yield error if error.where.startswith(name) else _located(error, error.what, name)
 
 
 def _decode(path: Path) -> str:
@@ -191,42 +190,24 @@ def _decode(path: Path) -> str:
 # -- the kinds of files --------------------------------------------------------------------------------
 
 
-def _read_regex(path: Path, text: str) -> Items:
-    yield NamedDefinition(path.stem, Regex(re.sub(r"\r?\n\Z", "", text)), path)
-
-
-def _read_words(path: Path, text: str) -> Items:
+def _read_words(text: str) -> Regex:
     lines = (line.strip() for line in text.split("\n"))
     words = [line for line in lines if line and not line.startswith("#")]
-    if words:
-        yield NamedDefinition(path.stem, Regex.choice(words), path)
-    else:
-        yield DefinitionError("the file lists no words", where=str(path), remedy="Write one word on each line.")
+    if not words:
+        raise DefinitionError("the file lists no words", remedy="Write one word on each line.")
+    return Regex.choice(words)
 
 
-def _read_schema(path: Path, text: str) -> Items:
-    try:
-        yield NamedDefinition(path.stem, JsonSchema(text), path)
-    except StructgenError as error:
-        yield _located(error, error.what, str(path))
-
-
-def _read_lark(path: Path, text: str) -> Items:
-    try:
-        yield NamedDefinition(path.stem, Grammar(path), path)
-    except StructgenError as error:
-        yield _located(error, error.what, str(path))
-
-
-def _read_gbnf(path: Path, text: str) -> Items:
-    yield NamedDefinition(path.stem, Gbnf(text), path)
-
-
-def _read_object(path: Path) -> Items:
-    try:
-        yield NamedDefinition(str(path).rpartition(":")[2], _import_object(str(path)), path, 0)
-    except StructgenError as error:
-        yield _located(error, error.what, str(path))
+#: Which reader takes which suffix. A reader gets the path and the decoded text.
+READERS: dict[str, Callable[[Path, str], Definition]] = {
+    ".regex": lambda path, text: Regex(re.sub(r"\r?\n\Z", "", text)),
+    ".words": lambda path, text: _read_words(text),
+    ".json": lambda path, text: JsonSchema(text),
+    ".lark": lambda path, text: Grammar(path),
+    ".gbnf": lambda path, text: Gbnf(text),
+}
+_MANIFEST = ".toml"
+SUFFIXES = (*READERS, _MANIFEST)
 
 
 def _located(error: StructgenError, what: str, place: str) -> StructgenError:
@@ -240,13 +221,9 @@ def _read_manifest(path: Path, text: str) -> Items:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
         where = f"{path}:{line[1]}" if line else str(path)
-        yield DefinitionError(f"the manifest is not valid TOML: {error}", where=where)
-        return
+        raise DefinitionError(f"the manifest is not valid TOML: {error}", where=where) from error
     if not isinstance(entries, dict) or not entries:
-        yield DefinitionError(
-            "the manifest defines nothing", where=str(path), remedy="Add a table [definitions.NAME]."
-        )
-        return
+        raise DefinitionError("the manifest defines nothing", remedy="Add a table [definitions.NAME].")
     for name, entry in entries.items():
         line_number = _line_of_entry(text, name)
         try:
@@ -255,7 +232,7 @@ def _read_manifest(path: Path, text: str) -> Items:
             yield _located(error, f"definition {name!r}: {error.what}", f"{path}:{line_number}")
 
 
-def _parse_entry(manifest: Path, entry: Any) -> Definition:
+def _parse_entry(manifest: Path, entry: object) -> Definition:
     """One table of a manifest. Raises errors whose place, if any, is inside the definition."""
     if not isinstance(entry, dict):
         raise DefinitionError("expected a table", remedy='Write NAME = { regex = "..." }.')
@@ -278,7 +255,7 @@ def _parse_entry(manifest: Path, entry: Any) -> Definition:
     return replace(definition, schema=definition.text, **options)
 
 
-def _parse_source(manifest: Path, source: str, entry: dict[str, Any]) -> Definition:
+def _parse_source(manifest: Path, source: str, entry: JsonMap) -> Definition:
     value = entry[source]
     if source == "words":
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
@@ -297,18 +274,15 @@ def _parse_source(manifest: Path, source: str, entry: dict[str, Any]) -> Definit
     return _load_referenced(manifest.parent / value)
 
 
-def _parse_flags(letters: Any) -> int:
+def _parse_flags(letters: object) -> int:
     if not isinstance(letters, str) or not set(letters) <= set(FLAG_LETTERS):
         raise DefinitionError(f"flags is {letters!r}", remedy=f"Use letters of {''.join(FLAG_LETTERS)!r}.")
-    flags = 0
-    for letter in letters:
-        flags |= FLAG_LETTERS[letter]
-    return flags
+    return sum(FLAG_LETTERS[letter] for letter in set(letters))
 
 
 def _load_referenced(path: Path) -> Definition:
     """The definition in a file that a manifest names; another manifest is refused, so nothing recurses."""
-    if READERS.get(path.suffix) is _read_manifest:
+    if path.suffix == _MANIFEST:
         raise DefinitionError(f"file names another manifest, {path}", remedy="Pass both manifests instead.")
     (item,) = _read_file(path)
     if isinstance(item, StructgenError):
@@ -323,7 +297,7 @@ def _import_object(name: str) -> Definition:
         raise DefinitionError(f"{name!r} is not MODULE:NAME", remedy='Write "package.module:Name".')
     try:
         with _current_folder_first():
-            value: Any = import_module(parts[1])
+            value: object = import_module(parts[1])
     except Exception as error:
         raise DefinitionError(f"cannot import {parts[1]}: {type(error).__name__}: {error}") from error
     for attribute in parts[2].split("."):
@@ -352,14 +326,3 @@ def _line_of_entry(text: str, name: str) -> int:
     parent = r"definitions[ \t]*\.[ \t]*"
     found = re.search(rf"^[ \t]*(?:\[[ \t]*{parent}{key}[ \t]*\]|(?:{parent})?{key}[ \t]*[=.])", text, re.M)
     return text.count("\n", 0, found.start()) + 1 if found else 1
-
-
-#: Which reader takes which suffix. A reader gets the path and the decoded text.
-READERS: dict[str, Callable[[Path, str], Items]] = {
-    ".regex": _read_regex,
-    ".words": _read_words,
-    ".json": _read_schema,
-    ".lark": _read_lark,
-    ".gbnf": _read_gbnf,
-    ".toml": _read_manifest,
-}

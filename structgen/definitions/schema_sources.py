@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_origin
+from typing import TYPE_CHECKING, TypeAlias, get_origin
 
 from ..errors import DefinitionError
 from .json_text import loads
 
+if TYPE_CHECKING:
+    from ..system.types import Foreign
 
-def read_schema(source: Any) -> Any:
+#: A schema as a JSON value.
+Schema: TypeAlias = "bool | Mapping[str, object]"
+
+
+def read_schema(source: object) -> Schema:
     """The schema that ``source`` stands for, as a JSON value; see `JsonSchema` for what it may be.
 
     Raises `DefinitionError` (with line and column for text, the path for a file) and `BudgetExceededError`.
@@ -28,7 +34,7 @@ def read_schema(source: Any) -> Any:
     return describe(source)
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str) -> object:
     try:
         return loads(text)
     except DefinitionError as error:
@@ -37,7 +43,7 @@ def _parse(text: str) -> Any:
         raise
 
 
-def _read_file(path: Path) -> Any:
+def _read_file(path: Path) -> Schema:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -51,13 +57,13 @@ def _read_file(path: Path) -> Any:
         raise type(error)(error.what, where=where, remedy=error.remedy) from error
 
 
-def _checked(value: Any) -> Any:
+def _checked(value: object) -> Schema:
     if isinstance(value, bool | Mapping):
         return value
     raise _not_a_schema(value)
 
 
-def _not_a_schema(value: Any) -> DefinitionError:
+def _not_a_schema(value: object) -> DefinitionError:
     return DefinitionError(
         f"a schema is an object or a boolean, got {type(value).__name__}",
         remedy="Pass a dict, JSON text, a pathlib.Path, or a type such as list[int].",
@@ -67,7 +73,7 @@ def _not_a_schema(value: Any) -> DefinitionError:
 # -- types ---------------------------------------------------------------------------------------------------
 
 
-def describe(annotation: Any) -> Any:
+def describe(annotation: Foreign) -> Schema:
     """The schema of a type or of a function's parameters, as Pydantic's `TypeAdapter` gives it.
 
     It is the schema of what Pydantic *validates*, so whatever a guide lets through can be parsed by
@@ -96,7 +102,7 @@ def describe(annotation: Any) -> Any:
         ) from error
 
 
-def _check_parameters(function: Any) -> None:
+def _check_parameters(function: Callable[..., object]) -> None:
     """A call's arguments are an object, so each parameter needs a name to be passed by."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -110,6 +116,6 @@ def _check_parameters(function: Any) -> None:
             )
 
 
-def _shown(annotation: Any) -> str:
+def _shown(annotation: object) -> str:
     named = get_origin(annotation) is None  # list[int] would be called "list"
     return str((named and getattr(annotation, "__qualname__", None)) or annotation)

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from ..errors import DefinitionError, UnsupportedError
+from ..system.properties import cached_property
+from ..system.types import Foreign
+from .grammar_marks import MarkedText, read_marks
 from .grammar_text import Imports, read_grammar
 from .json_text import dumps
 from .schema_sources import read_schema
@@ -101,7 +104,7 @@ class Fsm:
         An `interegular.fsm.FSM`.
     """
 
-    fsm: Any
+    fsm: Foreign
 
     kind = "fsm"
 
@@ -190,7 +193,7 @@ class JsonSchema:
         For JSON nested too deeply to be read.
     """
 
-    schema: InitVar[Any]
+    schema: InitVar[object]
     _: KW_ONLY
     whitespace: str | int = "single"
     max_whitespace: int | None = 20
@@ -202,7 +205,7 @@ class JsonSchema:
 
     kind = "json_schema"
 
-    def __post_init__(self, schema: Any) -> None:
+    def __post_init__(self, schema: object) -> None:
         object.__setattr__(self, "text", dumps(read_schema(schema)))
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
@@ -275,7 +278,7 @@ class Indentation:
                 raise DefinitionError(f"{name} is {value!r}", remedy=f"Use a number from 1 to {most}.")
 
     @classmethod
-    def of(cls, value: Any) -> Indentation:
+    def of(cls, value: object) -> Indentation:
         """The indentation that a value is.
 
         Raises `DefinitionError` for one that is none, `UnsupportedError` for one that does something of its own.
@@ -340,14 +343,14 @@ class Grammar:
         For an `Indenter` that does something of its own.
     """
 
-    source: InitVar[Any]
+    source: InitVar[object]
     _: KW_ONLY
     start: str = "start"
     lexer: str = "contextual"
     strict: bool = False
     ambiguity: str = "resolve"
-    postlex: Any = None
-    definitions: Any = ()
+    postlex: Foreign = None
+    definitions: Foreign = ()
     import_paths: tuple[str, ...] = ()
     text: str = field(init=False)
     path: str = field(init=False)
@@ -355,7 +358,7 @@ class Grammar:
 
     kind = "grammar"
 
-    def __post_init__(self, source: Any) -> None:
+    def __post_init__(self, source: object) -> None:
         text, path = read_grammar(source)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "path", path)
@@ -367,8 +370,12 @@ class Grammar:
         object.__setattr__(self, "definitions", _named_definitions(self.definitions))
         if self.postlex is not None:
             object.__setattr__(self, "postlex", Indentation.of(self.postlex))
-        if not isinstance(self.start, str) or not self.start:
-            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+        _check_start(self.start)
+
+    @cached_property
+    def marked(self) -> MarkedText:
+        """The text for Lark, and the special tokens and JSON Schemas in it. Raises as `read_marks`."""
+        return read_marks(self.text)
 
     def canonical(self) -> str:
         """The kind, the options, the text, and a hash of every file that it imports, as JSON."""
@@ -396,24 +403,28 @@ class Gbnf:
         For a file that cannot be read, or a start that is no name. The grammar itself is read when it is compiled.
     """
 
-    source: InitVar[Any]
+    source: InitVar[object]
     _: KW_ONLY
     start: str = "root"
     text: str = field(init=False)
 
     kind = "gbnf"
 
-    def __post_init__(self, source: Any) -> None:
+    def __post_init__(self, source: object) -> None:
         object.__setattr__(self, "text", read_grammar(source)[0])
-        if not isinstance(self.start, str) or not self.start:
-            raise DefinitionError(f"start is {self.start!r}", remedy="Name a rule of the grammar.")
+        _check_start(self.start)
 
     def canonical(self) -> str:
         """The kind, the start and the text, as JSON."""
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
 
 
-def _named_definitions(value: Any) -> tuple[tuple[str, Definition], ...]:
+def _check_start(start: object) -> None:
+    if not isinstance(start, str) or not start:
+        raise DefinitionError(f"start is {start!r}", remedy="Name a rule of the grammar.")
+
+
+def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
     """Definitions within a grammar, by name. Raises `DefinitionError`."""
     if not value:
         return ()
@@ -468,16 +479,12 @@ def _is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-#: Those of this module, of which it is known at once that they are definitions.
-_OWN = (Regex, Fsm, JsonSchema, Grammar, Gbnf)
-
-
-def as_definition(value: Any) -> Definition:
+def as_definition(value: object) -> Definition:
     """The definition that ``value`` is, or the `JsonSchema` of a dict, a type or a function.
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, _OWN) or (isinstance(value, Definition) and not isinstance(value, type)):
+    if isinstance(value, Definition) and not isinstance(value, type):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):
         raise DefinitionError(

@@ -18,15 +18,16 @@ import ctypes
 import weakref
 from collections.abc import Iterable
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BitmaskError, StructgenError, VocabularyError
-from ..runtime.guide.sequences import SequenceTracker
+from ..runtime.guide.tracker import SequenceTracker
 from ..runtime.logits.array_logits import apply_bitmask
-from ..runtime.rows.bitmask import describe
+from ..system.arguments import describe
+from ..system.types import Array, Foreign
 from ..vocabulary.gguf import MARKERS
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
@@ -41,14 +42,14 @@ _KNOWN_KINDS = (1, 2)
 _WITHOUT_TEXT = 1 << 0 | 1 << 1 | 1 << 3
 
 #: The vocabulary of each `Llama`, read once.
-_vocabularies: weakref.WeakKeyDictionary[Any, Vocabulary] = weakref.WeakKeyDictionary()
+_vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyDictionary()
 
 
 class LogitsProcessor:
     """Keeps ``Llama(...)`` inside one definition: ``logits_processor=LogitsProcessorList([processor])``.
 
     Works with ``draft_model=``, streaming, and one generation after another. Where a generation begins is found out
-    from the ids, as `structgen.runtime.guide.sequences` says. Use one processor for one generation at a time, and
+    from the ids, as `structgen.runtime.guide.tracker` says. Use one processor for one generation at a time, and
     call `check` after each.
 
     Parameters
@@ -68,23 +69,23 @@ class LogitsProcessor:
         For a kind of tokenizer that is not known, and for EOS ids at which llama.cpp would not end a text.
     """
 
-    def __init__(self, index: Index, llama: Any, *, prompt_length: int | None = None) -> None:
+    def __init__(self, index: Index, llama: Foreign, *, prompt_length: int | None = None) -> None:
         remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
         self._lines = SequenceTracker(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
-        self._sampler: weakref.ref[Any] | None = None
+        self._sampler: weakref.ref[object] | None = None
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.
         self.error: StructgenError | None = None
         self._called = False
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but the sampler, which another process does not have: a generation there begins anew."""
         return {**self.__dict__, "_sampler": None}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
+    def __deepcopy__(self, memo: dict[int, object]) -> LogitsProcessor:
         """One for the same model, at the same place."""
         twin = copy(self)
         twin._lines, twin._sampler = deepcopy(self._lines, memo), self._sampler
@@ -161,7 +162,7 @@ class LogitsProcessor:
         return not goes_on
 
 
-def vocabulary(llama: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+def vocabulary(llama: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
     """The vocabulary of a loaded model: each token's bytes are those that llama.cpp prints for it.
 
     Parameters
@@ -207,7 +208,7 @@ def vocabulary(llama: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabular
     return found
 
 
-def _piece(llama_cpp: Any, handle: Any, token: int) -> bytes:
+def _piece(llama_cpp: Foreign, handle: Foreign, token: int) -> bytes:
     """What llama.cpp prints for a token."""
     room = 64
     buffer = ctypes.create_string_buffer(room)
@@ -218,7 +219,7 @@ def _piece(llama_cpp: Any, handle: Any, token: int) -> bytes:
     return buffer.raw[:count]
 
 
-def _allow_only(scores: Any, ids: Iterable[int]) -> None:
+def _allow_only(scores: Array, ids: Iterable[int]) -> None:
     """Set every score but those of ``ids`` to ``-inf``, as far as there are scores."""
     if scores.ndim != 1 or scores.dtype.kind != "f":
         return

@@ -8,7 +8,7 @@ of padded logits, are any numbers at all: a token that is not in the vocabulary 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ..errors import BitmaskError, RollbackError, TokenIdError
 from ..runtime.guide.forced import whole_characters
 from ..runtime.guide.guide import Guide
 from ..system.arguments import integer
+from ..system.types import Foreign
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
@@ -136,7 +137,7 @@ class Matcher:
         row.flags.writeable = False
         return row
 
-    def fill(self, bitmask: Any, row: int) -> None:
+    def fill(self, bitmask: Foreign, row: int) -> None:
         """Write the allowed tokens into a row of a batch's bitmask, in place.
 
         Parameters
@@ -157,17 +158,12 @@ class Matcher:
         if len(shape) != 2 or not 0 <= row < shape[0]:
             raise BitmaskError(f"a bitmask is int32[batch, words], got {list(shape)}", where=f"row {row}")
         try:
-            if not self._stop_ids and not self._stopped:
-                self._guide.fill_bitmask(bitmask[row])
-            else:
-                self._fill_with_stops(bitmask[row])
+            self._guide.fill_bitmask(bitmask[row])  # checks it
+            if self._stop_ids:
+                allowed = self.row()
+                np.asarray(bitmask[row])[: len(allowed)] = allowed
         except BitmaskError as error:
             raise BitmaskError(error.what, where=f"row {row}", remedy=error.remedy) from error
-
-    def _fill_with_stops(self, bitmask: Any) -> None:
-        self._guide.fill_bitmask(bitmask)  # checks it
-        allowed = self.row()
-        np.asarray(bitmask)[: len(allowed)] = allowed
 
     def forced_text(self) -> str:
         """The characters that must follow, whole ones; empty where there are none, or one has only begun."""

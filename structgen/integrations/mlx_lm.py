@@ -11,13 +11,15 @@ as one more promise.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import BitmaskError
-from ..runtime.guide.sequences import SequenceTracker
-from ..runtime.rows.bitmask import BITS, describe, words_for
+from ..runtime.guide.tracker import SequenceTracker
+from ..runtime.rows.bitmask import BITS, check_width
+from ..system.arguments import describe
+from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class LogitsProcessor:
     """Keeps mlx-lm inside one definition.
 
     Takes part in ``generate``, ``stream_generate``, ``generate_step``, speculative decoding (``draft_model=``) and
-    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.guide.sequences`
+    ``BatchGenerator``. Where a generation begins is found out from the ids, as `structgen.runtime.guide.tracker`
     says. Several sequences may take turns, but prompts of one batch that differ by a token at the end need a
     processor each.
 
@@ -48,7 +50,7 @@ class LogitsProcessor:
         """Forget the generations in progress: the next call is the first of a new one."""
         self._lines.reset()
 
-    def __call__(self, tokens: Any, logits: Any) -> Any:
+    def __call__(self, tokens: Foreign, logits: Foreign) -> Foreign:
         """Mask the logits of the next token.
 
         Parameters
@@ -81,7 +83,7 @@ class LogitsProcessor:
         return apply_bitmask(logits, mx.array(row))
 
 
-def vocabulary(tokenizer: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+def vocabulary(tokenizer: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
     """The vocabulary of a tokenizer that mlx-lm loaded.
 
     Parameters
@@ -101,7 +103,7 @@ def vocabulary(tokenizer: Any, *, eos_ids: Iterable[int] | None = None) -> Vocab
     return Vocabulary.from_transformers(getattr(tokenizer, "_tokenizer", tokenizer), eos_ids=eos_ids)
 
 
-def apply_bitmask(logits: Any, bitmask: Any) -> Any:
+def apply_bitmask(logits: Foreign, bitmask: Foreign) -> Foreign:
     """The logits, ``-inf`` where the bitmask has no bit. Nothing is evaluated.
 
     Parameters
@@ -130,18 +132,14 @@ def apply_bitmask(logits: Any, bitmask: Any) -> Any:
         raise BitmaskError(f"logits are float32, float16 or bfloat16, got {describe(logits)}")
     if not isinstance(bitmask, mx.array) or bitmask.dtype != mx.int32 or bitmask.ndim not in (1, logits.ndim):
         raise BitmaskError(f"a bitmask is an mlx int32[words] or int32[batch, words], got {describe(bitmask)}")
-    width, words = logits.shape[-1], bitmask.shape[-1]
-    if words > words_for(width):
-        raise BitmaskError(
-            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
-            remedy="Is the vocabulary that of this model?",
-        )
+    width = logits.shape[-1]
+    check_width(bitmask.shape[-1], width)
     if bitmask.ndim == 2 and bitmask.shape[0] != logits.shape[0]:
         raise BitmaskError(f"{bitmask.shape[0]} rows of bitmask for {logits.shape[0]} rows of logits")
     return mx.where(unpack(bitmask, width), logits, mx.array(-np.inf, logits.dtype))
 
 
-def unpack(bitmask: Any, width: int) -> Any:
+def unpack(bitmask: Foreign, width: int) -> Foreign:
     """``bool[..., width]``: the bits of ``int32[..., words]``; False behind the last one."""
     import mlx.core as mx
 

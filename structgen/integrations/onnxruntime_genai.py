@@ -14,17 +14,33 @@ Beam search cannot be masked: with ``num_beams`` above 1 the library crashes onc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ..errors import BitmaskError, RollbackError, TokenIdError
-from ..runtime.guide.prefixes import Rows, Text
+from ..runtime.guide.tracker import Rows, Text
 from ..runtime.logits.array_logits import apply_bitmask
-from ..runtime.rows.bitmask import describe
+from ..system.arguments import describe
+from ..system.types import Array
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
+
+
+class Generator(Protocol):
+    """What is used of an ``onnxruntime_genai.Generator``."""
+
+    # fmt: off
+    def token_count(self) -> int: ...  # noqa: D102
+    def is_done(self) -> bool: ...  # noqa: D102
+    def get_logits(self) -> Array: ...  # noqa: D102
+    def set_logits(self, logits: Array) -> None: ...  # noqa: D102
+    def generate_next_token(self) -> None: ...  # noqa: D102
+    def get_sequence(self, row: int) -> Array: ...  # noqa: D102
+    def append_tokens(self, tokens: Array) -> None: ...  # noqa: D102
+    def rewind_to(self, length: int) -> None: ...  # noqa: D102
+    # fmt: on
 
 
 class GuidedGenerator:
@@ -55,7 +71,7 @@ class GuidedGenerator:
 
     def __init__(
         self,
-        generator: Any,
+        generator: Generator,
         indexes: Index | Sequence[Index | None],
         *,
         prompt_length: int | None = None,
@@ -124,8 +140,7 @@ class GuidedGenerator:
 
     def is_done(self) -> bool:
         """Whether every row has ended, or the longest length is reached."""
-        done: bool = self._generator.is_done()
-        return done
+        return self._generator.is_done()
 
     def _texts(self) -> list[Text]:
         return self._rows.follow(np.stack([self._generator.get_sequence(row) for row in range(self._count)]))

@@ -1,6 +1,6 @@
 """Outlines: logits processors for its generators, and a backend that makes them from its output types.
 
-Follows Outlines 1.3. Outlines is imported when something is made here; `register` is what makes
+Follows Outlines 1.3, which is imported when something is made here. `register` is what makes
 ``Generator(model, output_type, backend="structgen")`` work, as Outlines has no list of backends to add one to.
 """
 
@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache as remembered
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..api import compile as compile_definition
 from ..budget import Budget
-from ..definitions import Definition, Grammar, JsonSchema, Regex
-from ..errors import BitmaskError, CacheError, UnsupportedError
+from ..definitions import Definition
+from ..errors import CacheError, UnsupportedError
+from ..system.types import Foreign
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
+from .engine_names import check_engine
 
 if TYPE_CHECKING:
     from ..cache.cache import Cache
     from ..runtime.index.index import Index
+    from .outlines_classes import StructgenBackend, StructgenLogitsProcessor
 
 #: The vocabulary of each Outlines model, read once.
-_vocabularies: weakref.WeakKeyDictionary[Any, Vocabulary] = weakref.WeakKeyDictionary()
+_vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyDictionary()
 
 
-def logits_processor(indexes: Index | Sequence[Index | None], model: Any) -> Any:
+def logits_processor(indexes: Index | Sequence[Index | None], model: Foreign) -> StructgenLogitsProcessor:
     """An ``OutlinesLogitsProcessor`` for ``Generator(model, processor=...)``.
 
     Parameters
@@ -44,27 +48,29 @@ def logits_processor(indexes: Index | Sequence[Index | None], model: Any) -> Any
     UnsupportedError
         For another kind of model, or several indexes for a model that generates one text at a time.
     """
+    from .outlines_classes import StructgenLogitsProcessor
+
     own = vocabulary(model)
-    several = isinstance(indexes, Sequence)
     for index in indexes if isinstance(indexes, Sequence) else (indexes,):
         if index is not None:
             remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
             check_vocabulary(index.vocabulary, own, remedy=remedy)
     library = model.tensor_library_name
-    if several and library != "torch":
+    if isinstance(indexes, Sequence) and library != "torch":
         raise UnsupportedError(f"a model over {library} generates one text at a time", remedy="Pass one index.")
-    return _processor_class()(_masker(indexes, model), library)
+    _, processor = _engine_of(model)
+    return StructgenLogitsProcessor(processor(indexes), library)
 
 
 def backend(
-    model: Any,
+    model: Foreign,
     *,
     cache: Cache | None = None,
     budget: Budget | None = None,
     eager: bool = False,
     compile_missing: bool = True,
-    **options: Any,
-) -> Any:
+    **options: Foreign,
+) -> StructgenBackend:
     """A ``BaseBackend``: makes a logits processor of a JSON Schema, a regex, or a grammar in Lark's syntax.
 
     Parameters
@@ -83,31 +89,33 @@ def backend(
         For `JsonSchema`, such as ``property_order="any"``. Whitespace is what Outlines asks for, by default one
         space or none.
     """
+    from .outlines_classes import StructgenBackend
 
     if cache is None and not compile_missing:
         raise CacheError("compile_missing=False needs a cache to take definitions from", remedy="Pass cache=.")
 
-    def make(definition: Definition) -> Any:
+    def make(definition: Definition) -> StructgenLogitsProcessor:
         index = compile_definition(
             definition, vocabulary(model), cache=cache, budget=budget, eager=eager, compile_missing=compile_missing
         )
         return logits_processor(index, model)
 
-    return _backend_class()(make, options)
+    return StructgenBackend(make, options)
 
 
-def register(name: str = "structgen", **options: Any) -> None:
+def register(name: str = "structgen", **options: Foreign) -> None:
     """Make ``backend=name`` known to Outlines: ``Generator(model, output_type, backend="structgen")``.
 
     ``options`` are those of `backend`. Registering a name again replaces its options.
     """
     from outlines import backends
 
+    check_engine("outlines")
     known = getattr(backends._get_backend, "structgen_names", None)
     if known is None:
         others, known = backends._get_backend, {}
 
-        def get_backend(backend_name: str, model: Any) -> Any:
+        def get_backend(backend_name: str, model: Foreign) -> Foreign:
             if backend_name in known:
                 return backend(model, **known[backend_name])
             return others(backend_name, model)
@@ -117,7 +125,7 @@ def register(name: str = "structgen", **options: Any) -> None:
     known[name] = options
 
 
-def vocabulary(model: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
+def vocabulary(model: Foreign, *, eos_ids: Iterable[int] | None = None) -> Vocabulary:
     """The vocabulary of an Outlines model, whose texts end where the engine behind it ends them.
 
     Parameters
@@ -136,108 +144,36 @@ def vocabulary(model: Any, *, eos_ids: Iterable[int] | None = None) -> Vocabular
     """
     if eos_ids is None and model in _vocabularies:
         return _vocabularies[model]
-    found = _read_vocabulary(model, eos_ids)
+    read, _ = _engine_of(model)
+    found = read(eos_ids=eos_ids)
     if eos_ids is None:
         _vocabularies[model] = found
     return found
 
 
-def _read_vocabulary(model: Any, eos_ids: Iterable[int] | None) -> Vocabulary:
+def _engine_of(model: Foreign) -> tuple[Callable[..., Vocabulary], Callable[..., Foreign]]:
+    """Of the engine behind a model: what reads its vocabulary, and makes its processor of an index, or several."""
     library = getattr(model, "tensor_library_name", None)
     if library == "torch" and hasattr(model, "hf_tokenizer"):
-        if eos_ids is None:
-            config = getattr(model.model, "generation_config", None)
-            ends = getattr(config, "eos_token_id", None)
-            ends = [ends] if isinstance(ends, int) else ends
-            eos_ids = ends or [model.hf_tokenizer.eos_token_id]
-        return Vocabulary.from_transformers(model.hf_tokenizer, eos_ids=eos_ids)
+        from .transformers import LogitsProcessor
+
+        return partial(_transformers_vocabulary, model), LogitsProcessor
     if library == "numpy" and hasattr(model.model, "n_vocab"):
-        from .llama_cpp import vocabulary as of_llama
+        from . import llama_cpp
 
-        return of_llama(model.model, eos_ids=eos_ids)
+        return partial(llama_cpp.vocabulary, model.model), partial(llama_cpp.LogitsProcessor, llama=model.model)
     if library == "mlx":
-        from .mlx_lm import vocabulary as of_mlx
+        from . import mlx_lm
 
-        return of_mlx(model.mlx_tokenizer, eos_ids=eos_ids)
+        return partial(mlx_lm.vocabulary, model.mlx_tokenizer), mlx_lm.LogitsProcessor
     raise UnsupportedError(
         f"how an Outlines model of the type {type(model).__name__} is masked is not known",
         remedy="Known are transformers, llama-cpp-python and mlx-lm.",
     )
 
 
-def _masker(indexes: Any, model: Any) -> Any:
-    """The processor of the engine behind a model."""
-    if model.tensor_library_name == "torch":
-        from .transformers import LogitsProcessor as OfTransformers
-
-        return OfTransformers(indexes)
-    if model.tensor_library_name == "numpy":
-        from .llama_cpp import LogitsProcessor as OfLlama
-
-        return OfLlama(indexes, model.model)
-    from .mlx_lm import LogitsProcessor as OfMlx
-
-    return OfMlx(indexes)
-
-
-@remembered
-def _processor_class() -> Any:
-    """The subclass of Outlines' processor; made when it is first needed, as its base has to be imported."""
-    from outlines.processors import OutlinesLogitsProcessor
-
-    class StructgenLogitsProcessor(OutlinesLogitsProcessor):  # type: ignore[misc]
-        """Masks with the processor of the engine behind the model."""
-
-        supports_continuous_batching = False
-
-        def __init__(self, masker: Any, library: str) -> None:
-            super().__init__(library)
-            self._masker = masker
-            self._by_rows = library == "torch"
-
-        def reset(self) -> None:
-            """Begin a new generation; Outlines calls it before each."""
-            self._masker.reset()
-
-        def check(self) -> None:
-            """With llama-cpp-python: raise what went wrong in the last generation, see its `LogitsProcessor`."""
-            if hasattr(self._masker, "check"):
-                self._masker.check()
-
-        def process_logits(self, input_ids: Any, logits: Any) -> Any:
-            """Mask ``[rows, width]`` logits, by the ``[rows, length]`` ids before them."""
-            if self._by_rows:
-                return self._masker(input_ids, logits)
-            if len(logits) != 1:
-                raise BitmaskError(f"this model generates one text at a time, got {len(logits)} rows of logits")
-            return self._masker(input_ids[0], logits[0])[None]
-
-    return StructgenLogitsProcessor
-
-
-@remembered
-def _backend_class() -> Any:
-    """The subclass of Outlines' backend; made when it is first needed."""
-    from outlines.backends.base import BaseBackend
-
-    class StructgenBackend(BaseBackend):  # type: ignore[misc]
-        """Compiles definitions and makes logits processors of them."""
-
-        def __init__(self, make: Callable[[Definition], Any], options: dict[str, Any]) -> None:
-            self._make = make
-            self._options = options
-
-        def get_json_schema_logits_processor(self, json_schema: str, whitespace_pattern: str | None = None) -> Any:
-            """A processor for the JSON texts valid under a schema."""
-            whitespace = {} if whitespace_pattern is None else {"whitespace": whitespace_pattern}
-            return self._make(JsonSchema(json_schema, **(self._options | whitespace)))
-
-        def get_regex_logits_processor(self, regex: str) -> Any:
-            """A processor for the texts that a regex matches from end to end."""
-            return self._make(Regex(regex))
-
-        def get_cfg_logits_processor(self, grammar: str) -> Any:
-            """A processor for the texts of a grammar in Lark's syntax."""
-            return self._make(Grammar(grammar))
-
-    return StructgenBackend
+def _transformers_vocabulary(model: Foreign, *, eos_ids: Iterable[int] | None) -> Vocabulary:
+    if eos_ids is None:
+        config = getattr(model.model, "generation_config", None)
+        eos_ids = eos_ids_of(getattr(config, "eos_token_id", None)) or [model.hf_tokenizer.eos_token_id]
+    return Vocabulary.from_transformers(model.hf_tokenizer, eos_ids=eos_ids)

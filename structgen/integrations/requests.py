@@ -6,24 +6,31 @@ never a path.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ..api import compile
 from ..budget import Budget
 from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
-from ..definitions.grammar_marks import read_marks
-from ..errors import CacheError, DefinitionError, FormatError, StructgenError, VocabularyMismatchError
+from ..errors import (
+    CacheError,
+    DefinitionError,
+    FormatError,
+    StructgenError,
+    UnsupportedError,
+    VocabularyMismatchError,
+)
 from ..index_store import cache_key
 from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
+from ..system.memo import Memo
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ MEMORY, MOST_INDEXES = 1 << 30, 1024
 KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "json_schema": ((str, dict, bool), JsonSchema),
     "regex": ((str,), Regex),
-    "choice": ((list, tuple), lambda words: Regex.choice(_words(words))),
+    "choice": ((list, tuple), lambda words: choice(words)),
     "grammar": ((str,), Grammar),
     "gbnf": ((str,), Gbnf),
 }
@@ -65,7 +72,7 @@ class Named:
     name: str
 
 
-def read_request(request: Any) -> Definition | Named:
+def read_request(request: object) -> Definition | Named:
     """What a request asks for: a mapping with one key of `KINDS` and its options, or ``{"index": name}``.
 
     Raises `DefinitionError` where it is nothing of that, and whatever making the definition raises.
@@ -80,9 +87,11 @@ def read_request(request: Any) -> Definition | Named:
         )
     [key] = named
     options = {name: value for name, value in request.items() if name != key}
-    unknown = sorted(str(name) for name in options if name not in OPTIONS.get(key, ()))
+    known = OPTIONS.get(key, ())
+    unknown = sorted(str(name) for name in options if name not in known)
     if unknown:
-        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=_remedy(OPTIONS.get(key, ())))
+        remedy = f"Its options are {', '.join(known)}." if known else "It has none."
+        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=remedy)
     value = request[key]
     if key == "index":
         if not isinstance(value, str) or not _NAME.fullmatch(value):
@@ -97,14 +106,33 @@ def read_request(request: Any) -> Definition | Named:
         raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
 
 
-def _remedy(options: tuple[str, ...]) -> str:
-    return f"Its options are {', '.join(options)}." if options else "It has none."
-
-
-def _words(words: Any) -> list[str]:
-    if not words or not all(isinstance(word, str) for word in words):
+def choice(words: object) -> Regex:
+    """Exactly one of some words. Raises `DefinitionError` for anything but a list of at least one string."""
+    if not words or not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise DefinitionError("choice is not a list of at least one string")
-    return list(words)
+    return Regex.choice(words)
+
+
+#: What engines with definitions as texts have them by, in capital letters, and the definition of a text.
+ENGINE_KINDS: dict[str, Callable[[str], Definition]] = {
+    "JSON": lambda text: JsonSchema(text, whitespace="any"),
+    "REGEX": Regex,
+    "EBNF": lambda text: Gbnf(text) if "::=" in text else Grammar(text),
+}
+
+
+def read_engine_request(kind: str, text: str) -> Definition:
+    """What a request of an engine asks for; ``EBNF`` is GBNF, or Lark's syntax where there is no ``::=``.
+
+    Raises `UnsupportedError` for a kind that is none of `ENGINE_KINDS`, and what making the definition raises.
+    """
+    if kind not in ENGINE_KINDS:
+        raise UnsupportedError(f"structgen does not honour {kind}", remedy="Write it as a grammar.")
+    return ENGINE_KINDS[kind](text)
+
+
+#: Definitions that were right lately, by canonical text and budget.
+_right: Memo[tuple[str, Budget], bool] = Memo(128)
 
 
 def check_definition(definition: Definition, budget: Budget = Budget.request) -> None:
@@ -113,17 +141,15 @@ def check_definition(definition: Definition, budget: Budget = Budget.request) ->
     For the process that admits requests and has no tokenizer. What it leaves open is whether the model's vocabulary
     can spell every text.
     """
-    _check(cast(Hashable, definition), budget)
-
-
-@lru_cache(maxsize=128)
-def _check(definition: Any, budget: Budget) -> None:
-    compile(definition, _byte_vocabulary(definition), eager=False, budget=budget)
+    key = definition.canonical(), budget
+    if key not in _right:
+        compile(definition, _byte_vocabulary(definition), eager=False, budget=budget)
+        _right[key] = True
 
 
 def _byte_vocabulary(definition: Definition) -> Vocabulary:
     """Every byte, an EOS id, and the special tokens that a grammar names."""
-    marks = sorted(set(read_marks(definition.text).tokens.values())) if isinstance(definition, Grammar) else []
+    marks = sorted(set(definition.marked.tokens.values())) if isinstance(definition, Grammar) else []
     ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d+\]>", mark)}
     first = max(ids.values(), default=-1) + 1
     specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
@@ -132,37 +158,59 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     return Vocabulary.from_bytes(tokens, eos_ids=[first + 256], special_tokens=specials)
 
 
-def check_settings(settings: Any) -> None:
-    """Raise `DefinitionError` unless these are an operator's settings; see `SETTINGS`."""
-    if not isinstance(settings, Mapping):
-        raise DefinitionError(f"the settings of structgen are a dict, got {type(settings).__name__}")
-    unknown = sorted(str(name) for name in settings if name not in SETTINGS)
-    if unknown:
-        raise DefinitionError(f"structgen has no setting {unknown[0]!r}", remedy=f"There are {', '.join(SETTINGS)}.")
-    cache, seconds = settings.get("cache", True), settings.get("seconds", 1)
-    wrong = {
-        "cache": not isinstance(cache, bool | str),
-        "indexes": not isinstance(settings.get("indexes", ""), str),
-        "on_miss": settings.get("on_miss", "compile") not in ("compile", "refuse"),
-        "seconds": isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0,
-    }
-    for name in (name for name, is_wrong in wrong.items() if is_wrong):
-        raise DefinitionError(f"{name} is {settings[name]!r}", remedy=f"It is {SETTINGS[name]}.")
+@dataclass(frozen=True)
+class Settings:
+    """What an operator has set; see `SETTINGS`. Raises `DefinitionError` for what means nothing."""
+
+    cache: bool | str = True
+    indexes: str = ""
+    on_miss: str = "compile"
+    seconds: float = Budget.request.seconds
+
+    def __post_init__(self) -> None:
+        is_right = {
+            "cache": isinstance(self.cache, bool | str),
+            "indexes": isinstance(self.indexes, str),
+            "on_miss": self.on_miss in ("compile", "refuse"),
+            "seconds": isinstance(self.seconds, int | float) and self.seconds is not True and self.seconds > 0,
+        }
+        for name in (name for name in SETTINGS if not is_right[name]):
+            raise DefinitionError(f"{name} is {getattr(self, name)!r}", remedy=f"It is {SETTINGS[name]}.")
+
+    @classmethod
+    def read(cls, settings: object) -> Settings:
+        """The settings that a mapping holds."""
+        if not isinstance(settings, Mapping):
+            raise DefinitionError(f"the settings of structgen are a dict, got {type(settings).__name__}")
+        unknown = sorted(str(name) for name in settings if name not in SETTINGS)
+        if unknown:
+            raise DefinitionError(
+                f"structgen has no setting {unknown[0]!r}", remedy=f"There are {', '.join(SETTINGS)}."
+            )
+        return cls(**settings)
 
 
-def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Indexes:
+def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object]) -> Indexes:
     """`Indexes` with an operator's settings. Raises `DefinitionError` for wrong ones."""
     from ..cache.cache import Cache
 
-    check_settings(settings)
-    where = settings.get("cache", True)
+    given = Settings.read(settings)
     return Indexes(
         vocabulary,
-        cache=Cache(None if where is True else where) if where else None,
-        budget=replace(Budget.request, seconds=settings.get("seconds", Budget.request.seconds)),
-        folder=settings.get("indexes"),
-        on_miss=settings.get("on_miss", "compile"),
+        cache=Cache(None if given.cache is True else given.cache) if given.cache else None,
+        budget=replace(Budget.request, seconds=given.seconds),
+        folder=given.indexes or None,
+        on_miss=given.on_miss,
     )
+
+
+def indexes_from(variable: str, vocabulary: Vocabulary) -> Indexes:
+    """`Indexes` with the settings in an environment variable, a JSON object. Raises `DefinitionError`."""
+    try:
+        settings = json.loads(os.environ.get(variable, "{}"))
+    except ValueError as error:
+        raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
+    return indexes_with(vocabulary, settings)
 
 
 class Indexes:
@@ -229,22 +277,17 @@ class Indexes:
         if is_first:
             try:
                 index = self._load(wanted) if isinstance(wanted, Named) else self._find(wanted)
-            except BaseException as error:
-                self._done(key, found)
-                found.set_exception(error)
-            else:
                 self._keep(key, index)
-                self._done(key, found)
                 found.set_result(index)
+            except BaseException as error:
+                found.set_exception(error)
+            with self._lock:
+                if self._pending.get(key) is found:
+                    del self._pending[key]
         try:
             return found.result()
         except StructgenError as error:  # each caller gets one of its own, tracebacks grow
             raise type(error)(error.what, where=error.where, remedy=error.remedy) from None
-
-    def _done(self, key: str, found: Future[Index]) -> None:
-        with self._lock:
-            if self._pending.get(key) is found:
-                del self._pending[key]
 
     def _keep(self, key: str, index: Index) -> None:
         with self._lock:

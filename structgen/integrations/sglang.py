@@ -10,11 +10,8 @@ Written against SGLang 0.5.23, which forwards no jumps in its own scheduler any 
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import (
@@ -25,13 +22,15 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_grammar_backend,
 )
 
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
-from ..errors import DefinitionError, StructgenError, UnsupportedError
+from ..errors import StructgenError
 from ..runtime.logits.logits import apply_bitmask
 from ..runtime.rows.bitmask import words_for
+from ..system.types import Foreign
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
+from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import Indexes, indexes_with
+from .requests import Indexes, indexes_from, read_engine_request
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +42,7 @@ SETTINGS_VARIABLE = "STRUCTGEN_SGLANG"
 
 def register() -> None:
     """Have ``--grammar-backend structgen`` in this process."""
+    check_engine("sglang")
     from sglang.srt.server_args import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
 
     register_grammar_backend(NAME, create_backend)
@@ -51,21 +51,15 @@ def register() -> None:
 
 
 def create_backend(
-    server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: int | Iterable[int] | None = None
+    server_args: object, tokenizer: Foreign, vocab_size: int, eos_token_ids: int | Iterable[int] | None = None
 ) -> StructgenBackend:
     """The backend over a tokenizer, for logits of a width; EOS ids are those of the model and of the tokenizer.
 
     Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
     """
-    eos_ids: set[int] = set()
-    for found in (getattr(tokenizer, "eos_token_id", None), eos_token_ids):
-        eos_ids.update(found if isinstance(found, Iterable) else [] if found is None else [found])
+    eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    try:
-        settings = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
-    except ValueError as error:
-        raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=SETTINGS_VARIABLE) from error
-    return StructgenBackend(indexes_with(vocabulary, settings))
+    return StructgenBackend(indexes_from(SETTINGS_VARIABLE, vocabulary))
 
 
 class StructgenBackend(BaseGrammarBackend):
@@ -75,31 +69,25 @@ class StructgenBackend(BaseGrammarBackend):
         super().__init__()
         self._indexes = indexes
 
-    def dispatch_json(self, key_string: str) -> Any:
+    def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """A JSON Schema as text; SGLang's ``$$ANY$$`` is any JSON."""
-        return self._begin(
-            "json", lambda: JsonSchema(True if key_string == "$$ANY$$" else key_string, whitespace="any")
-        )
+        return self._begin("json", "true" if key_string == "$$ANY$$" else key_string)
 
-    def dispatch_regex(self, key_string: str) -> Any:
+    def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
         """A regex."""
-        return self._begin("regex", lambda: Regex(key_string))
+        return self._begin("regex", key_string)
 
-    def dispatch_ebnf(self, key_string: str) -> Any:
+    def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
         """A grammar in GBNF, or in Lark's syntax."""
-        return self._begin("ebnf", lambda: Gbnf(key_string) if "::=" in key_string else Grammar(key_string))
+        return self._begin("ebnf", key_string)
 
-    def dispatch_structural_tag(self, key_string: str) -> Any:
+    def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
         """Refused."""
+        return self._begin("structural_tag", key_string)
 
-        def refuse() -> Definition:
-            raise UnsupportedError("structgen does not honour structural tags", remedy="Write it as a grammar.")
-
-        return self._begin("structural_tag", refuse)
-
-    def _begin(self, kind: str, definition: Callable[[], Definition]) -> Any:
+    def _begin(self, kind: str, text: str) -> BaseGrammarObject:
         try:
-            matcher = Matcher(self._indexes.of(definition()))
+            matcher = Matcher(self._indexes.of(read_engine_request(kind.upper(), text)))
         except StructgenError as error:
             _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
             return InvalidGrammarObject(str(error))
@@ -109,7 +97,7 @@ class StructgenBackend(BaseGrammarBackend):
 class StructgenGrammar(BaseGrammarObject):
     """One request."""
 
-    def __init__(self, matcher: Matcher, stats: Any = None) -> None:
+    def __init__(self, matcher: Matcher, stats: GrammarStats | None = None) -> None:
         super().__init__()
         self._matcher = matcher
         self.grammar_stats = stats
@@ -142,7 +130,7 @@ class StructgenGrammar(BaseGrammarObject):
 
     # -- masks -----------------------------------------------------------------------------------------
 
-    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: object) -> torch.Tensor:
         """``int32[batch_size, words]`` on the host, which allows everything."""
         shape = (batch_size, words_for(vocab_size))
         return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
@@ -157,7 +145,7 @@ class StructgenGrammar(BaseGrammarObject):
         vocab_mask.fill_(-1)
 
     @staticmethod
-    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: torch.device) -> torch.Tensor:
         """The masks on the logits' device, without waiting where the memory is pinned."""
         return vocab_mask.to(device, non_blocking=True)
 
@@ -168,7 +156,7 @@ class StructgenGrammar(BaseGrammarObject):
 
     # -- jump-forward ----------------------------------------------------------------------------------
 
-    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+    def try_jump_forward(self, tokenizer: object) -> tuple[list[int], str] | None:
         """The text that has to follow, in whole characters, with no tokens for it yet; None where there is none."""
         text = self._matcher.forced_text()
         return ([], text) if text else None

@@ -16,18 +16,16 @@ NVIDIA GPUs only.
 
 from __future__ import annotations
 
-import json
-import os
-from typing import Any
-
 import torch
 from tensorrt_llm._torch.pyexecutor.grammar_matcher import GrammarMatcher, GrammarMatcherFactory
 
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
-from ..errors import DefinitionError, UnsupportedError, VocabularyError
+from ..definitions import Definition
+from ..errors import DefinitionError, VocabularyError
+from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
+from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import indexes_with
+from .requests import indexes_from, read_engine_request
 
 #: The environment variable with the settings, a JSON object.
 SETTINGS_VARIABLE = "STRUCTGEN_TENSORRT_LLM"
@@ -38,28 +36,23 @@ def register() -> None:
 
     It replaces one name, ``XGrammarMatcherFactory``, where ``GuidedDecoder`` looks for it.
     """
+    check_engine("tensorrt_llm")
     from tensorrt_llm._torch.pyexecutor import guided_decoder
 
     guided_decoder.XGrammarMatcherFactory = StructgenMatcherFactory
 
 
-def definition_of(guide_type: Any, guide: str | None) -> Definition:
+def definition_of(guide_type: Foreign, guide: str | None) -> Definition:
     """What a request asks for; ``guide_type`` is one of ``GuidedDecodingParams.GuideType``.
 
     Raises `UnsupportedError` for kinds that are not honoured, and what making the definition raises.
     """
-    kind = guide_type.name
+    kind: str = guide_type.name
     if kind == "JSON":
-        return JsonSchema(True, whitespace="any")
+        return read_engine_request("JSON", "true")
     if not isinstance(guide, str):
         raise DefinitionError(f"a guide of kind {kind} is a str, got {type(guide).__name__}")
-    if kind == "JSON_SCHEMA":
-        return JsonSchema(guide, whitespace="any")
-    if kind == "REGEX":
-        return Regex(guide)
-    if kind == "EBNF_GRAMMAR":
-        return Gbnf(guide) if "::=" in guide else Grammar(guide)
-    raise UnsupportedError(f"structgen does not honour guides of kind {kind}", remedy="Write it as a grammar.")
+    return read_engine_request({"JSON_SCHEMA": "JSON", "EBNF_GRAMMAR": "EBNF"}.get(kind, kind), guide)
 
 
 class StructgenMatcherFactory(GrammarMatcherFactory):
@@ -79,21 +72,17 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
 
     def __init__(
         self,
-        guided_decoding_config: Any,
+        guided_decoding_config: Foreign,
         vocab_size_padded: int,
         max_num_draft_tokens: int = 0,
-        tokenizer: Any = None,
+        tokenizer: Foreign = None,
     ) -> None:
         super().__init__()
         vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded, tokenizer)
-        try:
-            settings = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
-        except ValueError as error:
-            raise DefinitionError(f"the settings are not JSON: {error}", where=SETTINGS_VARIABLE) from error
-        self._indexes = indexes_with(vocabulary, settings)
+        self._indexes = indexes_from(SETTINGS_VARIABLE, vocabulary)
         self._max_rollback = max_num_draft_tokens + 1
 
-    def create(self, guided_decoding_params: Any) -> StructgenMatcher:
+    def create(self, guided_decoding_params: Foreign) -> StructgenMatcher:
         """The matcher of a request. Raises `StructgenError` where there can be none, which fails that one request."""
         definition = definition_of(guided_decoding_params.guide_type, guided_decoding_params.guide)
         return StructgenMatcher(Matcher(self._indexes.of(definition), max_rollback=self._max_rollback))
@@ -123,7 +112,7 @@ class StructgenMatcher(GrammarMatcher):
         return self._matcher.is_terminated()
 
 
-def _vocabulary_of(config: Any, size: int, tokenizer: Any) -> Vocabulary:
+def _vocabulary_of(config: Foreign, size: int, tokenizer: Foreign) -> Vocabulary:
     if config.tokenizer_str is not None:
         from tokenizers import Tokenizer
 

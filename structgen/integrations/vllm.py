@@ -21,8 +21,7 @@ Written against vLLM 0.32.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -32,12 +31,14 @@ from vllm.v1.sample.logits_processor.interface import LogitsProcessor as RowProc
 
 from ..errors import DefinitionError, StructgenError
 from ..runtime.grammar.embedded import row_of
-from ..runtime.logits.logits import apply_bitmask
+from ..runtime.logits.logits import apply_masks
 from ..runtime.rows.bitmask import words_for
 from ..system.properties import cached_property
+from ..system.types import Foreign, JsonMap
+from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .matcher import Matcher
-from .requests import Indexes, Named, check_definition, check_settings, indexes_with, read_request
+from .requests import Indexes, Named, Settings, check_definition, indexes_with, read_request
 
 try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotProcessor
@@ -61,14 +62,13 @@ _NOT_TOLD = (
 class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
     """Keeps each request that asks for it inside its definition. Made by vLLM."""
 
-    def __init__(self, vllm_config: Any, place: Any, is_pin_memory: bool = False) -> None:
+    def __init__(self, vllm_config: Foreign, place: Foreign, is_pin_memory: bool = False) -> None:
         model = vllm_config.model_config
         self._model = model
         self._settings = settings_of(vllm_config)
         self._words = words_for(model.get_vocab_size())
-        self._states = None if isinstance(place, torch.device) else place  # of the second runner
+        self._states: Foreign = place  # of the second runner; for the first a device
         self._texts: dict[int, _Text] = {}  # by row in the first runner, by slot in the second
-        self._outputs: dict[int, Sequence[int]] = {}  # in the first
 
     @cached_property
     def _indexes(self) -> Indexes:
@@ -77,7 +77,7 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
     # -- requests --------------------------------------------------------------------------------------
 
     @classmethod
-    def validate_params(cls, sampling_params: Any) -> None:
+    def validate_params(cls, sampling_params: Foreign) -> None:
         """Refuse a request whose definition is not right, in the process that admits requests.
 
         Raises `ValueError`, which vLLM makes an error of the client's.
@@ -96,19 +96,27 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         except StructgenError as error:
             raise ValueError(f"extra_args[{KEY!r}]: {error}") from error
 
-    def _begin(self, params: Any, where: str) -> _Text | None:
-        """The text of a request; None where it has no definition."""
+    def _begin(self, params: Foreign, slot: int, where: str, output: Sequence[int] = ()) -> bool:
+        """Put the text of a request into a slot. Returns whether it has a definition."""
         request = _request_of(params)
-        if request is None:
-            return None
+        self._put(slot, None if request is None else self._text_of(params, request, f"{where} {slot}", output))
+        return request is not None
+
+    def _text_of(self, params: Foreign, request: object, where: str, output: Sequence[int]) -> _Text:
         stop_ids = set(params.all_stop_token_ids)
         last_resort = row_of([i for i in stop_ids if 0 <= i < self._words * 32] or [0], self._words)
+        matcher = None
         try:
             matcher = Matcher(self._indexes.of(read_request(request)), stop_ids=stop_ids)
         except Exception as error:  # whatever it is, the other requests are not to know
-            _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not _is_ours(error))
-            return _Text(None, last_resort, where)
-        return _Text(matcher, last_resort, where)
+            is_known = isinstance(error, StructgenError)
+            _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not is_known)
+        return _Text(matcher, last_resort, where, output)
+
+    def _put(self, slot: int, text: _Text | None) -> None:
+        self._texts.pop(slot, None)
+        if text is not None:
+            self._texts[slot] = text
 
     # -- the first model runner ------------------------------------------------------------------------
 
@@ -121,63 +129,49 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         if batch_update is None:
             return
         for row in batch_update.removed:
-            self._drop(row)
+            self._put(row, None)
         for row, params, _, output in batch_update.added:
-            self._drop(row)
-            self._put(row, (self._begin(params, f"row {row}"), output))
+            self._begin(params, row, "row", output)
         for source, target, direction in batch_update.moved:
-            moved, other = self._drop(source), self._drop(target)
+            moved, other = self._texts.pop(source, None), self._texts.pop(target, None)
             self._put(target, moved)
             if direction == MoveDirectionality.SWAP:
                 self._put(source, other)
 
-    def _drop(self, row: int) -> tuple[_Text | None, Sequence[int]]:
-        return self._texts.pop(row, None), self._outputs.pop(row, ())
-
-    def _put(self, row: int, request: tuple[_Text | None, Sequence[int]]) -> None:
-        text, output = request
-        if text is not None:
-            self._texts[row], self._outputs[row] = text, output
-
     # -- the second model runner -----------------------------------------------------------------------
 
-    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+    def add_request(self, req_idx: int, sampling_params: Foreign) -> bool:
         """Begin a request in a slot. Returns whether it has a definition."""
-        text = self._begin(sampling_params, f"slot {req_idx}")
-        self._texts.pop(req_idx, None)
-        if text is not None:
-            self._texts[req_idx] = text
-        return text is not None
+        return self._begin(sampling_params, req_idx, "slot")
 
-    def _follow_slots(self, context: Any) -> list[tuple[int, _Text, NDArray[np.int32]]]:
-        """Each row of a slot with a definition, and its mask. One transfer from the device, and rarely more."""
+    def _follow_slots(self, context: Foreign) -> dict[int, NDArray[np.int32]]:
+        """The mask of each row of a slot with a definition. One transfer from the device, and rarely more."""
         if self._texts.keys().isdisjoint(context.idx_mapping_np.tolist()):
-            return []
+            return {}
         columns = (context.expanded_idx_mapping, context.expanded_local_pos, context.pos, context.input_ids)
         rows = len(context.expanded_idx_mapping)
         layout = torch.stack([column[:rows].to(torch.int64) for column in columns]).tolist()
-        found = []
+        found = {}
         for row, (slot, draft, position, last) in enumerate(zip(*layout, strict=True)):
             text = self._texts.get(slot)
             if text is None:
                 continue
-            prompt = int(self._states.prompt_len.np[slot])  # type: ignore[union-attr]
+            prompt = int(self._states.prompt_len.np[slot])
             length = position + 1 - prompt
             if 0 < length <= len(text.seen) + 1:
                 # All but the last were there before: what was dropped since are drafts, from the end.
                 tokens = [*text.seen[: length - 1], last]
             elif draft == 0:
-                all_ids = self._states.all_token_ids.gpu  # type: ignore[union-attr]
+                all_ids = self._states.all_token_ids.gpu
                 tokens = all_ids[slot, prompt : position + 1].tolist() if length > 0 else []
             else:
                 tokens = [*text.seen, last]
-            text.move_to(tokens)
-            found.append((row, text, text.row()))
+            found[row] = text.moved_to(tokens)
         return found
 
     # -- both ------------------------------------------------------------------------------------------
 
-    def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
+    def apply(self, logits: torch.Tensor, ctx: Foreign = None) -> torch.Tensor:
         """Set the logits of tokens that are not allowed to ``-inf``, in place.
 
         Parameters
@@ -189,16 +183,11 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         """
         if not self._texts:
             return logits
-        masks: dict[int, NDArray[np.int32]] = {}
         if ctx is not None:
-            masks = {row: mask for row, _, mask in self._follow_slots(ctx)}
+            masks = self._follow_slots(ctx)
         else:
-            for row, text in sorted(self._texts.items()):
-                text.move_to(self._outputs[row])
-                masks[row] = text.row()
-        if masks:
-            rows = None if len(masks) == len(logits) else list(masks)
-            apply_bitmask(logits, np.stack(list(masks.values())), rows=rows)
+            masks = {row: text.moved_to(text.output) for row, text in sorted(self._texts.items())}
+        apply_masks(logits, masks)
         return logits
 
 
@@ -213,17 +202,22 @@ class _Text:
         ``int32[words]``: the tokens that end the request.
     where:
         For the log.
+    output:
+        The tokens it is to have, which the first model runner appends to.
     """
 
-    def __init__(self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str) -> None:
+    def __init__(
+        self, matcher: Matcher | None, last_resort: NDArray[np.int32], where: str, output: Sequence[int]
+    ) -> None:
+        self.output = output
         self._matcher = matcher
         self._last_resort = last_resort
         self._where = where
         self._accepted = 0  # of the tokens seen: the others came after the end, or after one that is not allowed
         self.seen: list[int] = []
 
-    def move_to(self, tokens: Sequence[int]) -> None:
-        """Make the text be of these tokens."""
+    def moved_to(self, tokens: Sequence[int]) -> NDArray[np.int32]:
+        """Make the text be of these tokens. Returns the mask, ``int32[words]``."""
         seen, matcher = self.seen, self._matcher
         kept = len(seen)
         if seen != tokens[:kept]:
@@ -241,41 +235,31 @@ class _Text:
                     reason = _NOT_TOLD if token < 0 else "another processor may have forced it"
                     _log.error("structgen: %s ends: token %d is not allowed, %s", self._where, token, reason)
             seen.append(token)
-
-    def row(self) -> NDArray[np.int32]:
-        """The mask, ``int32[words]``."""
-        matcher = self._matcher
-        if matcher is None or (self._accepted < len(self.seen) and not matcher.is_terminated()):
+        if matcher is None or (self._accepted < len(seen) and not matcher.is_terminated()):
             return self._last_resort
         return matcher.row()
 
 
-def settings_of(vllm_config: Any) -> Mapping[str, Any]:
+def settings_of(vllm_config: Foreign) -> JsonMap:
     """The operator's settings. Raises `DefinitionError` for some that mean nothing."""
     config = getattr(vllm_config, "additional_config", None)
-    settings = config.get(KEY, {}) if isinstance(config, Mapping) else {}
-    check_settings(settings)
-    return settings  # type: ignore[no-any-return]
+    settings: JsonMap = config.get(KEY, {}) if isinstance(config, Mapping) else {}
+    Settings.read(settings)
+    return settings
 
 
-def vocabulary_of(model_config: Any, tokenizer: Any) -> Vocabulary:
+def vocabulary_of(model_config: Foreign, tokenizer: Foreign) -> Vocabulary:
     """The vocabulary of a model: as wide as its logits, ended by its own EOS ids."""
-    eos_ids: set[int] = set()
-    for found in (tokenizer.eos_token_id, model_config.try_get_generation_config().get("eos_token_id")):
-        eos_ids.update(found if isinstance(found, Iterable) else [] if found is None else [found])
+    eos_ids = eos_ids_of(tokenizer.eos_token_id, model_config.try_get_generation_config().get("eos_token_id"))
     return Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=model_config.get_vocab_size())
 
 
-def _tokenizer_of(model_config: Any) -> Any:
+def _tokenizer_of(model_config: Foreign) -> Foreign:
     from vllm.tokenizers import cached_tokenizer_from_config
 
     return cached_tokenizer_from_config(model_config)
 
 
-def _request_of(params: Any) -> Any:
+def _request_of(params: Foreign) -> object:
     extra = getattr(params, "extra_args", None)
     return extra.get(KEY) if isinstance(extra, Mapping) else None
-
-
-def _is_ours(error: Exception) -> bool:
-    return isinstance(error, StructgenError)

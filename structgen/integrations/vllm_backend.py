@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from vllm.v1.structured_output.backend_types import (
@@ -25,11 +24,13 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
-from ..errors import DefinitionError, StructgenError, UnsupportedError
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema
+from ..errors import DefinitionError, StructgenError
 from ..runtime.rows.bitmask import words_for
+from ..system.types import Foreign
+from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import check_definition, indexes_with, read_request
+from .requests import check_definition, choice, indexes_with, read_engine_request
 from .vllm import settings_of, vocabulary_of
 
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ def register() -> None:
     It replaces two names: ``vllm.v1.structured_output.XgrammarBackend``, which the engine makes, and
     ``vllm.v1.structured_output.backend_xgrammar.validate_xgrammar_grammar``, which admits requests.
     """
+    check_engine("vllm_backend")
     from vllm.v1 import structured_output
     from vllm.v1.structured_output import backend_xgrammar
 
@@ -48,7 +50,7 @@ def register() -> None:
     backend_xgrammar.validate_xgrammar_grammar = validate
 
 
-def validate(sampling_params: Any) -> None:
+def validate(sampling_params: Foreign) -> None:
     """Raise ``VLLMValidationError`` for structured outputs that are not right."""
     from vllm.exceptions import VLLMValidationError
     from vllm.v1.structured_output.request import get_structured_output_key
@@ -73,25 +75,20 @@ def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, c
         return JsonSchema(grammar_spec, whitespace=whitespace)
     if request_type == StructuredOutputOptions.JSON_OBJECT:
         return JsonSchema({"type": "object"}, whitespace=whitespace)
-    if request_type == StructuredOutputOptions.REGEX:
-        return Regex(grammar_spec)
     if request_type == StructuredOutputOptions.CHOICE:
         try:
-            words = json.loads(grammar_spec)
+            return choice(json.loads(grammar_spec))
         except ValueError as error:
             raise DefinitionError(f"the choice is not JSON: {error}") from error
-        definition = read_request({"choice": words})
-        assert isinstance(definition, Regex)
-        return definition
     if request_type == StructuredOutputOptions.GRAMMAR:
         return Grammar(grammar_spec) if grammar_is_likely_lark(grammar_spec) else Gbnf(grammar_spec)
-    raise UnsupportedError(f"structgen does not honour {request_type.name}", remedy="Write it as a grammar.")
+    return read_engine_request(request_type.name, grammar_spec)
 
 
 class StructgenBackend(StructuredOutputBackend):
     """Compiles what requests ask for. Made by vLLM, which calls `compile_grammar` from several threads."""
 
-    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
+    def __init__(self, vllm_config: Foreign, tokenizer: Foreign, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
         vocabulary = vocabulary_of(vllm_config.model_config, tokenizer)
         self._indexes = indexes_with(vocabulary, settings_of(vllm_config))

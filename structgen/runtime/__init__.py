@@ -7,7 +7,7 @@ first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 _HOMES = {
     "Guide": "guide.guide",
@@ -23,6 +23,7 @@ _HOMES = {
 __all__ = ["Guide", "Index", "LogitsProcessor", "allocate", "apply_bitmask", "fill_batch", "heal", "ids_of"]
 
 if TYPE_CHECKING:
+    from ..system.types import Foreign
     from .guide.batches import fill_batch
     from .guide.guide import Guide
     from .index.healing import heal
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
     from .logits.logits import apply_bitmask
     from .rows.bitmask import allocate, ids_of
 
-    LogitsProcessor: Any  # it lives in structgen.integrations.transformers
+    LogitsProcessor: Foreign  # it lives in structgen.integrations.transformers
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,12 +14,12 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..errors import FormatError
-from ..system.types import Array, Foreign, JsonMap, Sections
+from ..system.types import Array, DType, Foreign, JsonMap, JsonValue, Sections
 
 #: A number, the name of a quantity, or a sum of these.
 Total: TypeAlias = "int | str | tuple[int | str, ...]"
@@ -112,7 +112,7 @@ class Column:
         object.__setattr__(self, "is_words", self.members is not None or self.flags is not None)
 
     if TYPE_CHECKING:
-        dtypes: ClassVar[Container[np.dtype[Any]]]
+        dtypes: ClassVar[Container[DType]]
         width: ClassVar[Total]
         has_bounds: ClassVar[bool]
         is_words: ClassVar[bool]
@@ -301,11 +301,11 @@ def _check_gaps(gaps: Array, starts: Array, below: int) -> None:
         raise _Wrong(f"has a list that comes to {top}, must be below {below}")
 
 
-def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, Any]:
+def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) -> dict[str, JsonValue]:
     """Fields of the meta section by name, checked; those that are single ints become quantities."""
-    found: dict[str, Any] = {}
+    found: dict[str, JsonValue] = {}
     for field in fields:
-        value: Foreign = meta.get(field.name)
+        value: JsonValue = meta.get(field.name)
         if not _is_sound(field, value, sizes):
             shown = reprlib.repr(value) if field.name in meta else "missing"
             raise FormatError(f"the meta field {field.name!r} can't be: {shown}", where=where, remedy=_REBUILD)
@@ -315,8 +315,8 @@ def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) 
     return found
 
 
-def _is_sound(field: Field, value: Foreign, sizes: Sizes) -> bool:
-    kind: Any = field.kind
+def _is_sound(field: Field, value: JsonValue, sizes: Sizes) -> bool:
+    kind: Foreign = field.kind
     if kind is float:
         return type(value) in (int, float) and 0 <= value < MOST  # so no NaN
     if type(value) is not kind:
@@ -325,8 +325,7 @@ def _is_sound(field: Field, value: Foreign, sizes: Sizes) -> bool:
         return True
     if field.of is None:
         return _are_sound(field, int, [value], sizes)
-    values: list[Any] = list(value.values()) if kind is dict else value
-    return _are_sound(field, field.of, values, sizes)
+    return _are_sound(field, field.of, list(value.values()) if kind is dict else value, sizes)
 
 
 def _are_sound(field: Field, kind: type, values: list[object], sizes: Sizes) -> bool:

@@ -21,16 +21,16 @@ copies those that something is indexed with. docs/internals/format.md describes 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import zlib
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ..errors import FormatError
-from ..system.types import Array, JsonMap, Sections
+from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
 FORMAT_VERSION = 1
@@ -39,7 +39,7 @@ ALIGNMENT = 16
 
 _HEADER = struct.Struct("<8sIIQII")
 _ENTRY = struct.Struct("<16s4sIII")
-_DTYPES: dict[bytes, np.dtype[Any]] = {
+_DTYPES: dict[bytes, DType] = {
     b"u1": np.dtype("<u1"),
     b"u2": np.dtype("<u2"),
     b"u4": np.dtype("<u4"),
@@ -50,6 +50,14 @@ _META = "meta"
 _REBUILD = "Delete the file and compile it again."
 
 Buffer = bytes | bytearray | memoryview
+
+
+def key_of(person: str, *parts: str | bytes) -> str:
+    """The key of an entry in the cache: a hash of what its bytes depend on."""
+    digest = hashlib.blake2b(digest_size=20, person=person.encode())
+    for part in parts:
+        digest.update((part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part) + b"\0")
+    return digest.hexdigest()
 
 
 def pack(meta: JsonMap, sections: Sections) -> bytes:
@@ -73,7 +81,7 @@ def pack(meta: JsonMap, sections: Sections) -> bytes:
     return header + body
 
 
-def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, Any], dict[str, Array]]:
+def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], dict[str, Array]]:
     """Check a packed file and return its meta mapping and read-only views of its arrays, without copying.
 
     Raises `FormatError` naming ``where`` for anything that `pack` of this format version did not write.

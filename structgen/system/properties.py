@@ -1,9 +1,10 @@
-"""Attributes that are worked out on first use."""
+"""Attributes that are worked out on first use, and results of methods that are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
@@ -27,3 +28,26 @@ else:
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self._name, self._function(instance))
+
+
+_Owner = TypeVar("_Owner")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def remembered(
+    method: Callable[Concatenate[_Owner, _Arguments], _Result],
+) -> Callable[Concatenate[_Owner, _Arguments], _Result]:
+    """The method, each of its results worked out once: an object keeps them by the positional arguments."""
+    name = f"{method.__name__} by arguments"
+
+    def known(self: _Owner, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        results: dict[tuple[object, ...], _Result] = self.__dict__.setdefault(name, {})
+        try:
+            return results[args]
+        except KeyError:
+            result = results[args] = method(self, *args, **kwargs)
+            return result
+
+    update_wrapper(known, method)
+    return known

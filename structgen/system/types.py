@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # commands that only show their help load no NumPy
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: An array of numbers of some width, and the arrays of a file by name.
-Array: TypeAlias = NDArray[Any]
-Sections: TypeAlias = Mapping[str, Array]
+Array: TypeAlias = "NDArray[Any]"
+Sections: TypeAlias = "Mapping[str, NDArray[Any]]"
+
+#: What the numbers of an array are.
+DType: TypeAlias = "np.dtype[Any]"
 
 #: An object as it is read from JSON.
 JsonMap: TypeAlias = Mapping[str, Any]
+
+#: A value as `json.loads` reads it.
+JsonValue: TypeAlias = Any
 
 #: What is handed over by a package that is not imported here: a tokenizer, an array of another library.
 Foreign: TypeAlias = Any

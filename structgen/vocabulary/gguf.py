@@ -18,10 +18,9 @@ import re
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ..errors import VocabularyError
-from ..system.types import JsonMap
+from ..system.types import Foreign, JsonMap
 from . import byte_level
 from .token_table import MAX_SIZE, TokenTable
 
@@ -147,7 +146,7 @@ class _Reader:
         self._file = path.open("rb")
         self._left = path.stat().st_size
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Foreign]:
         """The pairs whose keys begin with ``tokenizer.ggml.``, without that."""
         with self._file:
             if self._take(4) != b"GGUF":
@@ -156,23 +155,25 @@ class _Reader:
             if version not in (2, 3):
                 raise ValueError(f"version {version} of the format, known are 2 and 3 (little-endian)")
             self._number("Q")  # tensors
-            found: dict[str, Any] = {}
+            found: dict[str, Foreign] = {}
             for _ in range(self._count(12)):
                 key, type_ = self._string().decode(), self._number("I")
+                value = self._value(type_, keep=key.startswith(_PREFIX))
                 if key.startswith(_PREFIX):
-                    found[key.removeprefix(_PREFIX)] = self._value(type_)
-                else:
-                    self._pass(type_)
+                    found[key.removeprefix(_PREFIX)] = value
             return found
 
-    def _take(self, count: int) -> bytes:
+    def _take(self, count: int, *, keep: bool = True) -> bytes:
         # Checked before anything is allocated: a damaged length may be any 64 bits.
         if count > self._left:
             raise ValueError(f"{count:,} bytes are announced, {self._left:,} are left")
         self._left -= count
-        return self._file.read(count)
+        if keep:
+            return self._file.read(count)
+        self._file.seek(count, os.SEEK_CUR)
+        return b""
 
-    def _number(self, form: str) -> Any:
+    def _number(self, form: str) -> Foreign:
         return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
 
     def _count(self, each: int) -> int:
@@ -182,49 +183,29 @@ class _Reader:
             raise ValueError(f"{count:,} entries are announced, {self._left:,} bytes are left")
         return count
 
-    def _string(self) -> bytes:
-        return self._take(self._number("Q"))
+    def _string(self, *, keep: bool = True) -> bytes:
+        return self._take(self._number("Q"), keep=keep)
 
-    def _value(self, type_: int) -> Any:
+    def _value(self, type_: int, *, keep: bool) -> Foreign:
+        """A value; or go past it, which may be an array of gigabytes."""
         if type_ == _STRING:
-            return self._string().decode("utf-8", "surrogateescape")
+            return self._string(keep=keep).decode("utf-8", "surrogateescape")
         if type_ == _ARRAY:
-            return self._array(self._number("I"))
+            return self._array(self._number("I"), keep=keep)
         if type_ not in _FORMATS:
             raise ValueError(f"there is no value type {type_}")
         return self._number(_FORMATS[type_])
 
-    def _pass(self, type_: int) -> None:
-        """Go past a value, which may be an array of gigabytes."""
-        if type_ == _ARRAY:
-            inner = self._number("I")
-            if inner == _STRING:
-                for _ in range(self._count(8)):
-                    self._seek(self._number("Q"))
-            elif inner in _FORMATS:
-                size = struct.calcsize(f"<{_FORMATS[inner]}")
-                self._seek(self._count(size) * size)
-            else:
-                raise ValueError(f"there is no array of value type {inner}")
-        elif type_ == _STRING:
-            self._seek(self._number("Q"))
-        else:
-            self._value(type_)
-
-    def _seek(self, count: int) -> None:
-        if count > self._left:
-            raise ValueError(f"{count:,} bytes are announced, {self._left:,} are left")
-        self._left -= count
-        self._file.seek(count, os.SEEK_CUR)
-
-    def _array(self, type_: int) -> list[Any]:
+    def _array(self, type_: int, *, keep: bool) -> list[Foreign]:
         if type_ == _STRING:
             count = self._count(8)
-            if count > MAX_SIZE:
+            if keep and count > MAX_SIZE:
                 raise ValueError(f"an array of {count:,} strings")
-            return [self._string().decode("utf-8", "surrogateescape") for _ in range(count)]
+            strings = (self._string(keep=keep) for _ in range(count))
+            return [string.decode("utf-8", "surrogateescape") for string in strings if keep]
         if type_ not in _FORMATS:
             raise ValueError(f"there is no array of value type {type_}")
-        size = struct.calcsize(f"<{_FORMATS[type_]}")
-        count = self._count(size)
-        return list(struct.unpack(f"<{count}{_FORMATS[type_]}", self._take(count * size)))
+        form = _FORMATS[type_]
+        size = struct.calcsize(f"<{form}")
+        data = self._take(self._count(size) * size, keep=keep)
+        return list(struct.unpack(f"<{len(data) // size}{form}", data))

@@ -20,19 +20,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..errors import VocabularyError
 from ..system.types import Foreign, JsonMap
 from . import sentencepiece, tekken, tokenizer_json
 from .roundtrip import check_roundtrip, faithful_texts
-from .token_table import TokenTable
-
-#: The ids of a text.
-Encode = Callable[[str], Sequence[int]]
+from .token_table import Encode, TokenTable, eos_ids_of, loaded_later
 
 #: The loading options that say where a model is, which its generation config shares.
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
@@ -61,7 +57,7 @@ def read_transformers(
     """
     table = _read(tokenizer)
     if eos_ids is None:
-        eos_ids = _as_ids(getattr(tokenizer, "eos_token_id", None))
+        eos_ids = eos_ids_of(getattr(tokenizer, "eos_token_id", None))
     encode, decode = _codec(tokenizer)
     table = _complete(table, eos_ids, size, encode, where=type(tokenizer).__name__)
     check_roundtrip(table.tokens.get, list(table.eos_ids), encode, faithful_texts(encode, decode))
@@ -73,7 +69,7 @@ def read_pretrained(
     *,
     eos_ids: Iterable[int] | None = None,
     size: int | None = None,
-    **options: Any,
+    **options: Foreign,
 ) -> TokenTable:
     """Read a model's tokenizer by folder or name.
 
@@ -139,18 +135,14 @@ def _read_mistral(tokenizer: Foreign) -> TokenTable:
     return sentencepiece.read_processor(tokenizer._model)
 
 
-def _codec(tokenizer: Foreign) -> tuple[Callable[[str], Sequence[int]], Callable[[Sequence[int]], str]]:
+def _codec(tokenizer: Foreign) -> tuple[Encode, Callable[[Sequence[int]], str]]:
     """The tokenizer's own ``encode`` and ``decode``, the former without special tokens."""
     if hasattr(tokenizer, "to_str"):
         return (
             lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
             lambda ids: tokenizer.decode(ids, skip_special_tokens=False),
         )
-
-    def encode(text: str) -> Sequence[int]:
-        ids: Sequence[int] = tokenizer.encode(text, add_special_tokens=False)
-        return ids
-
+    encode: Encode = partial(tokenizer.encode, add_special_tokens=False)
     if hasattr(tokenizer, "sp_model"):
         # The decode of slow tokenizers in transformers 5 prints byte pieces as they are spelled: ``<0x0A>``.
         return encode, lambda ids: tokenizer.sp_model.decode(tokenizer.convert_ids_to_tokens(ids))
@@ -170,13 +162,6 @@ def _complete(
     return replace(table, eos_ids=eos_ids, size=size, encode=encode)
 
 
-def _as_ids(eos_token_id: int | Sequence[int] | None) -> list[int]:
-    """A config's ``eos_token_id``, which is an id, a list of ids, or missing."""
-    if eos_token_id is None:
-        return []
-    return list(eos_token_id) if isinstance(eos_token_id, list | tuple | set) else [eos_token_id]  # type: ignore[list-item]
-
-
 # -- a folder, without transformers --------------------------------------------------------------------
 
 
@@ -192,34 +177,23 @@ def _from_folder(folder: Path, eos_ids: Iterable[int] | None, size: int | None) 
         ) from error
     table = tokenizer_json.read(document, special_names=special_names, added_tokens=added)
     if eos_ids is None:
-        eos_ids = _as_ids(_load_json(folder / "generation_config.json").get("eos_token_id"))
+        eos_ids = eos_ids_of(_load_json(folder / "generation_config.json").get("eos_token_id"))
         if eos_token := _content(config.get("eos_token")):
-            eos_id = table.special_tokens.get(eos_token)
-            eos_ids = eos_ids if eos_id is None else [*eos_ids, eos_id]
-    encode = _encoder_of(folder / "tokenizer.json") if find_spec("tokenizers") else None
+            eos_ids += eos_ids_of(table.special_tokens.get(eos_token))
+    encode = loaded_later(partial(_encoder_of, folder / "tokenizer.json")) if find_spec("tokenizers") else None
     return _complete(table, eos_ids, size, encode, where=str(folder))
 
 
-def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
-    """The tokenizer in a file, which is read when a text is first encoded: that takes longer than all the rest."""
+def _encoder_of(file: Path) -> Encode:
+    from tokenizers import Tokenizer
 
-    @cache
-    def tokenizer() -> Foreign:
-        from tokenizers import Tokenizer
-
-        found = Tokenizer.from_file(str(file))
-        found.no_padding()
-        found.no_truncation()
-        return found
-
-    def encode(text: str) -> Sequence[int]:
-        ids: Sequence[int] = tokenizer().encode(text, add_special_tokens=False).ids
-        return ids
-
-    return encode
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return _codec(tokenizer)[0]
 
 
-def _load_json(file: Path) -> dict[str, Any]:
+def _load_json(file: Path) -> dict[str, Foreign]:
     """The JSON object in a file; an empty one where there is no such file."""
     try:
         document = json.loads(file.read_bytes())
@@ -281,5 +255,5 @@ def _from_auto_tokenizer(name: str, eos_ids: Iterable[int] | None, size: int | N
             config = GenerationConfig.from_pretrained(name, **hub_options)
         except OSError:  # Not every tokenizer has a model beside it.
             config = None
-        eos_ids = {*_as_ids(tokenizer.eos_token_id), *_as_ids(getattr(config, "eos_token_id", None))}
+        eos_ids = eos_ids_of(tokenizer.eos_token_id, getattr(config, "eos_token_id", None))
     return read_transformers(tokenizer, eos_ids=eos_ids, size=size)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import VocabularyError
 from ..system.types import Foreign, JsonMap
-from .token_table import MAX_SIZE, TokenTable
+from .token_table import MAX_SIZE, Encode, TokenTable, loaded_later
 
 _EOS = "</s>"
 
@@ -70,24 +70,14 @@ def read_tekken(
         ) from error
     if eos_ids is None:
         eos_ids = [table.special_tokens[_EOS]]
-    encode = _encoder_of(file) if find_spec("mistral_common") else None
+    encode = loaded_later(partial(_encoder_of, file)) if find_spec("mistral_common") else None
     return replace(table, eos_ids=eos_ids, size=size, encode=encode)
 
 
-def _encoder_of(file: Path) -> Callable[[str], Sequence[int]]:
-    """mistral-common's tokenizer of a file, which is read when a text is first encoded."""
+def _encoder_of(file: Path) -> Encode:
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-    @cache
-    def tokenizer() -> Foreign:
-        from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-
-        return Tekkenizer.from_file(file)
-
-    def encode(text: str) -> Sequence[int]:
-        ids: Sequence[int] = tokenizer().encode(text, bos=False, eos=False)
-        return ids
-
-    return encode
+    return partial(Tekkenizer.from_file(file).encode, bos=False, eos=False)
 
 
 def read_tekkenizer(tekkenizer: Foreign) -> TokenTable:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+#: The ids of a text, without special tokens before or behind it.
+Encode: TypeAlias = Callable[[str], Sequence[int]]
 
 #: Ids above this are taken for a mistake rather than a vocabulary.
 MAX_SIZE = 1 << 22
@@ -34,4 +39,18 @@ class TokenTable:
     special_tokens: dict[str, int]
     eos_ids: Iterable[int] = ()
     size: int | None = None
-    encode: Callable[[str], Sequence[int]] | None = None
+    encode: Encode | None = None
+
+
+def loaded_later(load: Callable[[], Encode]) -> Encode:
+    """A tokenizer that is loaded when a text is first encoded: that takes longer than to read all of its tokens."""
+    loaded = cache(load)
+    return lambda text: loaded()(text)
+
+
+def eos_ids_of(*found: int | Iterable[int] | None) -> list[int]:
+    """The ids at which texts end, together, as tokenizers and configurations have them: one, several, or none."""
+    ids: list[int] = []
+    for each in found:
+        ids += each if isinstance(each, Iterable) else [] if each is None else [each]
+    return ids

@@ -7,7 +7,6 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +76,7 @@ class Vocabulary:
         self.bytes = blob.tobytes()
         #: Rows that depend on the vocabulary and a string's automaton alone; see
         #: `structgen.runtime.pushdown.partial_masks`.
-        self.shared_rows: Memo[bytes, Any] = Memo(_MOST_SHARED, _bytes_of)
+        self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -177,7 +176,7 @@ class Vocabulary:
         return cls.from_table(read_transformers(tokenizer, eos_ids=eos_ids, size=size))
 
     @classmethod
-    def from_pretrained(cls, name_or_path: str | os.PathLike[str], **kwargs: Any) -> Vocabulary:
+    def from_pretrained(cls, name_or_path: str | os.PathLike[str], **kwargs: Foreign) -> Vocabulary:
         """Read a model's tokenizer from a folder or, through transformers, from the model hub."""
         from .huggingface import read_pretrained
 
@@ -263,7 +262,7 @@ class Vocabulary:
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, (self.fingerprint, self.to_bytes())
 
     def __copy__(self) -> Vocabulary:
@@ -304,7 +303,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
     return Vocabulary.alive(fingerprint) or Vocabulary.from_buffer(data, "a pickled vocabulary")
 
 
-def _bytes_of(shared: Any) -> int:
+def _bytes_of(shared: Foreign) -> int:
     """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
     return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.residuals)
 

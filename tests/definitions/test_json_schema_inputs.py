@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from typing_extensions import TypedDict
 
 from structgen import JsonSchema, Regex
-from structgen.definitions import as_definition
+from structgen.definitions import as_definition, json_text
 from structgen.definitions.json_text import dumps, loads
 from structgen.errors import BudgetExceededError, DefinitionError
 
@@ -90,6 +90,39 @@ class TestJsonText:
     def test_what_is_used_twice_is_written_twice(self) -> None:
         shared = {"type": "string"}
         assert loads(dumps({"a": shared, "b": [shared, shared]})) == {"a": shared, "b": [shared, shared]}
+
+    def test_what_comes_again_is_walked_once(self) -> None:
+        looked = 0
+
+        class Counted(dict[str, Any]):
+            def __getitem__(self, key: str) -> Any:
+                nonlocal looked
+                looked += 1
+                return super().__getitem__(key)
+
+        value: dict[str, Any] = {"type": "string"}
+        for level in range(60):
+            value = Counted(a=value, b=[value, level])
+            if level == 11:
+                assert loads(dumps(value)) == value
+        looked = 0
+        with pytest.raises(BudgetExceededError, match="more than 1,000,000 values"):
+            JsonSchema(value)
+        assert looked < 1_000
+
+    def test_long_numbers_that_come_again_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written: list[int] = []
+
+        def scalar(writer: object, item: int) -> str:
+            written.append(item)
+            return str(item)
+
+        monkeypatch.setattr(json_text._Writer, "_scalar", scalar)
+        long = 10**4_000
+        assert dumps([long, 1, long]) == f"[{long},1,{long}]"
+        assert written == [long, 1]
+        with pytest.raises(BudgetExceededError, match="67,108,864 characters"):
+            dumps([long] * 100_000)
 
     def test_depth(self) -> None:
         value: Any = True

@@ -17,7 +17,8 @@ import structgen as sg
 from hostile.hostile_grammars import CASES, numbered
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
-from structgen.definitions.grammar_marks import read_marks
+from structgen.definitions import values
+from structgen.definitions.grammar_marks import MarkedText, read_marks
 from structgen.definitions.grammar_text import Imports
 from structgen.errors import BudgetExceededError
 from structgen.grammars import FOLDER
@@ -25,8 +26,8 @@ from structgen.runtime.core.digraph import bits, set_of, solve
 
 SECONDS, MEMORY = 2.0, 1 << 28
 
-#: A fifth of the time that a grammar has that came with a request; ``make attack`` gives each all of it.
-BUDGET = Budget(seconds=SECONDS / 5, memory=MEMORY)
+#: A twentieth of the time that a grammar has that came with a request; ``make attack`` gives each all of it.
+BUDGET = Budget(seconds=SECONDS / 20, memory=MEMORY)
 
 
 @pytest.mark.slow
@@ -75,21 +76,14 @@ for name in json.load(sys.stdin):
 print(json.dumps(grown))
 """
 
-#: Grammars that need memory rather than time.
+#: Grammars that need memory rather than time; ``make attack`` measures all.
 LARGE = [
-    "5,000 literal terminals",
     "200,000 alternatives of one regex",
     "a long counted class",
-    "a long counted class of all",
     "two subsets",
     "periods of primes",
-    "400 groups of a regex",
-    "a regex of a megabyte",
-    "a regex of a megabyte, a thousand times",
     "escapes by the hundred thousand",
-    "a chain of 3,000 rules",
     "LR states by the exponential",
-    "look-aheads of words",
 ]
 
 
@@ -150,7 +144,7 @@ def test_the_time_can_be_up_at_any_look(name: str) -> None:
     meter = Counted()
     compile_grammar(sg.Grammar(text), meter)
     assert len(meter.doing) > 8
-    for most in sorted({*range(0, meter.looks, 1 + meter.looks // 8), meter.looks - 1}):
+    for most in sorted({*range(0, meter.looks, 1 + meter.looks // 5), meter.looks - 1}):
         with pytest.raises(BudgetExceededError, match="compiling takes longer"):
             compile_grammar(sg.Grammar(text), Counted(most))
     compile_grammar(sg.Grammar(text), Counted(meter.looks))
@@ -172,6 +166,22 @@ def test_marks_are_read_in_one_pass(text: str) -> None:
     marked = read_marks(f"start: {text}")
     assert marked.text.startswith("start: ")
     assert time.process_time() - began < 20, "not with the square of the text"
+
+
+def test_marks_are_read_once_and_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+
+    def counted(text: str) -> MarkedText:
+        reads.append(text)
+        return read_marks(text)
+
+    monkeypatch.setattr(values, "read_marks", counted)
+    grammar = sg.Grammar('start: %json {"const": 1}')
+    sg.compile(grammar, BYTES)
+    assert reads == [grammar.text]
+    for text in ("<a>" + " " * 2_100_000, "<a>" * 70_000):
+        with pytest.raises(BudgetExceededError, match="special tokens and schemas"):
+            sg.compile(sg.Grammar(f"start: {text}"), BYTES)
 
 
 def test_marks_have_names_that_nothing_else_has() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-import pytest
 
 from hostile.index_fuzzer import DEFINITIONS, KINDS, boundary, damaged, write_originals
 from structgen.storage.columns import Column
@@ -22,12 +21,10 @@ COUNT = int(os.environ.get("STRUCTGEN_FUZZ", 2000))
 HUNG = 600 + COUNT
 
 
-def test_damaged_files_of_every_kind(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    """In a process of its own, with its own kernels, which are kept for the next run of the tests."""
-    kept = getattr(pytestconfig, "cache", None)
-    kernels = kept.mkdir("bounds-checked-kernels") if kept is not None else tmp_path / "kernels"
+def test_damaged_files_of_every_kind(tmp_path: Path) -> None:
+    """In a process of its own, with its own kernels, which are kept beside those without checks."""
     environment = {
-        **os.environ, "NUMBA_BOUNDSCHECK": "1", "STRUCTGEN_CACHE_DIR": str(kernels), "TMPDIR": str(tmp_path),
+        **os.environ, "NUMBA_BOUNDSCHECK": "1", "TMPDIR": str(tmp_path),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[2]), str(Path(__file__).parents[1])]),
     }  # fmt: skip
     write_originals(tmp_path)

@@ -8,12 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import EACH_BYTE, with_bytes, with_end
 from typer.testing import CliRunner
 
 import structgen as sg
-from benchmarks import grammar_texts, grammars, llguidance_grammars, vocabularies
-from benchmarks.peers import RefusedError
+from benchmarks import vocabularies
+from benchmarks.engines import RefusedError
+from benchmarks.grammar import __main__ as grammars
+from benchmarks.grammar import corpora
+from benchmarks.grammar import llguidance as dialect
 
 CALCULATOR = r"""
     start: statement+
@@ -48,7 +51,7 @@ def test_the_peer_reads_the_same_texts(text: str) -> None:
     grammar = sg.Grammar(text, lexer="basic")
     vocabulary = with_end(EACH_BYTE)
     index = sg.compile(grammar, vocabulary, eager=False)
-    converted = llguidance.LLMatcher.grammar_from_lark(llguidance_grammars.convert(grammar))
+    converted = llguidance.LLMatcher.grammar_from_lark(dialect.convert(grammar))
     matcher = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), converted, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
     good, bad = TEXTS[text]
@@ -61,8 +64,8 @@ def test_the_peer_reads_the_same_texts(text: str) -> None:
 @pytest.mark.parametrize("terminal", ["/a.*?b/s", "/a(?=b)/", r"/a\b/", "/(?<!a)b/"])
 def test_what_the_peer_cannot_say_is_refused(terminal: str) -> None:
     with pytest.raises(RefusedError, match="A has"):
-        llguidance_grammars.convert(sg.Grammar(f'start: A "x"\nA: {terminal}'))
-    llguidance_grammars.convert(sg.Grammar(r'start: A "x"' + "\nA: " + r"/[*?](a|\?\+)[(?=]/"))
+        dialect.convert(sg.Grammar(f'start: A "x"\nA: {terminal}'))
+    dialect.convert(sg.Grammar(r'start: A "x"' + "\nA: " + r"/[*?](a|\?\+)[(?=]/"))
 
 
 def test_types_are_found() -> None:
@@ -72,12 +75,12 @@ def test_types_are_found() -> None:
     typedef int compare (const void *left, void (*) (void *)); // typedef not_this;
     typedef enum { RED, GREEN } colour; size f(node *n);
     """
-    found = grammar_texts._declared_types(text)
+    found = corpora._declared_types(text)
     assert found == {"size", "sizes", "callback", "table", "node", "compare", "colour"}
 
 
 def test_statements() -> None:
-    texts, left = grammar_texts.sql_texts(grammar_texts.Sources())
+    texts, left = corpora.sql_texts(corpora.Sources())
     assert len(texts) >= 60
     assert not left
     assert len({text.project for text in texts}) == 5
@@ -87,7 +90,7 @@ def test_statements() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="C is preprocessed by gcc")
 def test_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vocabulary = with_end([*EACH_BYTE, b"size", b" = "])
+    vocabulary = with_bytes("size", " = ")
     (tmp_path / "tiny.vocabulary").write_bytes(vocabulary.to_bytes())
     tiny = vocabularies.NamedVocabulary("tiny", vocabulary.size, tmp_path / "tiny.vocabulary", None)
     monkeypatch.setattr(vocabularies, "load", lambda *_: ([tiny], []))

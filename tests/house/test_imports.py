@@ -46,7 +46,7 @@ ROOMS = {
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions",
     "compiler.json_schema.read": "",
-    "compiler.json_schema.numbers": "compiler.automata",
+    "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
     "compiler.json_schema.algebra": (
         "compiler.json_schema.numbers compiler.json_schema.read compiler.json_schema.strings definitions"

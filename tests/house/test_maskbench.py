@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 #: How many schemas a normal run takes, for each test.
-SAMPLE = 150
+SAMPLE = 100
 
 #: The share of schemas that are taken, and right in every instance.
 COVERED = 0.98

@@ -25,6 +25,7 @@ from structgen.errors import (
     VocabularyMismatchError,
 )
 from structgen.integrations.llama_cpp import LogitsProcessor
+from structgen.runtime.rows.bitmask import ids_of
 
 PATTERN = r"(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?;(ab|cd)*"
 INDEX = fake_index(PATTERN, VOCABULARY)
@@ -57,7 +58,7 @@ def test_a_draft_that_is_taken() -> None:
     for token in [None, *draft]:
         if token is not None:
             guide.advance(token)
-        expected.append(sg.runtime.ids_of(guide.bitmask()).tolist())
+        expected.append(ids_of(guide.bitmask()).tolist())
     found = [allowed(processor, prompt)]
     found += [allowed(processor, prompt + draft) for _ in draft]
     assert found == expected

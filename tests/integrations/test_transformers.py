@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import regex
 from fakes.fakes import EOS, MERGES, PAD, byte_vocabulary, fake_index
+from judges.prefixes import check_prefixes, replayed
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -331,44 +332,19 @@ def allowed_ids(masked: Any) -> list[list[int]]:
     return [torch.isfinite(row).nonzero().flatten().tolist() for row in masked]
 
 
-def replayed(index: Index, tokens: Sequence[int]) -> list[int]:
-    """The allowed ids after ``tokens``, by a guide that starts from the beginning; EOS after the end."""
-    guide = Guide(index)
-    for token in tokens:
-        if guide.is_finished():
-            break
-        assert guide.advance(token)
-    return list(map(int, ids_of(guide.bitmask())))
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fixed", [False, True])
 def test_masks_follow_the_prefix(compile_: Compile, fixed: bool, seed: int) -> None:
-    """A random run of steps, beam shuffles, repeats, and going back, against guides replayed from the
-    start."""
-    rng = random.Random(seed)
     indexes = [compile_(OBJECT), compile_(NUMBER)]
-    beams, prompt = 3, ids("ab", "ab" if seed % 2 else "c")
+    prompt = ids("ab", "ab" if seed % 2 else "c")
     processor = LogitsProcessor(indexes, prompt_length=prompt.shape[1] if fixed else None)
-    prompts = prompt.repeat_interleave(beams, dim=0)
-    texts: list[list[int]] = [[] for _ in range(2 * beams)]
-    for _ in range(60):
+    prompts = prompt.repeat_interleave(3, dim=0)
+
+    def follow(texts: list[list[int]]) -> list[list[int]]:
         rows = torch.cat([prompts, torch.tensor(texts, dtype=torch.int64)], dim=1)
-        masked = processor(rows, torch.zeros((2 * beams, WIDTH)))
-        expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        assert allowed_ids(masked) == expected
-        move = rng.choice(["step", "step", "beams", "beams", "repeat", "back"])
-        if move == "repeat":
-            continue
-        if move == "back" and texts[0]:
-            length = rng.randrange(len(texts[0]))
-            texts = [text[:length] for text in texts]
-            continue
-        if move == "beams":
-            texts = [texts[r // beams * beams + rng.randrange(beams)] for r in range(2 * beams)]
-            expected = [replayed(indexes[r // beams], text) for r, text in enumerate(texts)]
-        chosen = [PAD if EOS in t else rng.choice(e) for t, e in zip(texts, expected, strict=True)]
-        texts = [[*text, token] for text, token in zip(texts, chosen, strict=True)]
+        return allowed_ids(processor(rows, torch.zeros((len(rows), WIDTH))))
+
+    check_prefixes(indexes, follow, random.Random(seed), EOS, PAD)
 
 
 def test_each_token_is_read_once(compile_: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +443,7 @@ def test_calls_are_checked(compile_: Compile) -> None:
         LogitsProcessor(index)(ids("a", "b"), scores)
     with pytest.raises(BitmaskError, match="3 rows cannot be shared out among 2 indexes"):
         LogitsProcessor([index, None])(ids("a", "b", "c"), scores)
-    with pytest.raises(BitmaskError, match=r"input_ids are int64\[rows, length\], got int64\[3\]"):
+    with pytest.raises(BitmaskError, match=r"token ids are integers \[rows, length\], got int64\[3\]"):
         LogitsProcessor(index)(torch.tensor([1, 2, 3]), scores)
     with pytest.raises(BitmaskError, match="shorter than the prompt"):
         LogitsProcessor(index, prompt_length=2)(ids("a", "b", "c"), scores)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 
 import structgen as sg
+
+Drawn = TypeVar("Drawn")
 
 EACH_BYTE: list[bytes] = [bytes([byte]) for byte in range(256)]
 
@@ -19,8 +22,13 @@ def with_end(tokens: Iterable[bytes | None]) -> sg.Vocabulary:
     return sg.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
 
 
+def with_bytes(*tokens: bytes | str) -> sg.Vocabulary:
+    """All bytes, then these tokens, and an EOS id behind them."""
+    return with_end([*EACH_BYTE, *(token.encode() if isinstance(token, str) else token for token in tokens)])
+
+
 #: The vocabulary whose token ids are bytes, and its EOS id.
-BYTES, EOS = with_end(EACH_BYTE), 256
+BYTES, EOS = with_bytes(), 256
 
 
 def ids_of_bits(row: np.ndarray[Any, Any]) -> list[int]:
@@ -31,6 +39,14 @@ def ids_of_bits(row: np.ndarray[Any, Any]) -> list[int]:
 def allowed(guide: sg.Guide) -> list[int]:
     """The ids that a guide's mask allows."""
     return ids_of_bits(guide.bitmask())
+
+
+def drawn(draw: Callable[[], Drawn], *useless: type[Exception]) -> Drawn:
+    """What is drawn at random; once more where that raises an error that says that it is of no use."""
+    for _ in range(100):
+        with suppress(*useless):
+            return draw()
+    raise AssertionError("a hundred draws, none of them of use")
 
 
 def check_walk(index: sg.Index, rng: random.Random, steps: int = 6) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import regex
 
-from judges.guides import EACH_BYTE
+from judges.guides import EACH_BYTE, ids_of_bits
 from structgen import Vocabulary
 
 
@@ -69,8 +69,8 @@ _DIGITS = [chr(code) for code in range(0x80, 0x20000) if chr(code).isdecimal()]
 
 
 def allowed_tokens(row: np.ndarray[tuple[int], np.dtype[np.int32]], size: int) -> set[int]:
-    """The ids whose bit is set in a bitmask row, read bit by bit."""
-    return {t for t in range(size) if int(row[t // 32]) >> (t % 32) & 1}
+    """The ids below ``size`` whose bit is set in a bitmask row."""
+    return {t for t in ids_of_bits(row) if t < size}
 
 
 def small_vocabulary(extra: tuple[bytes, ...] = ()) -> Vocabulary:

@@ -106,6 +106,13 @@ def is_complete(program: Program, stacks: set[Stack]) -> bool:
     return False
 
 
+def follow(program: Program, known: dict[bytes, set[Stack]], data: bytes) -> set[Stack]:
+    """The stacks after some bytes; those after each beginning are noted. Nothing is read in ``known[b""]``."""
+    if data not in known:
+        known[data] = step(program, follow(program, known, data[:-1]), data[-1])
+    return known[data]
+
+
 def accepts(program: Program, text: bytes) -> bool:
     """Whether a whole text is accepted."""
     return is_complete(program, run(program, text))

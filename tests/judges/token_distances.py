@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import structgen as sg
-from structgen.runtime import ids_of
+from judges.guides import ids_of_bits
 from structgen.runtime.index.index import Index
 
 
@@ -39,7 +39,7 @@ def searched(index: Index, most: int = 10_000) -> tuple[dict[Any, dict[int, Any]
 
 
 def allowed(row: np.ndarray) -> set[int]:
-    return set(ids_of(row).tolist())
+    return set(ids_of_bits(row))
 
 
 def check_places(guide: sg.Guide, seen: int, rng: random.Random, expected: dict[Any, int] | None = None) -> int:

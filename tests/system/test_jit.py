@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,13 +33,27 @@ def run(folder: Path, **environment: str) -> tuple[int, int, Path]:
     return int(hits), int(misses), Path(path.strip())
 
 
-def test_the_second_process_loads_what_the_first_compiled(tmp_path: Path) -> None:
-    hits, misses, path = run(tmp_path)
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A folder in which the kernel is kept, and where below it."""
+    folder = tmp_path_factory.mktemp("compiled")
+    hits, misses, path = run(folder)
     assert (hits, misses) == (0, 1)
-    assert path.is_relative_to(tmp_path / "kernels")
+    assert path.is_relative_to(folder / "kernels")
     if os.name == "posix":
         assert path.stat().st_mode & 0o077 == 0
-    assert run(tmp_path)[:2] == (1, 0)
+    return folder, path.relative_to(folder)
+
+
+@pytest.fixture
+def kept(compiled: tuple[Path, Path], tmp_path: Path) -> Path:
+    """Where the kernel is kept below a copy of that folder, ``tmp_path``."""
+    shutil.copytree(compiled[0], tmp_path, dirs_exist_ok=True)
+    return tmp_path / compiled[1]
+
+
+def test_the_second_process_loads_what_the_first_compiled(kept: Path, tmp_path: Path) -> None:
+    assert run(tmp_path) == (1, 0, kept)
 
 
 def test_code_that_numba_does_not_keep(tmp_path: Path) -> None:
@@ -47,9 +62,8 @@ def test_code_that_numba_does_not_keep(tmp_path: Path) -> None:
     assert run(tmp_path, NUMBA_OPT="0")[1] == 1
 
 
-def test_damaged_files_mean_compiling_again(tmp_path: Path) -> None:
-    path = run(tmp_path)[2]
-    for file in path.iterdir():
+def test_damaged_files_mean_compiling_again(kept: Path, tmp_path: Path) -> None:
+    for file in kept.iterdir():
         file.write_bytes(file.read_bytes()[:20])
     assert run(tmp_path)[1] == 1
 
@@ -62,20 +76,17 @@ def test_an_unusable_folder_means_compiling_for_this_process_alone(tmp_path: Pat
 
 @pytest.mark.skipif(os.name != "posix", reason="other users' folders are a matter of POSIX permissions")
 @pytest.mark.parametrize("above", [0, 1, 2], ids=["the folder", "the one above", "the one above that"])
-def test_a_folder_that_others_can_write_is_not_trusted(tmp_path: Path, above: int) -> None:
-    path = run(tmp_path)[2]
-    assert run(tmp_path)[:2] == (1, 0)
-    (path, *path.parents)[above].chmod(0o777)
+def test_a_folder_that_others_can_write_is_not_trusted(kept: Path, tmp_path: Path, above: int) -> None:
+    (kept, *kept.parents)[above].chmod(0o777)
     assert run(tmp_path)[2] == Path("None")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other users' files are a matter of POSIX permissions")
-def test_files_that_others_can_write_are_not_trusted(tmp_path: Path) -> None:
-    path = run(tmp_path)[2]
-    for file in path.iterdir():
+def test_files_that_others_can_write_are_not_trusted(kept: Path, tmp_path: Path) -> None:
+    for file in kept.iterdir():
         file.chmod(0o666)
     assert run(tmp_path)[:2] == (1, 0)  # nobody else comes to them
-    path.chmod(0o755)
+    kept.chmod(0o755)
     assert run(tmp_path)[2] == Path("None")
 
 

@@ -208,9 +208,9 @@ def test_large_values_of_others_are_passed_over(tmp_path: Path, monkeypatch: pyt
     taken: list[int] = []
     take = gguf._Reader._take
 
-    def counted(self: Any, count: int) -> bytes:
-        taken.append(count)
-        return take(self, count)
+    def counted(self: Any, count: int, *, keep: bool = True) -> bytes:
+        taken.append(count if keep else 0)
+        return take(self, count, keep=keep)
 
     monkeypatch.setattr(gguf._Reader, "_take", counted)
     path = tmp_path / "model.gguf"

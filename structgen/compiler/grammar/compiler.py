@@ -10,7 +10,6 @@ import numpy as np
 
 from ...budget import Meter
 from ...definitions import Grammar, Indentation
-from ...definitions.grammar_marks import read_marks
 from ...errors import DefinitionError, EmptyLanguageError
 from ...grammars import FOLDER
 from ...runtime.core.bitsets import words_of
@@ -187,7 +186,7 @@ def compile_grammar(definition: Grammar, meter: Meter) -> GrammarTables:
     `structgen.definitions.grammar_marks`.
     """
     indentation = definition.postlex
-    marked = read_marks(definition.text)
+    marked = definition.marked
     names = [name for name, _ in definition.definitions]
     known = {word for line in re.findall(r"%declare([^\n]*)", marked.text) for word in re.findall(r"\w+", line)}
     undeclared = [name for name in names if name not in known]

@@ -3,18 +3,21 @@ rules."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...budget import Meter
 from ...errors import BudgetExceededError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
-from .algebra.expansion import ARRAYS, OBJECTS, Expansion
+from .algebra.expansion import Expansion
 from .algebra.goals import Conjunction
+from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
-from .algebra.objects.member_rules import NamePartitions
+from .algebra.outlines import Outlines
 from .algebra.unsatisfiable import conflict
 from .normal_form.assembling import assemble
-from .normal_form.inhabited import Draft, inhabited
-from .normal_form.shapes import Values
+from .normal_form.inhabited import inhabited
+from .normal_form.shapes import Value, Values
 from .normal_form.shaping import Shaping
 from .read.document import Document
 from .read.dynamic import without_dynamic_references
@@ -44,42 +47,30 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     schemas, root = without_dynamic_references(document, meter)
     nodes = Nodes(schemas, root, meter)
     assertions = Assertions(meter, lenient=lenient)
-    expansion = Expansion(nodes, assertions, meter)
+    expansion = Expansion(Outlines(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
-    drafts = _drafts(goal, expansion, meter)
+    shaping = Shaping(nodes, NamePartitions(meter))
+    drafts = list(_drafts(goal, expansion, shaping, meter))
     alive = inhabited(drafts, meter)
-    if goal not in alive:
-        raise conflict(goal, expansion, lambda inner: inner in alive if inner in drafts else None)
-    return Values(assemble(drafts, goal, alive, meter), 0, tuple(assertions.relaxations))
+    if 0 not in alive:
+        refs = shaping.refs
+        raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
+    return Values(assemble(drafts, alive, meter), 0, tuple(assertions.relaxations))
 
 
-def _drafts(root: Conjunction, expansion: Expansion, meter: Meter) -> dict[Conjunction, Draft]:
-    """The drafts of every goal that the root leads to."""
-    shaping, distinct = Shaping(expansion.nodes, NamePartitions(meter)), Distinct(expansion, expansion.assertions)
-    drafts: dict[Conjunction, Draft] = {}
-    queue = [root]
-    seen = {root}
-    for goal in queue:
+def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Meter) -> Iterator[Value]:
+    """The drafts of every goal that the root leads to, by their numbers; the root's is 0."""
+    distinct = Distinct(expansion)
+    shaping.ref(root)
+    for goal in shaping.goals:  # grows while it is read
         meter.check_time("normalising the schema")
-        meter.check_states(len(queue), "normalising the schema")
+        meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
         try:
-            draft = drafts[goal] = _draft(goal, pointer, expansion, shaping, distinct)
+            arrays = [clause for split in expansion.array_clauses.of(goal) for clause in distinct.settled(split)]
+            yield shaping.value(expansion.outlines.solve(goal), arrays, expansion.object_clauses.of(goal), pointer)
         except BudgetExceededError as error:
             if error.where.startswith("/"):
                 raise
             where = f"{error.where}, at {pointer or 'the root'}"
             raise BudgetExceededError(error.what, where=where, remedy=error.remedy) from error
-        for child in draft.children():
-            if child not in seen:
-                seen.add(child)
-                queue.append(child)
-    return drafts
-
-
-def _draft(goal: Conjunction, pointer: str, expansion: Expansion, shaping: Shaping, distinct: Distinct) -> Draft:
-    outline = expansion.outline(goal)
-    array_cases = expansion.cases(ARRAYS, goal) if outline.arrays else []
-    object_cases = expansion.cases(OBJECTS, goal) if outline.objects else []
-    arrays = [shaping.array(case) for split in array_cases for case in distinct.settled(split)]
-    return Draft(outline, arrays, [shaping.object(case) for case in object_cases], pointer)

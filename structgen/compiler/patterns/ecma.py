@@ -230,10 +230,11 @@ class _Parser(PatternReader):
         """Read a class whose bracket has just been read."""
         start = self.index - 1
         negate = self.take("^")
-        members: list[Ranges] = []
+        members: set[Ranges] = set()
         singles: list[tuple[int, int]] = []
         first = self.index
         while not self.class_ends(start, first):
+            self.meter.check_time("reading the pattern")
             low = self.class_atom(start)
             if not self.pattern.startswith("-", self.index) or self.pattern.startswith("-]", self.index):
                 self.collect(low, singles, members)
@@ -251,7 +252,7 @@ class _Parser(PatternReader):
                     self.collect(atom, singles, members)
         if _POSIX.search(self.pattern, start + 1, self.index):
             raise self.refused("a POSIX class", start, r"Write the characters, or \p{L} and the like.")
-        found = charset.union(charset.normalise(singles), *members)
+        found = self.ranges(singles, members)
         if self.group.flags & I:
             found = charset.ignore_case(found, False)
         return charset.complement(found) if negate else found
@@ -268,12 +269,12 @@ class _Parser(PatternReader):
         return True
 
     @staticmethod
-    def collect(atom: int | Ranges, singles: list[tuple[int, int]], members: list[Ranges]) -> None:
+    def collect(atom: int | Ranges, singles: list[tuple[int, int]], members: set[Ranges]) -> None:
         """Put one member of a class where it belongs."""
         if isinstance(atom, int):
             singles.append((atom, atom))
         else:
-            members.append(atom)
+            members.add(atom)
 
     def class_atom(self, start: int) -> int | Ranges:
         """A character or a set of them, inside a class."""

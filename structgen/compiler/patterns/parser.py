@@ -217,9 +217,10 @@ class _Parser(PatternReader):
     def _class(self) -> Ranges:
         negate = self.take("^")
         spans: list[tuple[int, int]] = []
-        sets: list[Ranges] = []
+        sets: set[Ranges] = set()
         first = self.index
         while self.index == first or not self.take("]"):
+            self.meter.check_time("reading the pattern")
             start = self.index
             low = self.chargroup_inner()
             dash = self.take("-")
@@ -231,11 +232,11 @@ class _Parser(PatternReader):
             if isinstance(low, int):
                 spans.append((low, low))
             else:
-                sets.append(low)
-        members = charset.normalise(spans)
+                sets.add(low)
+        members = self.ranges(spans, set())
         if self.group.flags & I:
             members = charset.ignore_case(members, bool(self.group.flags & A))
-        members = charset.union(members, *sets)
+        members = self.ranges(list(members), sets)
         return charset.complement(members) if negate else members
 
     def _span(self, low: int | Ranges, high: int | Ranges, start: int) -> tuple[int, int]:

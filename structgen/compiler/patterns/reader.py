@@ -20,6 +20,9 @@ from .syntax import BYTES_OF_RANGE, EMPTY, Alternate, Chars, Concat, Look, Node,
 #: The flags of `re` as plain ints, whose algebra is faster than the enum's.
 A, I, M, S, U, X = map(int, (re.A, re.I, re.M, re.S, re.U, re.X))  # noqa: E741
 
+#: Members of a class that are put in order in a second.
+_SPANS_PER_SECOND = 1_000_000
+
 #: Counts from here on are errors in `re` (its ``MAXREPEAT``).
 _MAX_COUNT = 2**32 - 1
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -167,6 +170,15 @@ class PatternReader(ABC):
         if ranges not in self.sets:
             self.meter.hold(BYTES_OF_RANGE * len(ranges), "reading the pattern")
         return self.sets.setdefault(ranges, ranges)
+
+    def ranges(self, spans: list[tuple[int, int]], sets: set[Ranges]) -> Ranges:
+        """The characters of a class, by ranges and by sets.
+
+        Raises `BudgetExceededError` where putting them in order would take too long.
+        """
+        if len(spans) + sum(map(len, sets)) > self.meter.work(_SPANS_PER_SECOND):
+            raise self.meter.out_of_time("reading the pattern")
+        return charset.union(charset.normalise(spans), *sets)
 
     # -- groups ---------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ Read `processor`, `custom_generate` (what must follow is appended without asking
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .batching import ContinuousBatchingLogitsProcessor as ContinuousBatchingLogitsProcessor
@@ -25,7 +25,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name], __name__), name)

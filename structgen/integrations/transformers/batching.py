@@ -12,19 +12,21 @@ The interface is that of transformers 5.23
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
 import torch
 
-from ...errors import BatchError, BitmaskError, DefinitionError, StructgenError, TokenIdError
+from ...errors import BatchError, DefinitionError, StructgenError, TokenIdError
 from ...runtime.batch.batch import GuideBatch
-from ...runtime.guide.prefixes import vocabulary_of
+from ...runtime.guide.tracker import vocabulary_of
 from ...runtime.logits.devices import DeviceRows, mask_rows
-from ...runtime.rows.bitmask import words_for
+from ...runtime.rows.bitmask import check_width
 from ...runtime.rows.row_store import ALL_IDS, EOS_IDS
 from ...system.arguments import checked_token
+from ...system.types import Foreign
+from ..engine_names import check_engine
 from .loops import place_for_masks
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ class ContinuousBatchingLogitsProcessor:
         vocabulary_of([first, index])
         self._definitions[name] = index
 
-    def attach(self, manager: Any) -> None:
+    def attach(self, manager: Foreign) -> None:
         """Become part of a manager, which was not started yet.
 
         Parameters
@@ -112,6 +114,7 @@ class ContinuousBatchingLogitsProcessor:
         BitmaskError
             For a model whose logits are too narrow for the vocabulary.
         """
+        check_engine("transformers.batching")
         if self._rows is not None:
             raise BatchError("the processor belongs to a manager already", remedy="Make one for each manager.")
         if getattr(manager, "batch_processor", None) is not None or manager.is_running():
@@ -123,19 +126,14 @@ class ContinuousBatchingLogitsProcessor:
                 remedy="Pass ContinuousBatchingConfig(use_async_batching=False).",
             )
         width = manager.model.config.get_text_config().vocab_size
-        words = self._batch.vocabulary.words
-        if words > words_for(width):
-            raise BitmaskError(
-                f"a mask has {words} words, logits of width {width} need {words_for(width)}",
-                remedy="Is the vocabulary that of this model?",
-            )
+        check_width(self._batch.vocabulary.words, width)
         slots = max(_SLOTS, config.max_requests_per_batch or 0)
         self._rows = DeviceRows(self._batch.rows, manager.model.device, slots=None if slots == _SLOTS else slots)
         for index in self._definitions.values():
             self._rows.preload(index)
         _insert(self, manager.logit_processor)
 
-    def check(self, kwargs: Mapping[str, Any]) -> None:
+    def check(self, kwargs: Mapping[str, str]) -> None:
         """Raise `DefinitionError` where a request's arguments name a definition that there is not."""
         name = kwargs.get("definition")
         if name is not None:
@@ -156,7 +154,7 @@ class ContinuousBatchingLogitsProcessor:
         """Write what stands where there is no request: a mask that allows every id."""
         int32_tensor.copy_(self._device_rows().slots(np.array([ALL_IDS], np.int32))[0])
 
-    def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
+    def prepare_tensor_args(self, requests_with_new_token: list[Foreign]) -> torch.Tensor:
         """Where the masks for the next tokens of requests are in the pool, ``int32[n]`` on the device.
 
         What is wrong with one request is written to its ``state.error``, and ends that request alone.
@@ -183,7 +181,7 @@ class ContinuousBatchingLogitsProcessor:
             raise BatchError("the processor belongs to no manager", remedy="Call attach(manager).")
         return self._rows
 
-    def _request(self, state: Any) -> _Request:
+    def _request(self, state: Foreign) -> _Request:
         """The request of a state, as a row of the batch, with the tokens that are to be appended to it."""
         request = self._by_name.get(state.request_id)
         if request is None:
@@ -199,7 +197,7 @@ class ContinuousBatchingLogitsProcessor:
         request.seen = len(tokens)
         return request
 
-    def _begun(self, state: Any) -> _Request:
+    def _begun(self, state: Foreign) -> _Request:
         index: Index | None = None
         error: StructgenError | None = None
         name = state.logit_processor_kwargs.get("definition", self._default)
@@ -260,8 +258,8 @@ class _Request:
 
     __slots__ = ("failed", "pending", "row", "seen", "state")
 
-    def __init__(self, state: Any, row: int) -> None:
-        self.state: Callable[[], Any] = ref(state)
+    def __init__(self, state: Foreign, row: int) -> None:
+        self.state: Callable[[], Foreign] = ref(state)
         self.row = row
         #: How many of its tokens were taken note of, and those of them that the batch does not have yet.
         self.seen = 0
@@ -286,7 +284,7 @@ def _nothing() -> None:
     """The state of a request that is another one's by now."""
 
 
-def _text(state: Any) -> list[int]:
+def _text(state: Foreign) -> list[int]:
     """The tokens that a request has generated. Of one that was put back into the queue, some are in the prompt."""
     before = state._true_initial_tokens
     taken = state.initial_tokens[before:] if before else []
@@ -294,7 +292,7 @@ def _text(state: Any) -> list[int]:
     return tokens
 
 
-def _insert(processor: ContinuousBatchingLogitsProcessor, processors: Any) -> None:
+def _insert(processor: ContinuousBatchingLogitsProcessor, processors: Foreign) -> None:
     """Make a processor part of transformers' list, which takes none from outside (5.23)."""
     from transformers.generation.continuous_batching.cb_logits_processors import (
         ContinuousBatchingLogitsProcessor as Interface,
@@ -307,7 +305,7 @@ def _insert(processor: ContinuousBatchingLogitsProcessor, processors: Any) -> No
     processors.do_processing = True
     check_types = processors.check_kwargs
 
-    def check_kwargs(kwargs: dict[str, Any]) -> None:
+    def check_kwargs(kwargs: dict[str, str]) -> None:
         # Called for each new request; what it raises fails that request.
         check_types(kwargs)
         processor.check(kwargs)

@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from ...errors import TokenIdError, VocabularyError
 from ...runtime.guide.guide import Guide
-from ...runtime.guide.prefixes import check_rows, vocabulary_of
-from ...runtime.logits.logits import apply_bitmask
+from ...runtime.guide.tracker import check_shares, vocabulary_of
+from ...runtime.logits.logits import apply_masks
+from ...system.types import Foreign
+from ...vocabulary.token_table import Encode
+from ..engine_names import check_engine
 from . import LogitsProcessor
 from .loops import place_for_masks
 
@@ -38,15 +40,15 @@ _OF_EVERY_STEP = ("output_scores", "output_logits", "output_attentions", "output
 
 
 def generate(
-    model: Any,
+    model: Foreign,
     input_ids: torch.Tensor,
-    logits_processor: Any,
-    stopping_criteria: Any,
-    generation_config: Any,
+    logits_processor: Foreign,
+    stopping_criteria: Foreign,
+    generation_config: Foreign,
     index: Index | Sequence[Index | None],
-    encode: Callable[[str], Sequence[int]] | None = None,
-    **model_kwargs: Any,
-) -> Any:
+    encode: Encode | None = None,
+    **model_kwargs: Foreign,
+) -> Foreign:
     """Greedy search or sampling inside a definition, for ``custom_generate=`` of ``model.generate``.
 
     All parameters but the last two come from ``model.generate`` itself, as does ``streamer=``. Where scores, logits,
@@ -75,16 +77,17 @@ def generate(
     TokenIdError
         For a token that was not allowed, as other processors can force it; names the row.
     """
+    check_engine("transformers.generate")
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)
     vocabulary = vocabulary_of(indexes)
-    check_rows(input_ids.shape[0], input_ids.shape[1], len(indexes), None)
+    check_shares(len(input_ids), len(indexes))
     mode = generation_config.get_generation_mode()
     if mode not in ("greedy_search", "sample"):
         raise ValueError(f"generate() is for greedy search and sampling, not for {getattr(mode, 'value', mode)}")
     streamer = _streamer()
     asked = generation_config.return_dict_in_generate and any(getattr(generation_config, o) for o in _OF_EVERY_STEP)
     if asked or getattr(model, "_is_stateful", False):
-        masks: Any = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
+        masks: Foreign = LogitsProcessor(indexes, prompt_length=input_ids.shape[1])
         return model._sample(
             input_ids, _with(logits_processor, masks), stopping_criteria, generation_config, streamer=streamer,
             **model_kwargs,
@@ -95,13 +98,13 @@ def generate(
             remedy="Pass encode=, or make the vocabulary from the tokenizer.",
         )
     share = len(input_ids) // len(indexes)
-    texts = _Texts([each for each in indexes for _ in range(share)], encode)
+    each = [index for index in indexes for _ in range(share)]
+    rows = _Rows(input_ids, each, encode, stopping_criteria, generation_config, streamer)
     reader = _Reader(model, generation_config, model_kwargs, input_ids.shape[1])
-    rows = _Rows(input_ids, texts, stopping_criteria, generation_config, streamer)
-    processors = _with(logits_processor, texts)
+    processors = _with(logits_processor, rows)
     with reader:
         while True:
-            while not rows.done and reader.takes_more() and texts.all_forced(rows.running):
+            while not rows.done and reader.takes_more() and rows.all_forced():
                 rows.append(None)
             if rows.done:
                 break
@@ -116,105 +119,91 @@ def generate(
     return reader.answer(rows.ids) if generation_config.return_dict_in_generate else rows.ids
 
 
-def _streamer() -> Any:
+def _streamer() -> Foreign:
     """The streamer that ``model.generate`` was called with: it hands none to loops that are not its own (5.23)."""
     caller = sys._getframe(2)
     return caller.f_locals.get("streamer") if caller.f_code.co_name == "generate" else None
 
 
-def _with(processors: Any, masks: Any) -> Any:
+def _with(processors: Foreign, masks: Foreign) -> Foreign:
     """A list of processors with the masks among them."""
     longer = type(processors)(processors)
     longer.insert(place_for_masks(longer), masks)
     return longer
 
 
-class _Texts:
-    """A guide for each row, and the tokens that must follow there; also the processor that masks the scores."""
+class _Rows:
+    """The ids of all rows, prompt included, with a guide for each, and the tokens that must follow there.
 
-    def __init__(self, indexes: Sequence[Index | None], encode: Callable[[str], Sequence[int]] | None) -> None:
-        self._encode = encode
+    It is also the processor that masks the scores.
+    """
+
+    def __init__(
+        self, ids: torch.Tensor, indexes: Sequence[Index | None], encode: Encode | None, criteria: Foreign,
+        config: Foreign, streamer: Foreign,
+    ) -> None:  # fmt: skip
+        #: ``int64[rows, length]``
+        self.ids = ids
+        self._running = [True] * len(ids)
+        self.done = False
         self._guides = [None if index is None else Guide(index, max_rollback=0) for index in indexes]
+        self._encode, self._criteria, self._streamer = encode, criteria, streamer
         self._forced: list[deque[int]] = [deque() for _ in indexes]
         for row in range(len(indexes)):
             self._look_ahead(row)
-
-    def _look_ahead(self, row: int) -> None:
-        guide, forced = self._guides[row], self._forced[row]
-        if guide is not None and not forced:
-            forced.extend(guide.forced_tokens(self._encode))
-
-    def all_forced(self, running: Sequence[bool]) -> bool:
-        """Whether each row that is running has a token that must follow."""
-        return all(bool(forced) or not runs for forced, runs in zip(self._forced, running, strict=True))
-
-    def forced(self, row: int) -> int | None:
-        """The token that must follow in a row, if one must."""
-        return self._forced[row][0] if self._forced[row] else None
-
-    def advance(self, row: int, token: int) -> None:
-        """Append a token to the text of a row."""
-        guide, forced = self._guides[row], self._forced[row]
-        if guide is None:
-            return
-        if not 0 <= token < guide.index.vocabulary.size or not guide.advance(token):
-            raise TokenIdError(
-                f"token {token} is not allowed by the definition of its row",
-                where=f"row {row}",
-                remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
-            )
-        if forced:
-            forced.popleft()
-        self._look_ahead(row)
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        masks = {row: guide.bitmask() for row, guide in enumerate(self._guides) if guide is not None}
-        if masks:
-            rows = None if len(masks) == len(self._guides) else list(masks)
-            apply_bitmask(scores, np.stack(list(masks.values())), rows=rows)
-        return scores
-
-
-class _Rows:
-    """The ids of all rows, prompt included, and which of them are still running."""
-
-    def __init__(self, ids: torch.Tensor, texts: _Texts, criteria: Any, config: Any, streamer: Any) -> None:
-        #: ``int64[rows, length]``
-        self.ids = ids
-        self.running = [True] * len(ids)
-        self.done = False
-        self._texts, self._criteria, self._streamer = texts, criteria, streamer
         self._unfinished = torch.ones(len(ids), dtype=torch.bool, device=ids.device)
         pad = config._pad_token_tensor
         # As `_sample` has it: rows that are over are padded where an EOS id can end them.
         pads = pad is not None and any(hasattr(each, "eos_token_id") for each in criteria)
         self._pad = int(pad) if pads else None
 
+    def _look_ahead(self, row: int) -> None:
+        guide, forced = self._guides[row], self._forced[row]
+        if guide is not None and not forced:
+            forced.extend(guide.forced_tokens(self._encode))
+
+    def all_forced(self) -> bool:
+        """Whether each row that is running has a token that must follow."""
+        return all(bool(forced) or not runs for forced, runs in zip(self._forced, self._running, strict=True))
+
     def append(self, chosen: torch.Tensor | None) -> None:
         """Append a token to each row: one that must follow, or that was ``chosen`` (``int64[rows]``), or padding."""
-        tokens = [0] * len(self.running) if chosen is None else chosen.tolist()
-        for row, runs in enumerate(self.running):
-            if not runs:
-                tokens[row] = tokens[row] if self._pad is None else self._pad
-                continue
-            forced = self._texts.forced(row)
-            tokens[row] = tokens[row] if forced is None else forced
-            self._texts.advance(row, tokens[row])
+        tokens = [0] * len(self._running) if chosen is None else chosen.tolist()
+        for row, (runs, forced) in enumerate(zip(self._running, self._forced, strict=True)):
+            if runs:
+                tokens[row] = forced.popleft() if forced else tokens[row]
+                self._advance(row, tokens[row])
+            elif self._pad is not None:
+                tokens[row] = self._pad
         column = torch.tensor(tokens, dtype=self.ids.dtype, device=self.ids.device)
         self.ids = torch.cat([self.ids, column[:, None]], dim=1)
         if self._streamer is not None:
             self._streamer.put(column.cpu())
         self._unfinished = self._unfinished & ~self._criteria(self.ids, None)
-        self.running = self._unfinished.tolist()
-        self.done = not any(self.running)
+        self._running = self._unfinished.tolist()
+        self.done = not any(self._running)
+
+    def _advance(self, row: int, token: int) -> None:
+        guide = self._guides[row]
+        if guide is not None and not (0 <= token < guide.index.vocabulary.size and guide.advance(token)):
+            raise TokenIdError(
+                f"token {token} is not allowed by the definition of its row",
+                where=f"row {row}",
+                remedy="Another logits processor may have forbidden or forced tokens (min_new_tokens, ...).",
+            )
+        self._look_ahead(row)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        apply_masks(scores, {row: guide.bitmask() for row, guide in enumerate(self._guides) if guide is not None})
+        return scores
 
 
 class _Reader:
     """Has the model read what was appended since it was asked last; a context manager, for the time of decoding."""
 
-    def __init__(self, model: Any, config: Any, model_kwargs: dict[str, Any], prompt: int) -> None:
+    def __init__(self, model: Foreign, config: Foreign, model_kwargs: dict[str, Foreign], prompt: int) -> None:
         self._model, self._config, self._kwargs = model, config, model_kwargs
-        self._outputs: Any = None
+        self._outputs: Foreign = None
         #: The ids for which the arguments were made.
         self._length = prompt
         self._stack = ExitStack()
@@ -222,7 +211,7 @@ class _Reader:
     def __enter__(self) -> _Reader:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: Foreign) -> None:
         self._stack.close()
 
     def takes_more(self) -> bool:
@@ -257,9 +246,9 @@ class _Reader:
         self._outputs.logits = None  # of a whole prompt they may be large
         return logits
 
-    def answer(self, ids: torch.Tensor) -> Any:
+    def answer(self, ids: torch.Tensor) -> Foreign:
         """What ``generate`` returns with ``return_dict_in_generate``."""
-        outputs: Any = import_module("transformers.generation.utils")
+        outputs: Foreign = import_module("transformers.generation.utils")
         encodes = self._model.config.is_encoder_decoder
         kind = outputs.GenerateEncoderDecoderOutput if encodes else outputs.GenerateDecoderOnlyOutput
         return kind(sequences=ids, past_key_values=getattr(self._outputs, "past_key_values", None))

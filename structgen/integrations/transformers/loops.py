@@ -19,7 +19,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
 
 _UTILS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.candidate_generator"
 
@@ -113,7 +112,7 @@ def calling_loop() -> Loop:
     return _PLAIN if beams is None else Loop(beams=beams)
 
 
-def place_for_masks(processors: Sequence[Any]) -> int:
+def place_for_masks(processors: Sequence[object]) -> int:
     """Where in a list of processors masks belong: behind those that change scores, before those that choose by them.
 
     That is where ``generate`` itself puts what it is handed: top-k and top-p of tokens that are not allowed would

@@ -7,7 +7,7 @@ tokens again, the processor keeps the ids and guides of the last call:
 - the rows of the last call with one token more (every step of greedy search and sampling): one comparison of
   two tensors on their device, and one `Guide.advance` for each row;
 - otherwise (beams, drafts), each row takes up from the remembered row with which it shares the longest
-  prefix (`structgen.runtime.guide.prefixes`). A few vectorised comparisons for each row.
+  prefix (`structgen.runtime.guide.tracker.Rows`). A few vectorised comparisons for each row.
 
 Nothing here imports transformers: ``generate()`` only calls its processors.
 """
@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from ...errors import BitmaskError
-from ...runtime.guide.prefixes import Generation, Step, Text, check_prompt_length, check_rows, vocabulary_of
-from ...runtime.logits.logits import apply_bitmask, masked_copy
-from ...runtime.rows.bitmask import describe
+from ...runtime.guide.tracker import Rows, Text
+from ...runtime.logits.logits import apply_masks, masked_copy
+from ...system.arguments import describe
+from ...system.types import Array
 from .loops import Loop, calling_loop
 
 if TYPE_CHECKING:
@@ -88,21 +88,15 @@ class LogitsProcessor:
         strict: bool | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
-        vocabulary_of(self._indexes)
-        check_prompt_length(prompt_length)
-        self._prompt_length = prompt_length
+        indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
+        self._rows = _TensorRows(
+            indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens
+        )  # fmt: skip
         self._strict = strict
-        self._max_tokens = max_tokens
-        if max_tokens is not None:
-            for index in self._indexes:
-                Text(index, max_tokens)  # an error now, not in the middle of a generation
-        #: The ids of the last call, copied, and what it came to.
-        self._last: tuple[torch.Tensor, Step] | None = None
 
     def reset(self) -> None:
         """Forget the generation in progress: the next call is the first of a new one."""
-        self._last = None
+        self._rows.reset()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Mask the scores of each row's next token.
@@ -131,48 +125,39 @@ class LogitsProcessor:
         loop = calling_loop()
         if loop.foreign:
             return scores  # whatever they come to, the draft is checked in this model's own tokens
-        self._check(input_ids, scores)
-        last, self._last = self._last, None  # forgotten, should this raise
-        step = (last and _next(*last, input_ids)) or self._first(input_ids)
-        if self._strict is None:
-            _check_refused(step, input_ids, loop)
-        self._last = input_ids.clone(), step
-        return _masked(scores, step.texts)
-
-    def _check(self, input_ids: torch.Tensor, scores: torch.Tensor) -> None:
-        if input_ids.dim() != 2 or input_ids.is_floating_point():
-            raise BitmaskError(f"input_ids are int64[rows, length], got {describe(input_ids)}")
-        rows, length = input_ids.shape
-        if scores.dim() != 2 or scores.shape[0] != rows:
+        if scores.dim() != 2 or scores.shape[0] != input_ids.shape[0]:
+            rows = input_ids.shape[0]
             raise BitmaskError(f"scores are [{rows}, width] for {rows} rows of input_ids, got {describe(scores)}")
-        check_rows(rows, length, len(self._indexes), self._prompt_length)
+        texts = self._rows.follow(input_ids)
+        if self._strict is None:
+            self._check_refused(texts, input_ids, loop)
+        return _masked(scores, texts)
 
-    def _first(self, input_ids: torch.Tensor) -> Step:
-        """The first step of a generation; where the prompt's length was given there may be text already."""
-        rows, length = input_ids.shape
-        generation, texts = Generation.begin(
-            self._indexes, rows, length, self._prompt_length, bool(self._strict), self._max_tokens
-        )
-        generation.extend(texts, input_ids[:, generation.prompt :].tolist(), generation.prompt)
-        return Step(generation, length, texts)
-
-
-def _next(known: torch.Tensor, step: Step, input_ids: torch.Tensor) -> Step | None:
-    """The step after ``step``, whose ids were ``known``; ``None`` for a new generation."""
-    rows, length = known.shape
-    longer = input_ids.shape == (rows, length + 1) and input_ids.device == known.device
-    if longer and torch.equal(input_ids[:, :-1], known):
-        return step.grown(input_ids[:, -1].tolist())
-    return step.moved(input_ids.cpu().numpy(), known.cpu().numpy())
+    def _check_refused(self, texts: list[Text], input_ids: torch.Tensor, loop: Loop) -> None:
+        """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop."""
+        outside = {row: n for row, text in enumerate(texts) if (n := text.outside())}
+        for row, count in outside.items():
+            position = input_ids.shape[1] - count
+            if not loop.drops(row, position, set(outside)):
+                self._rows.reset()
+                raise self._rows.refusal(int(input_ids[row, position]), row, position)
 
 
-def _check_refused(step: Step, input_ids: torch.Tensor, loop: Loop) -> None:
-    """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop."""
-    outside = {row: n for row, text in enumerate(step.texts) if (n := text.outside())}
-    for row, count in outside.items():
-        position = step.length - count
-        if not loop.drops(row, position, set(outside)):
-            raise step.generation.refusal(int(input_ids[row, position]), row, position)
+class _TensorRows(Rows):
+    """Over tensors: a plain step compares them on their device, and copies one column to the host."""
+
+    @staticmethod
+    def _are_equal(ids: torch.Tensor, known: torch.Tensor) -> bool:
+        return ids.device == known.device and torch.equal(ids, known)
+
+    @staticmethod
+    def _on_host(ids: torch.Tensor) -> Array:
+        host: Array = ids.cpu().numpy()
+        return host
+
+    @staticmethod
+    def _copied(ids: torch.Tensor) -> torch.Tensor:
+        return ids.clone()
 
 
 def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
@@ -180,12 +165,11 @@ def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
     if not masks:
         return scores
     # A copy, as transformers' own processors make: callers go on using the scores that they passed in.
-    rows = None if len(masks) == len(texts) else list(masks)
-    if rows is None and scores.device.type == "cpu":
+    if len(masks) == len(texts) and scores.device.type == "cpu":
         masked = masked_copy(scores, list(masks.values()))
     else:
         masked = scores.clone()
-        apply_bitmask(masked, np.stack(list(masks.values())), rows=rows)
+        apply_masks(masked, masks)
     for row, text in enumerate(texts):
         if text.outside():
             # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.

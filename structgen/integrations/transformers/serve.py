@@ -16,32 +16,35 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
 
 from ...definitions import JsonSchema
 from ...errors import DefinitionError, StructgenError
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
+from ...system.types import Foreign, JsonMap
+from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
-from ..requests import Indexes, check_settings, indexes_with
+from ..engine_names import check_engine
+from ..requests import Indexes, Settings, indexes_with
 from . import LogitsProcessor
 
 #: Models whose indexes are kept, least recently used first to go.
 _MOST_MODELS = 4
 
 
-def schema_of(response_format: Any) -> JsonSchema | None:
+def schema_of(response_format: object) -> JsonSchema | None:
     """The definition that a request's ``response_format`` asks for; None for free text.
 
     ``{"type": "json_schema", "json_schema": {"name", "schema"}}`` as OpenAI has it; ``{"type": "json_object"}`` for
     any object. Raises `DefinitionError` for anything else.
     """
-    kind = response_format.get("type") if isinstance(response_format, Mapping) else None
+    given: JsonMap = response_format if isinstance(response_format, Mapping) else {}
+    kind = given.get("type")
     if kind == "text":
         return None
     if kind == "json_object":
         return JsonSchema({"type": "object"})
-    described = response_format.get("json_schema") if kind == "json_schema" else None
+    described = given.get("json_schema") if kind == "json_schema" else None
     schema = described.get("schema") if isinstance(described, Mapping) else None
     if not isinstance(schema, Mapping):
         raise DefinitionError(
@@ -61,28 +64,26 @@ class Formats:
         The operator's; see `structgen.integrations.requests.SETTINGS`. Raises `DefinitionError` for wrong ones.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        check_settings(settings)
+    def __init__(self, settings: JsonMap) -> None:
+        Settings.read(settings)
         self._settings = settings
         self._by_model: OrderedDict[str, Indexes] = OrderedDict()
         self._lock = Lock(Rank.REQUESTS)
 
-    def index(self, schema: JsonSchema, model_id: str, model: Any, processor: Any) -> Index:
+    def index(self, schema: JsonSchema, model_id: str, model: Foreign, processor: Foreign) -> Index:
         """The index of a schema for a model: one of those that are kept, from the cache, or compiled under a budget.
 
         Raises what `structgen.integrations.requests.Indexes.of` does.
         """
         return self._indexes(model_id, model, processor).of(schema)
 
-    def _indexes(self, model_id: str, model: Any, processor: Any) -> Indexes:
+    def _indexes(self, model_id: str, model: Foreign, processor: Foreign) -> Indexes:
         with self._lock:
             found = self._by_model.get(model_id)
             if found is None:
-                ends = model.generation_config.eos_token_id
-                vocabulary = Vocabulary.from_transformers(
-                    getattr(processor, "tokenizer", processor),
-                    eos_ids=None if ends is None else [ends] if isinstance(ends, int) else ends,
-                )
+                eos_ids = eos_ids_of(model.generation_config.eos_token_id) or None
+                tokenizer = getattr(processor, "tokenizer", processor)
+                vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids)
                 found = self._by_model[model_id] = indexes_with(vocabulary, self._settings)
             self._by_model.move_to_end(model_id)
             while len(self._by_model) > _MOST_MODELS:
@@ -90,11 +91,12 @@ class Formats:
         return found
 
 
-def handler_class(settings: Mapping[str, Any] | None = None) -> Any:
+def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
     """``ChatCompletionHandler`` with ``response_format``; needs ``transformers[serving]``. See `Formats`."""
     from fastapi import HTTPException
     from transformers.cli.serving.chat_completion import ChatCompletionHandler
 
+    check_engine("transformers.serve")
     #: The index for the request that is being answered, in its task.
     current: ContextVar[Index | None] = ContextVar("response_format", default=None)
     formats = Formats(settings or {})
@@ -104,7 +106,7 @@ def handler_class(settings: Mapping[str, Any] | None = None) -> Any:
 
         _unused_fields = ChatCompletionHandler._unused_fields - {"response_format"}
 
-        async def handle_request(self, body: dict[str, Any], request_id: str) -> Any:
+        async def handle_request(self, body: dict[str, Foreign], request_id: str) -> Foreign:
             """Answer a request; with status 400 where its format cannot be honoured."""
             self._validate_request(body)
             try:
@@ -117,7 +119,7 @@ def handler_class(settings: Mapping[str, Any] | None = None) -> Any:
             finally:
                 current.reset(token)
 
-        async def _index(self, body: dict[str, Any]) -> Index | None:
+        async def _index(self, body: dict[str, Foreign]) -> Index | None:
             schema = schema_of(body["response_format"]) if body.get("response_format") is not None else None
             if schema is None:
                 return None
@@ -129,22 +131,21 @@ def handler_class(settings: Mapping[str, Any] | None = None) -> Any:
                 raise DefinitionError("it needs a server without continuous batching")
             return await asyncio.to_thread(formats.index, schema, model_id, model, processor)
 
-        def _streaming(self, request_id: str, model: Any, processor: Any, model_id: str, inputs: Any, *rest: Any,
-                       **options: Any) -> Any:  # fmt: skip
-            inputs = _with(inputs, current.get())
-            return super()._streaming(request_id, model, processor, model_id, inputs, *rest, **options)
+        def _streaming(self, *arguments: Foreign, **options: Foreign) -> Foreign:
+            return super()._streaming(*_masked(arguments, current.get()), **options)
 
-        async def _non_streaming(self, request_id: str, model: Any, processor: Any, model_id: str, inputs: Any,
-                                 *rest: Any, **options: Any) -> Any:  # fmt: skip
-            inputs = _with(inputs, current.get())
-            return await super()._non_streaming(request_id, model, processor, model_id, inputs, *rest, **options)
+        async def _non_streaming(self, *arguments: Foreign, **options: Foreign) -> Foreign:
+            return await super()._non_streaming(*_masked(arguments, current.get()), **options)
 
     return Handler
 
 
-def _with(inputs: Any, index: Index | None) -> Any:
-    """What ``generate`` is called with."""
-    return inputs if index is None else {**inputs, "logits_processor": [LogitsProcessor(index)]}
+def _masked(arguments: tuple[Foreign, ...], index: Index | None) -> tuple[Foreign, ...]:
+    """The arguments of a handler's method, of which the fifth is what ``generate`` is called with."""
+    if index is None:
+        return arguments
+    inputs = {**arguments[4], "logits_processor": [LogitsProcessor(index)]}
+    return (*arguments[:4], inputs, *arguments[5:])
 
 
 def main() -> None:
@@ -152,7 +153,7 @@ def main() -> None:
     import typer
     from transformers.cli import serve
 
-    chats: Any = import_module("transformers.cli.serving.chat_completion")
+    chats: Foreign = import_module("transformers.cli.serving.chat_completion")
     chats.ChatCompletionHandler = handler_class()  # looked up there when the server is made
     app = typer.Typer()
     app.command()(serve.Serve)

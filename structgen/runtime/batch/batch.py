@@ -10,7 +10,6 @@ guide, and remembered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,11 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...errors import BatchError, RollbackError, StructgenError, TokenIdError, VocabularyMismatchError
 from ...kernels import ACCEPTED, ENDED, FREE, PENDING, REJECTED, UNKNOWN
-from ...system.arguments import (
-    Integers,
-    check_range,
-    checked_rollback,
-    checked_tokens,
-    integers,
-)  # fmt: skip
+from ...system.arguments import Integers, check_range, checked_rollback, checked_tokens, describe, integers
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config
 from ..guide.guide import NO_TOKEN, Guide
 from ..index.index import Index
-from ..rows.bitmask import describe
 from ..rows.row_store import EOS_IDS, RowStore
 from .drafts import Drafts
 from .histories import Histories
@@ -179,14 +171,15 @@ class GuideBatch:
         tokens, text = self._histories.tokens_of(row)
         return Guide.at(index, path, tokens, text, max_tokens=self._limits.of(row))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Vocabulary, int | None, list[Guide | list[int]]]:
         rows = [self.guide(row) or self._histories.path(row) for row in range(len(self))]
-        return _again, (self.vocabulary, self._histories.most, rows)
+        return self.vocabulary, self._histories.most, rows
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, self._parts()
 
     def __copy__(self) -> GuideBatch:
-        made, arguments = self.__reduce__()
-        batch: GuideBatch = made(*arguments)
-        return batch
+        return _again(*self._parts())
 
     def _rearranged(self, row_ids: NDArray[np.int32]) -> None:
         self._row_ids = row_ids
@@ -312,8 +305,9 @@ class GuideBatch:
         accepted: NDArray[np.bool_] = outcome == ACCEPTED
         self._limits.take(which[accepted], self._row_ids, self._indexes)
         if not accepted.all():
-            for i in np.flatnonzero(~accepted).tolist():
-                self._refused(int(which[i]), int(wanted[i]))
+            for row, token in zip(which[~accepted].tolist(), wanted[~accepted].tolist(), strict=True):
+                what = f"token {token} is not allowed by the definition of its row"
+                self.errors.setdefault(row, TokenIdError(what, where=f"row {row}"))
         return accepted
 
     def advance_many(self, token_ids: Integers, counts: Integers = None) -> NDArray[np.int64]:
@@ -379,12 +373,6 @@ class GuideBatch:
         self._look(np.unique(which), len(tokens))
         begins = self._histories.here()[which]
         return Drafts(self.automaton, self.rows, tokens.astype(np.int32), before.astype(np.int32), begins)
-
-    def _refused(self, row: int, token: int) -> None:
-        if row in self.errors:
-            return
-        what = f"token {token} is not allowed by the definition of its row"
-        self.errors[row] = TokenIdError(what, where=f"row {row}")
 
     def rollback(self, counts: Integers, rows: Integers = None) -> None:
         """Take back the last tokens that rows have accepted.

@@ -7,7 +7,8 @@ hold what is left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,21 +87,23 @@ class Limits:
         self.given, self.left, self._near = self.given[chosen], self.left[chosen], self._near[chosen]
         self._is_used = bool((self.given < _ANY).any())
 
-    def take(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: list[Any]) -> None:
+    def take(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: Sequence[Index | None]) -> None:
         """Rows have accepted a token each."""
         if self._is_used:
             self.left[rows] -= 1
             self.look(rows[self.left[rows] <= self._near[rows]], row_ids, indexes)
 
     def give_back(
-        self, rows: NDArray[np.int32], counts: Integers, row_ids: NDArray[np.int32], indexes: list[Any]
+        self, rows: NDArray[np.int32], counts: Integers, row_ids: NDArray[np.int32], indexes: Sequence[Index | None]
     ) -> None:
         """Tokens of rows have been taken back."""
         if self._is_used:
             self.left[rows] += counts
             self.look(rows, row_ids, indexes)
 
-    def look(self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: list[Any], ahead: int = 0) -> None:
+    def look(
+        self, rows: NDArray[np.int32], row_ids: NDArray[np.int32], indexes: Sequence[Index | None], ahead: int = 0
+    ) -> None:
         """Move rows that are near the end, or may be so many tokens ahead, to configurations that hold what is left.
 
         ``row_ids`` are the numbers of the rows' masks, ``indexes`` the rows' indexes.
@@ -112,11 +115,11 @@ class Limits:
             if self.given[row] >= _ANY:
                 continue
             node = int(histories.at[row])
-            pair = automaton.pair(int(histories.configs[node]))
+            pair, index = automaton.pair(int(histories.configs[node])), indexes[row]
             self._near[row] = _NEVER
-            if pair is None or pair[0] is not indexes[row].machine:  # it has ended, or is there already
+            if pair is None or index is None or pair[0] is not index.machine:  # it has ended, or is there already
                 continue
-            machine, left = self._machine(indexes[row]), int(self.left[row])
+            machine, left = self._machine(index), int(self.left[row])
             near = machine.distances.near(pair[1], left)
             if left - ahead > near:
                 self._near[row] = near

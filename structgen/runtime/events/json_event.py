@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ...errors import JsonTextError
+from ...system.types import JsonValue
 
 #: What stands between values and names.
 _BETWEEN = re.compile(r"[ \t\r\n,:]*")
 
 #: A piece of text: those before it, its bytes, its offset in the text, its number.
-Chunk: TypeAlias = tuple[Any, bytes, int, int]
+Chunk: TypeAlias = "tuple[Chunk | None, bytes, int, int]"
 
 #: An open container: the one around it; its key there (a number, a name as it was written, None for the outermost);
 #: whether it is an object; where it begins, and in which piece.
 Key: TypeAlias = bytes | int | None
-Frame: TypeAlias = tuple[Any, Key, bool, int, int]
+Frame: TypeAlias = "tuple[Frame | None, Key, bool, int, int]"
 
 Kind: TypeAlias = Literal["value", "start", "delta"]
 
@@ -72,19 +73,14 @@ class JsonEvent:
     @property
     def key(self) -> str | int | None:
         """The last part of the path, None for the outermost value."""
-        return None if self._frame is None else _decoded(self._key)
+        return None if self._frame is None or self._key is None else _decoded(self._key)
 
     @property
     def tokens(self) -> range:
         """The tokens that have bytes of it, by number: ``tokens[0]`` is the first, ``tokens[-1]`` the last."""
         if self._tokens is None:
-            first = last = self._chunk
-            assert first is not None, "only containers come without their text"
-            assert last is not None
-            while first[2] > self.start:
-                first = first[0]
-            while last[2] >= self.end:
-                last = last[0]
+            assert self._chunk is not None, "only containers come without their text"
+            first, last = _piece_at(self._chunk, self.start), _piece_at(self._chunk, self.end - 1)
             self._tokens = range(first[3], last[3] + 1)
         return self._tokens
 
@@ -101,7 +97,7 @@ class JsonEvent:
         return text_of(self._chunk, self.start, self.end)
 
     @property
-    def value(self) -> Any:
+    def value(self) -> JsonValue:
         """The value as `json.loads` reads it, anew each time; the characters of a delta; None for a start.
 
         Raises `JsonTextError` as `text` does, and for an integer with more digits than Python reads
@@ -127,6 +123,13 @@ class JsonEvent:
         return f"<JsonEvent {self.kind} {self.type} {self.pointer!r} {self.start}:{self.end}>"
 
 
+def _piece_at(chunk: Chunk, place: int) -> Chunk:
+    """The piece that has the byte at a place of the text."""
+    while chunk[2] > place and chunk[0] is not None:
+        chunk = chunk[0]
+    return chunk
+
+
 def text_of(chunk: Chunk, start: int, end: int) -> bytes:
     """Bytes ``start`` to ``end`` of the text whose last piece is ``chunk``, or an earlier one."""
     _, data, offset, _ = chunk
@@ -135,7 +138,9 @@ def text_of(chunk: Chunk, start: int, end: int) -> bytes:
     parts = []
     while offset > start:
         parts.append(data)
-        chunk = chunk[0]
+        before, *_ = chunk
+        assert before is not None, "all of a value is kept"
+        chunk = before
         _, data, offset, _ = chunk
     parts.append(data[start - offset :])
     return b"".join(reversed(parts))[: end - start]
@@ -146,7 +151,7 @@ def path_of(frame: Frame | None, key: Key) -> tuple[str | int, ...]:
     keys: list[str | int] = []
     while frame is not None and key is not None:
         keys.append(_decoded(key))
-        frame, key = frame[0], frame[1]
+        frame, key, _, _, _ = frame
     return tuple(reversed(keys))
 
 
@@ -155,15 +160,16 @@ def pointer_of(frame: Frame | None, key: Key) -> str:
     return "".join("/" + str(k).replace("~", "~0").replace("/", "~1") for k in path_of(frame, key))
 
 
-def _decoded(key: Any) -> str | int:
-    return json.loads(key.decode()) if isinstance(key, bytes) else key  # type: ignore[no-any-return]
+def _decoded(key: bytes | int) -> str | int:
+    name: str | int = json.loads(key.decode()) if isinstance(key, bytes) else key
+    return name
 
 
-def _without_recursion(text: str) -> Any:
+def _without_recursion(text: str) -> JsonValue:
     """The value of a JSON text that is nested too deeply for `json.loads`."""
     decode = json.JSONDecoder().raw_decode
-    containers: list[Any] = []
-    keys: list[Any] = []  # by container: the name that waits for its value, None for none
+    containers: list[JsonValue] = []
+    keys: list[str | None] = []  # by container: the name that waits for its value, None for none
     at = 0
     while True:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]

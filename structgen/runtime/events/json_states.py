@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...errors import JsonTextError
+from ...system.types import Foreign
 from .json_event import Chunk, Frame, JsonEvent, Key, pointer_of, text_of
 
 #: What is expected: a value; one or the end of an array; a name or the end of an object; a name; and so on. The last
@@ -27,53 +28,65 @@ CLOSED = 24
 #: Mode; innermost open container; key of the value in it that is being read, or comes next (raw, for a name); where
 #: a string, word or number begins; the word, or the mode to return to after an escape; bytes of a character that is
 #: not whole; pieces; where the next delta of a string begins; bytes and pieces so far.
-State: TypeAlias = tuple[int, Frame | None, Any, int, Any, bytes, Chunk | None, int, int, int]
+State: TypeAlias = "tuple[int, Frame | None, Foreign, int, Foreign, bytes, Chunk | None, int, int, int]"
 
 START: State = (VALUE, None, None, 0, b"", b"", None, 0, 0, 0)
+
+#: What a byte comes to besides another mode: a value, a name or a container begins; a container ends; the next member
+#: or item is due; an escape is over; a number is over, and the byte is none of it; a letter of a word; an error.
+STRING, MEMBER, NUMBER, LITERAL, OPEN, CLOSE, COMMA, RETURN, BEHIND, LETTER, WRONG = range(32, 43)
 
 _run = re.compile(rb'[^"\\\x00-\x1f]*').match
 _half_pair = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}$").search
 _ESCAPE_BYTES = len(r"\ud83d")
 _WORDS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
-_SPACES, _ESCAPES, _HEX_DIGITS = frozenset(b" \t\n\r"), frozenset(b'"\\/bfnrt'), frozenset(b"0123456789abcdefABCDEF")
-
-_QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
-_OPEN_ARRAY, _CLOSE_ARRAY, _OPEN_OBJECT, _CLOSE_OBJECT = b"[]{}"
-_OPENING = b"[{"
+_QUOTE, _BACKSLASH, _OPEN_OBJECT, _CLOSE_OBJECT = b'"\\{}'
+_NUMBER_STARTS = {ord("-"): MINUS, ord("0"): ZERO} | dict.fromkeys(b"123456789", DIGITS)
+_NUMBER_ENDS = frozenset((ZERO, DIGITS, FRACTION, EXPONENT))
 
 
-def _number_moves() -> list[bytes]:
-    """By mode less `MINUS`: the mode after each byte, 0 where the number does not go on with it."""
-    nonzero, zero, digits = b"123456789", b"0", b"0123456789"
-    moves: dict[int, list[tuple[bytes, int]]] = {
-        MINUS: [(zero, ZERO), (nonzero, DIGITS)],
-        ZERO: [(b".", POINT), (b"eE", E)],
-        DIGITS: [(digits, DIGITS), (b".", POINT), (b"eE", E)],
-        POINT: [(digits, FRACTION)],
-        FRACTION: [(digits, FRACTION), (b"eE", E)],
-        E: [(b"+-", SIGN), (digits, EXPONENT)],
-        SIGN: [(digits, EXPONENT)],
-        EXPONENT: [(digits, EXPONENT)],
+def _moves() -> list[bytes]:
+    """By mode and byte: the mode behind it, or what else it comes to."""
+    digits, hexadecimal = b"0123456789", b"0123456789abcdefABCDEF"
+    value = {b'"': STRING, b"-" + digits: NUMBER, b"tfn": LITERAL, b"[{": OPEN}
+    moves: dict[int, dict[bytes, int]] = {
+        VALUE: value,
+        FIRST_ITEM: value | {b"]": CLOSE},
+        FIRST_NAME: {b'"': MEMBER, b"}": CLOSE},
+        NAME: {b'"': MEMBER},
+        COLON: {b":": VALUE},
+        AFTER: {b",": COMMA, b"]}": CLOSE},
+        ESCAPE: {b'"\\/bfnrt': RETURN, b"u": HEX},
+        **{mode: {hexadecimal: mode + 1} for mode in range(HEX, LAST_HEX)},
+        LAST_HEX: {hexadecimal: RETURN},
+        WORD: {bytes(range(256)): LETTER},
+        MINUS: {b"0": ZERO, b"123456789": DIGITS},
+        ZERO: {b".": POINT, b"eE": E},
+        DIGITS: {digits: DIGITS, b".": POINT, b"eE": E},
+        POINT: {digits: FRACTION},
+        FRACTION: {digits: FRACTION, b"eE": E},
+        E: {b"+-": SIGN, digits: EXPONENT},
+        SIGN: {digits: EXPONENT},
+        EXPONENT: {digits: EXPONENT},
     }
     tables = []
-    for mode in range(MINUS, EXPONENT + 1):
-        table = bytearray(256)
-        for members, target in moves[mode]:
+    for mode in range(CLOSED):
+        table = bytearray([BEHIND if mode in _NUMBER_ENDS else WRONG]) * 256
+        spaces = {b" \t\n\r": mode} if mode <= DONE else {}
+        for members, target in (spaces | moves.get(mode, {})).items():
             for byte in members:
                 table[byte] = target
         tables.append(bytes(table))
     return tables
 
 
-_NUMBER_MOVES = _number_moves()
-_NUMBER_ENDS = frozenset((ZERO, DIGITS, FRACTION, EXPONENT))
-_NUMBER_STARTS = {ord("-"): MINUS, ord("0"): ZERO} | dict.fromkeys(b"123456789", DIGITS)
+_MOVES = _moves()
 
 _EXPECTED = {
     VALUE: "a value", FIRST_ITEM: "a value or ]", FIRST_NAME: "a name or }", NAME: "a name", COLON: "a colon",
-    DONE: "the end", OVER: "the end", IN_STRING: "a character of a string", IN_NAME: "a character of a name",
+    DONE: "the end", IN_STRING: "a character of a string", IN_NAME: "a character of a name",
     ESCAPE: "an escaped character",
-}  # fmt: skip
+} | dict.fromkeys(range(HEX, LAST_HEX + 1), "a hexadecimal digit")  # fmt: skip
 
 
 def read(
@@ -107,127 +120,71 @@ def read(
     i, end, is_utf8 = begin, len(data), True
     if carry or not data.isascii():
         carry, end, is_utf8 = _whole_characters(carry, data, begin)
-    while i < end:
+    while i < end and mode != OVER:
         if IN_STRING <= mode <= IN_NAME:
             i = _run(data, i, end).end()  # type: ignore[union-attr]
             if i == end:
                 break
             byte = data[i]
-            if byte == _QUOTE:
-                i += 1
-                if mode == IN_STRING:
-                    if deltas and since < offset + i - 1:
-                        events.append(JsonEvent("delta", "string", frame, key, since, offset + i - 1, here))
-                    events.append(JsonEvent("value", "string", frame, key, first, offset + i, here))
-                    mode = DONE if frame is None else AFTER
-                else:
-                    key = text_of(here, first, offset + i)
-                    mode = COLON
-            elif byte == _BACKSLASH:
-                i += 1
+            if byte == _BACKSLASH:
                 aux, mode = mode, ESCAPE
-            else:
+            elif byte != _QUOTE:
                 raise _unexpected(state, data, i, mode, frame, key)
+            elif mode == IN_NAME:
+                key, mode = text_of(here, first, offset + i + 1), COLON
+            else:
+                if deltas and since < offset + i:
+                    events.append(JsonEvent("delta", "string", frame, key, since, offset + i, here))
+                events.append(JsonEvent("value", "string", frame, key, first, offset + i + 1, here))
+                mode = DONE if frame is None else AFTER
+            i += 1
             continue
         byte = data[i]
-        if mode >= MINUS:
-            target = _NUMBER_MOVES[mode - MINUS][byte]
-            if target:
-                mode = target
-                i += 1
-                continue
-            if mode not in _NUMBER_ENDS:
-                raise _unexpected(state, data, i, mode, frame, key)
-            # What ends a number is no part of it, and may be in a later piece.
+        move = _MOVES[mode][byte]
+        if move == BEHIND:  # a number, whose end may be in an earlier piece
             events.append(JsonEvent("value", "number", frame, key, first, offset + i, here if i else chunk))
             mode = DONE if frame is None else AFTER
-        if mode <= DONE:
-            if byte in _SPACES:
-                i += 1
-                continue
-            if mode == AFTER and frame is not None:
-                if byte == _COMMA:
-                    if frame[2]:
-                        mode = NAME
-                    else:
-                        key += 1
-                        mode = VALUE
-                    i += 1
-                    continue
-                if byte != (_CLOSE_OBJECT if frame[2] else _CLOSE_ARRAY):
-                    raise _unexpected(state, data, i, mode, frame, key)
-            elif mode == COLON and byte == _COLON:
-                i += 1
-                mode = VALUE
-                continue
-            elif byte == _QUOTE and mode <= NAME:
-                first = offset + i
-                i += 1
-                if mode <= FIRST_ITEM:
-                    mode, since = IN_STRING, offset + i
-                    if starts:
-                        events.append(JsonEvent("start", "string", frame, key, first, first + 1, here))
-                else:
-                    mode = IN_NAME
-                continue
-            elif mode == VALUE or (mode == FIRST_ITEM and byte != _CLOSE_ARRAY):
-                if byte in _OPENING:
-                    is_object = byte == _OPEN_OBJECT
-                    if starts:
-                        kind = "object" if is_object else "array"
-                        events.append(JsonEvent("start", kind, frame, key, offset + i, offset + i + 1, here))
-                    frame = frame, key, is_object, offset + i, count
-                    mode, key = (FIRST_NAME, None) if is_object else (FIRST_ITEM, 0)
-                    i += 1
-                    continue
-                first = offset + i
-                if byte in _NUMBER_STARTS:
-                    mode = _NUMBER_STARTS[byte]
-                elif byte in _WORDS:
-                    mode, aux = WORD, _WORDS[byte]
-                else:
-                    raise _unexpected(state, data, i, mode, frame, key)
-                i += 1
-                continue
-            elif not (mode == FIRST_NAME and byte == _CLOSE_OBJECT) and mode != FIRST_ITEM:
-                if mode == DONE and trailing:
-                    mode = OVER
-                    break
-                raise _unexpected(state, data, i, mode, frame, key)
-            # The end of a container.
-            assert frame is not None, "something is open in these modes"
-            i += 1
-            above, key, is_object, opened, token = frame
-            events.append(
-                JsonEvent("value", "object" if is_object else "array", above, key, opened, offset + i,
-                          here if keep else None, range(token, count + 1))
-            )  # fmt: skip
-            frame = above
+            move = _MOVES[mode][byte]
+        place = offset + i
+        i += 1
+        if move < STRING:
+            mode = move
+        elif move == RETURN:
+            mode = aux
+        elif move == COMMA and frame is not None:
+            mode, key = (NAME, key) if frame[2] else (VALUE, key + 1)
+        elif move == MEMBER:
+            first, mode = place, IN_NAME
+        elif move == NUMBER:
+            first, mode = place, _NUMBER_STARTS[byte]
+        elif move == LITERAL:
+            first, mode, aux = place, WORD, _WORDS[byte]
+        elif move == STRING:
+            first, mode, since = place, IN_STRING, place + 1
+            if starts:
+                events.append(JsonEvent("start", "string", frame, key, place, place + 1, here))
+        elif move == OPEN:
+            is_object = byte == _OPEN_OBJECT
+            if starts:
+                kind = "object" if is_object else "array"
+                events.append(JsonEvent("start", kind, frame, key, place, place + 1, here))
+            frame = frame, key, is_object, place, count
+            mode, key = (FIRST_NAME, None) if is_object else (FIRST_ITEM, 0)
+        elif move == CLOSE and frame is not None and frame[2] == (byte == _CLOSE_OBJECT):
+            frame, key, is_object, opened, token = frame
+            kind, kept = "object" if is_object else "array", here if keep else None
+            tokens = range(token, count + 1)
+            events.append(JsonEvent("value", kind, frame, key, opened, place + 1, kept, tokens))
             mode = DONE if frame is None else AFTER
-        elif mode == WORD:
-            place = offset + i - first
-            if byte != aux[place]:
-                raise _unexpected(state, data, i, mode, frame, key, repr(aux.decode()))
-            i += 1
-            if place == len(aux) - 1:
+        elif move == LETTER and byte == aux[place - first]:
+            if place - first == len(aux) - 1:
                 kind = "null" if aux == b"null" else "boolean"
-                events.append(JsonEvent("value", kind, frame, key, first, offset + i, here))
+                events.append(JsonEvent("value", kind, frame, key, first, place + 1, here))
                 mode = DONE if frame is None else AFTER
-        elif mode == ESCAPE:
-            if byte in _ESCAPES:
-                mode = aux
-            elif byte == ord("u"):
-                mode = HEX
-            else:
-                raise _unexpected(state, data, i, mode, frame, key)
-            i += 1
-        elif mode <= LAST_HEX and mode != OVER:
-            if byte not in _HEX_DIGITS:
-                raise _unexpected(state, data, i, mode, frame, key, "a hexadecimal digit")
-            i += 1
-            mode = aux if mode == LAST_HEX else mode + 1
+        elif mode == DONE and trailing:
+            mode = OVER
         else:
-            break  # over: what follows is not looked at
+            raise _unexpected(state, data, i - 1, mode, frame, key, repr(aux.decode()) if mode == WORD else "")
     if mode == OVER:
         carry = b""
     elif not is_utf8:

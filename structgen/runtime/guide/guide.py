@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,7 +236,7 @@ class Guide:
     def __deepcopy__(self, _: object) -> Guide:
         return self.fork()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         (_, *tokens), text = self.tokens()
         parts = [array("i", tokens).tobytes()]
         while text is not None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ...system.arguments import integer
@@ -92,7 +91,7 @@ def heal(
         if data is None or len(tails) > max_tokens:
             break
         tails.append(data + tails[-1])
-    while tails[-1] and not _can_heal(vocabulary, machine, tails[-1]):
+    while tails[-1] and not _can_heal(vocabulary, index, machine, tails[-1]):
         tails.pop()
     prefix = tails[-1]
     kept = ids[: len(ids) - len(tails) + 1]
@@ -108,7 +107,7 @@ def _remembered(prefix: bytes, index: Index) -> Index:
     return healed
 
 
-def _can_heal(vocabulary: Vocabulary, machine: CompiledMachine, prefix: bytes) -> bool:
+def _can_heal(vocabulary: Vocabulary, index: Index | None, machine: CompiledMachine, prefix: bytes) -> bool:
     """Whether longer tokens begin with a prefix, and all ways over it lead to where a definition's own texts lead.
 
     The compiler has seen to it that every text that tokens spell can be finished. So the bytes beyond the prefix have
@@ -116,7 +115,7 @@ def _can_heal(vocabulary: Vocabulary, machine: CompiledMachine, prefix: bytes) -
     """
     if not any(map(len, beyond(vocabulary, machine, prefix))):
         return False
-    if vocabulary.is_bytewise or isinstance(machine, Anything):
+    if vocabulary.is_bytewise or index is None:
         return True
     return all(
         is_spelled(vocabulary, (vocabulary.token(token_id) or b"")[len(prefix) - offset :])
@@ -150,7 +149,7 @@ class HealedIndex(Index):
         self.prefix = prefix
         self.inner = inner
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _healed_again, (self.prefix, self.inner, self.vocabulary)
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.machine import AutomatonMachine
+from ..automaton.tables import DEAD, Tables
 from ..core.machine import ByteState, CompiledMachine, Config, Machine, Match
 from ..rows.bitmask import fill_first
+from ..rows.row_pool import RowPool
 
 #: Tokens that are remembered at each offset in a prefix.
 _MOST_TARGETS = 1 << 12
@@ -52,9 +55,6 @@ def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[
     if node is None:
         return
     end, no_token = int(trie.skip[node]), 32 * vocabulary.words
-    if isinstance(machine, Anything):
-        yield node + 1 + np.flatnonzero(trie.token[node + 1 : end] < no_token)
-        return
     configs, depth = [machine.start], len(prefix)
     level, at = np.array([node]), np.zeros(1, np.int64)  # live nodes of one depth, and which configuration each has
     while len(level):
@@ -72,63 +72,23 @@ def beyond(vocabulary: Vocabulary, machine: Machine, prefix: bytes) -> Iterator[
         yield level[trie.token[level] < no_token]
 
 
-class Anything(CompiledMachine):
-    """The machine of any text: every id is allowed, and an EOS id ends it."""
-
-    start, states, nbytes = 0, 1, 0
+class Anything(AutomatonMachine):
+    """The machine of any text: a state that every byte leads back to. Every id is allowed, and an EOS id ends it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-        self._eos_ids = frozenset(vocabulary.eos_ids)
-        self._row = np.zeros(vocabulary.words, np.int32)
-        fill_first(self._row, vocabulary.size)
-        self._row.flags.writeable = False
-        self.pool = [self._row]
+        none, byte = np.zeros(1, np.uint8), np.array([255], np.uint8)
+        tables = Tables(
+            np.array([0, 1]), none, byte, none, accepting=np.ones(1, np.uint8), records=np.zeros((0, 5), np.int32),
+            loops=np.zeros((0, 2), np.int32), live=np.full(1, DEAD, np.int32), start=0,
+        )  # fmt: skip
+        super().__init__(tables, vocabulary, RowPool(vocabulary.size), np.zeros(1, np.int32), [])
+        self._rows[0] = row = np.zeros(vocabulary.words, np.int32)
+        fill_first(row, vocabulary.size)
+        row.flags.writeable = False
 
-    def is_complete(self) -> bool:
-        """Whether the row is there."""
-        return True
-
-    def match(self, data: bytes) -> Match:
-        """Any text goes along."""
-        return Match(len(data), True, True, ((0, 255),))
-
-    def advance(self, config: Config, token_id: int) -> Config | None:
-        """Where a token leads; ``None`` for an EOS id."""
-        return None if token_id in self._eos_ids else config
-
-    def follow_byte(self, config: Config, byte: int) -> Config | None:
-        """Where a byte leads."""
-        return config
-
-    def repeats(self, config: Config) -> bool:
-        """Whether texts come by the configuration often; there is only one."""
-        return True
-
-    def byte_state(self, config: Config) -> ByteState:
-        """Where a configuration is; there is only one byte state."""
-        return config
-
-    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte, and the byte state after it."""
-        for byte in range(256):
-            yield byte, byte_state
-
-    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte state after a byte."""
-        return byte_state
-
-    def may_stop(self, byte_state: ByteState) -> bool:
-        """Whether something other than a byte may follow."""
-        return True
-
-    def row(self, config: Config) -> NDArray[np.int32]:
-        """The bitmask with every id: read-only ``int32[words]``."""
-        return self._row
-
-    def is_accepting(self, config: Config) -> bool:
-        """Whether the text may end here."""
-        return True
+    def advance(self, config: int, token_id: int) -> int | None:
+        """Where a token leads, also one without bytes; ``None`` for an EOS id."""
+        return None if token_id in self.vocabulary.eos_ids else config
 
 
 class _Spelling:

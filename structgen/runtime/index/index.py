@@ -6,7 +6,6 @@ import mmap
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +164,7 @@ class Index:
         already."""
         return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # With all rows, so that whoever reads it walks no more than this process would.
         return _unpickled, (self._packed(self_contained=True), self.vocabulary, self.origin)
 

@@ -13,7 +13,6 @@ the number of tokens left from which on it is worth looking (`Distances.near`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -70,6 +69,8 @@ class LimitedMachine:
         self.machine: Machine = index.machine
         self.distances = index.distances
         self._advance, self._row = self.machine.advance, self.machine.row
+        #: Between two bytes tokens are not counted.
+        self.following, self.after, self.may_stop = self.machine.following, self.machine.after, self.machine.may_stop
         self._eos_row = index.eos_row
         self._rows = index.limited_rows
         self.start = self.at(self.machine.start, _ANY if max_tokens is None else checked(index, max_tokens))
@@ -100,20 +101,8 @@ class LimitedMachine:
         return False
 
     def byte_state(self, config: LimitedConfig) -> ByteState:
-        """Where a configuration is between two bytes: tokens are not counted there."""
+        """Where a configuration is between two bytes."""
         return self.machine.byte_state(config[0])
-
-    def following(self, byte_state: ByteState) -> Iterator[tuple[int, ByteState]]:
-        """Each byte that can follow, however many tokens are left, in no order, and the byte state after it."""
-        return self.machine.following(byte_state)
-
-    def after(self, byte_state: ByteState, byte: int) -> ByteState | None:
-        """The byte state after a byte, None where it can't follow."""
-        return self.machine.after(byte_state, byte)
-
-    def may_stop(self, byte_state: ByteState) -> bool:
-        """Whether something other than a byte may follow."""
-        return self.machine.may_stop(byte_state)
 
     def row(self, limited: LimitedConfig) -> NDArray[np.int32]:
         """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""

@@ -7,24 +7,20 @@ operations keep or replace the logits' own bits; `structgen.runtime.logits.logit
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BitmaskError
-from ...system.arguments import check_distinct
-from ...system.types import Array
-from ..rows.bitmask import BITS, describe, little_endian_bytes, words_for
+from ...system.arguments import check_distinct, describe
+from ...system.types import Array, DType
+from ..rows.bitmask import BITS, check_width, little_endian_bytes
 
 #: Where one word in so many has a bit set, the others are not looked into.
 _SPARSE = 8
 
 #: For each dtype of logits, the integer dtype of the same size.
-_BITS_OF: dict[np.dtype[Any], Any] = {
-    np.dtype(np.float32): np.dtype(np.int32),
-    np.dtype(np.float16): np.dtype(np.int16),
-}
+_BITS_OF: dict[DType, DType] = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float16): np.dtype(np.int16)}
 
 
 def apply_bitmask(logits: Array, bitmask: NDArray[np.int32]) -> None:
@@ -54,11 +50,7 @@ def apply_bitmask(logits: Array, bitmask: NDArray[np.int32]) -> None:
     if np.may_share_memory(logits, bitmask):
         raise BitmaskError("the logits and the bitmask share memory", remedy="Pass a copy of the bitmask.")
     width, words = logits.shape[-1], bitmask.shape[-1]
-    if words > words_for(width):
-        raise BitmaskError(
-            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
-            remedy="Is the vocabulary that of this model?",
-        )
+    check_width(words, width)
     rows = np.atleast_2d(np.asarray(logits))  # of a subclass the memory alone
     if bitmask.ndim == 2 and len(bitmask) != len(rows):
         raise BitmaskError(f"{len(bitmask)} rows of bitmask for {len(rows)} rows of logits")
@@ -116,6 +108,6 @@ def _mask_few(row: Array, words: NDArray[np.int32], places: NDArray[np.intp], ne
 
 
 @cache
-def _lanes(dtype: np.dtype[Any]) -> Array:
+def _lanes(dtype: DType) -> Array:
     """``dtype[256, 8]``: all ones where the bit of the byte is set, else zero."""
     return -(np.arange(256)[:, None] >> np.arange(8) & 1).astype(dtype)

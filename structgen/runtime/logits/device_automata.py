@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ...errors import BatchError, UnsupportedError
 from ...kernels import SET
-from ...system.arguments import integer
+from ...system.arguments import describe, integer
 from ...system.types import Array
 from ..automaton.machine import AutomatonMachine
 from ..automaton.tables import byte_classes
 from ..index.index import Index
-from ..rows.bitmask import common_vocabulary, describe, ids_of
+from ..rows.bitmask import common_vocabulary, ids_of
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
 from .devices import check_logits, has_triton, is_same_device, mask_rows
 

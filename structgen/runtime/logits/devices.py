@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...errors import BitmaskError
 from ...system.arguments import integer
 from ..index.index import Index
-from ..rows.bitmask import words_for
+from ..rows.bitmask import check_width
 from ..rows.row_store import RowStore
 from .logits import apply_bitmask, selection
 from .logits import check_logits as check_tensor
@@ -162,11 +162,7 @@ def check_logits(logits: torch.Tensor, count: int | None, device: torch.device, 
         )
     if count is not None and len(logits) != count:
         raise BitmaskError(f"{count} masks for {len(logits)} rows of logits")
-    if words > words_for(logits.shape[1]):
-        raise BitmaskError(
-            f"a mask has {words} words, logits of width {logits.shape[1]} need {words_for(logits.shape[1])}",
-            remedy="Is the vocabulary that of this model?",
-        )
+    check_width(words, logits.shape[1])
 
 
 def is_same_device(one: torch.device, other: torch.device) -> bool:
@@ -191,10 +187,3 @@ def mask_rows(logits: torch.Tensor, pool: torch.Tensor, slots: torch.Tensor) -> 
 def has_triton() -> bool:
     """Whether Triton is installed."""
     return find_spec("triton") is not None
-
-
-def preferred_device() -> torch.device:
-    """CUDA or MPS where there is one, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -31,7 +31,7 @@ table of bits, bitwise, by torch                    80 / 69          67 / 74    
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -39,9 +39,9 @@ import torch
 from numpy.typing import NDArray
 
 from ...errors import BitmaskError
-from ...system.arguments import integers, overlaps, sharing
+from ...system.arguments import describe, integers, overlaps, sharing
 from ..guide.batches import fill_batch
-from ..rows.bitmask import BITS, describe, words_for
+from ..rows.bitmask import BITS, check_width
 from .array_logits import mask_bits, mask_row
 
 __all__ = ["apply_bitmask", "fill_batch"]
@@ -85,7 +85,7 @@ def apply_bitmask(
     """
     check_logits(logits, (1, 2))
     words = _tensor_of(bitmask, logits.device)
-    _check_width(words, logits)
+    check_width(words.shape[-1], logits.shape[-1])
     if rows is None:
         _check_rows(words, logits, logits.shape[0])
         _mask(logits, words)
@@ -97,6 +97,13 @@ def apply_bitmask(
     masked = logits.index_select(0, selected)
     _mask(masked, words)
     logits.index_copy_(0, selected, masked)
+
+
+def apply_masks(logits: torch.Tensor, masks: Mapping[int, NDArray[np.int32]]) -> None:
+    """`apply_bitmask` with a mask, ``int32[words]``, for some rows by number, ascending; the others stay."""
+    if masks:
+        rows = None if len(masks) == len(logits) else list(masks)
+        apply_bitmask(logits, np.stack(list(masks.values())), rows=rows)
 
 
 def check_logits(logits: torch.Tensor, dimensions: tuple[int, ...], *, is_written: bool = True) -> None:
@@ -144,7 +151,7 @@ def masked_copy(logits: torch.Tensor, masks: Sequence[NDArray[np.int32]]) -> tor
     target = np.empty(source.shape, source.dtype)
     never = _bits_of_never(logits.dtype)
     for row, words in enumerate(masks):
-        _check_words(len(words), width)
+        check_width(len(words), width)
         covered = min(width, len(words) * BITS)
         mask_row(source[row, :covered], words, never, target[row, :covered])
         if covered < width:
@@ -183,18 +190,6 @@ def _tensor_of(bitmask: torch.Tensor | NDArray[np.int32], device: torch.device) 
         raise BitmaskError(f"the bitmask is a dense tensor with data, got {bitmask.layout} on {bitmask.device}")
     # Towards the CPU a copy that nobody waits for would be read before it has arrived.
     return bitmask.to(device, non_blocking=device.type == "cuda")
-
-
-def _check_width(words: torch.Tensor, logits: torch.Tensor) -> None:
-    _check_words(words.shape[-1], logits.shape[-1])
-
-
-def _check_words(words: int, width: int) -> None:
-    if words > words_for(width):
-        raise BitmaskError(
-            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
-            remedy="Is the vocabulary that of this model?",
-        )
 
 
 def _check_rows(words: torch.Tensor, logits: torch.Tensor, count: int) -> None:

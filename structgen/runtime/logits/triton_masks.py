@@ -6,11 +6,11 @@ through Triton's interpreter (``TRITON_INTERPRET=1``).
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
+
+from ...system.types import Foreign
 
 #: Token ids that one program masks.
 _BLOCK = 4096
@@ -77,7 +77,9 @@ def _advance_kernel(  # type: ignore[no-untyped-def]
     tl.store(counts + row, tl.where(ok, tl.where(target < ended, reached, 0), count))
 
 
-def advance_states(automata: Any, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def advance_states(
+    automata: Foreign, states: torch.Tensor, counts: torch.Tensor, tokens: torch.Tensor
+) -> torch.Tensor:
     """`structgen.runtime.logits.device_automata.DeviceAutomata.advance` in one launch."""
     a = automata
     accepted = torch.empty(states.shape, dtype=torch.int8, device=states.device)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BitmaskError, VocabularyMismatchError
-from ...system.arguments import describe as describe
-from ...system.arguments import integer
+from ...system.arguments import describe, integer
 
 if TYPE_CHECKING:
     from ...vocabulary.vocabulary import Vocabulary
@@ -31,6 +30,15 @@ ALLOCATE = "Allocate it with structgen.runtime.allocate(batch, width)."
 def words_for(width: int) -> int:
     """Number of int32 words that hold ``width`` bits: ``ceil(width / 32)``."""
     return -(-width // BITS)
+
+
+def check_width(words: int, width: int) -> None:
+    """Raise `BitmaskError` where masks have more words than logits of a width need."""
+    if words > words_for(width):
+        raise BitmaskError(
+            f"the bitmask has {words} words, logits of width {width} need {words_for(width)}",
+            remedy="Is the vocabulary that of this model?",
+        )
 
 
 def allocate(batch: int, width: int) -> NDArray[np.int32]:

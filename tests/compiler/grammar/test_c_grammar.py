@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from judges.c_judge import complaints, syntax_errors
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import with_bytes
 from judges.lark_judge import parses
 from lark import Lark
 
@@ -46,9 +46,7 @@ int main(int argc, char *argv[static 1])
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [*EACH_BYTE]
-    tokens += [word.encode() for word in WORDS.split()] + [b" ", b");\n", b"(x)", b" = 0;\n", b"/* */", b'"a"']
-    return with_end(tokens)
+    return with_bytes(*WORDS.split(), " ", ");\n", "(x)", " = 0;\n", "/* */", '"a"')
 
 
 def grammar(*names: str) -> str:

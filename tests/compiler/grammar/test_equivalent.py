@@ -251,14 +251,14 @@ def random_tables(seed: int, lexer: str, count: int) -> Iterator[tuple[Random, s
 
 
 @each_lexer
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_grammars_accept_the_same(seed: int, lexer: str) -> None:
     differed = replaced = 0
-    for random, _, tables in random_tables(seed, lexer, 90):
+    for random, _, tables in random_tables(seed, lexer, 60):
         differed += compared(random, tables, 12)
         replaced += len(tables.same)
-    assert replaced > 100
-    assert differed > 100
+    assert replaced > 60
+    assert differed > 60
 
 
 @pytest.mark.parametrize("name", ["c", "sql", "arithmetic"])

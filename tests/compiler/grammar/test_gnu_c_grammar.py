@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from judges.c_judge import HAS_GCC, complaints, preprocessed, syntax_errors, typedef_names
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import with_bytes
 from lark import Lark
 from lark.exceptions import LarkError
 from test_c_grammar import PROGRAM as C_PROGRAM
@@ -93,11 +93,8 @@ third: n = __real__ z + __imag z + __extension__ 1 + (int) __real 2i;
 
 
 def vocabulary_of(words: list[str]) -> sg.Vocabulary:
-    tokens: list[bytes | None] = [*EACH_BYTE]
-    for word in words:
-        tokens += [word.encode(), word.encode() + b" "]
-    tokens += [b");\n", b"(x)", b" = 0;\n", b'"a"', b'\n# 1 "a.h" 3\n', b"\n#pragma x\n", b"x y;"]
-    return with_end(tokens)
+    spaced = (text for word in words for text in (word, word + " "))
+    return with_bytes(*spaced, ");\n", "(x)", " = 0;\n", '"a"', '\n# 1 "a.h" 3\n', "\n#pragma x\n", "x y;")
 
 
 VOCABULARY = vocabulary_of(WORDS.split())

@@ -17,6 +17,7 @@ import structgen as sg
 from structgen import grammar_store
 from structgen.compiler.grammar import compiler
 from structgen.compiler.grammar.load import loading
+from structgen.definitions.grammar_text import Imports
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.partial_masks import LexemeMasks
 from structgen.runtime.rows.row_pool import RowPool
@@ -262,6 +263,20 @@ def test_grammars_that_come_with_lark_count(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_grammar_that_imports_without_end_is_refused() -> None:
     with pytest.raises(sg.errors.BudgetExceededError, match="names more than 10000 files"):
         sg.Grammar("".join(f"%import a{n}.x\n" for n in range(10_000)) + "start: x")
+
+
+def test_an_import_that_comes_again_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    candidates = Imports._candidates
+
+    def counted(*arguments: Any) -> Iterator[Path]:
+        nonlocal looked
+        looked += 1
+        return candidates(*arguments)
+
+    monkeypatch.setattr(Imports, "_candidates", counted)
+    sg.Grammar("%import a.b.x\n" * 1_000 + "%import a . b.x\nstart: x")
+    assert looked == 1
 
 
 def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None:

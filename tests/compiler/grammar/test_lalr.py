@@ -71,8 +71,7 @@ def test_tables_are_larks(name: str) -> None:
 
 @pytest.mark.parametrize(("file", "start"), [("python", "file_input"), ("lark", "start")])
 def test_larks_own_grammars(file: str, start: str) -> None:
-    table = compare((OWN / f"{file}.lark").read_text(), start)
-    assert str(table).count("\nstate ") + 1 == table.states
+    compare((OWN / f"{file}.lark").read_text(), start)
 
 
 def random_grammar(rng: random.Random) -> str:
@@ -88,7 +87,7 @@ def random_grammar(rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_grammars(seed: int) -> None:
     rng = random.Random(seed)
     compared = 0

@@ -15,7 +15,7 @@ from random import Random
 import lark.lexer
 import numpy as np
 import pytest
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import with_bytes
 from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
@@ -524,9 +524,7 @@ def python(text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [*EACH_BYTE]
-    tokens += [word.encode() for word in WORDS.split()] + [b" ", b"\n    ", b"\n", b":\n  ", b" = ", b", ", b" # c\n"]
-    return with_end(tokens)
+    return with_bytes(*WORDS.split(), " ", "\n    ", "\n", ":\n  ", " = ", ", ", " # c\n")
 
 
 @pytest.fixture(scope="module")

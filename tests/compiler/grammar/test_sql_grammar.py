@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from judges.guides import EACH_BYTE, with_end
+from judges.guides import with_bytes
 from lark import Lark
 from lark.exceptions import LarkError
 
@@ -328,9 +328,7 @@ def statements(script: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def vocabulary() -> sg.Vocabulary:
-    tokens: list[bytes | None] = [*EACH_BYTE]
-    tokens += [f" {word}".encode() for word in dict.fromkeys([*ENDINGS.split(), *KEYWORDS, *PIECES.split()])]
-    return with_end(tokens)
+    return with_bytes(*(f" {word}" for word in dict.fromkeys([*ENDINGS.split(), *KEYWORDS, *PIECES.split()])))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from judges.json_texts import accepts
 
 import structgen as sg
 
-SECONDS = 0.5
+SECONDS = 0.25
 
 #: Seconds beyond the budget: what lies between two looks at the clock, and reading the text. Processor time is
 #: measured, so that a machine that does much else fails no test.

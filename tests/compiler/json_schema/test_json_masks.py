@@ -89,13 +89,15 @@ class TestCases:
             stops = set(random.sample(range(len(tokens) + 1), min(3, len(tokens))))
             stacks = oracle.start(program)
             for at, guide in enumerate(guides_along(index, tokens)):
+                known = {b"": stacks}
                 if at in stops:
                     for each in range(VOCABULARY.size):
                         token = VOCABULARY.token(each)
-                        assert token is None or guide.allows(each) == bool(follow(program, stacks, token)), token
+                        if token is not None:
+                            assert guide.allows(each) == bool(oracle.follow(program, known, token)), token
                     assert guide.is_accepting() == oracle.is_complete(program, stacks)
                 if at < len(tokens):
-                    stacks = follow(program, stacks, VOCABULARY.token(tokens[at]) or b"")
+                    stacks = oracle.follow(program, known, VOCABULARY.token(tokens[at]) or b"")
 
     @each_case
     @pytest.mark.usefixtures("_widths")
@@ -114,12 +116,6 @@ class TestCases:
         index = recalled(case, VOCABULARY, eager, tmp_path)
         for tokens in spellings(case, VOCABULARY):
             assert masks(index, tokens) == masks(compiled(case), tokens)
-
-
-def follow(program: Any, stacks: set[Any], data: bytes) -> set[Any]:
-    for byte in data:
-        stacks = oracle.step(program, stacks, byte)
-    return stacks
 
 
 def check_every_id(guide: sg.Guide) -> None:
@@ -163,7 +159,7 @@ class TestRealVocabularies:
     def test_a_mask_is_what_advance_lets_through(self, name: str, request: pytest.FixtureRequest) -> None:
         vocabulary: sg.Vocabulary = request.getfixturevalue(name)
         random = Random(name)
-        for case in random.sample(CASES, 12 if name == "llama3" else 5):
+        for case in random.sample(CASES, 6 if name == "llama3" else 2):
             tokens = random.choice(spellings(case, vocabulary))
             stop = random.randint(0, len(tokens))
             guide = next(g for at, g in enumerate(guides_along(compiled(case, vocabulary), tokens)) if at == stop)
@@ -174,7 +170,7 @@ class TestRealVocabularies:
         """Shared, counted, clipped, base-relative rows, frame by frame, against one walk with the stack known."""
         vocabulary: sg.Vocabulary = request.getfixturevalue(name)
         random = Random(name)
-        for case in CASES if name == "llama3" else random.sample(CASES, 12):
+        for case in CASES if name == "llama3" else random.sample(CASES, 6):
             vocabulary.shared_rows.clear()  # so that they are found in the middle of other rows
             index = compiled(case, vocabulary)
             plain = PlainWalk(index)

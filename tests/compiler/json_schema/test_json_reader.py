@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from structgen.compiler.json_schema.read.document import Document, Schema
 from structgen.compiler.json_schema.read.equality import equality_key
 from structgen.compiler.json_schema.read.json_values import parse_json
 from structgen.compiler.json_schema.read.reader import read
+from structgen.definitions import JsonSchema
 from structgen.errors import BudgetExceededError, DefinitionError, UnsupportedError
 
 jsonschema = pytest.importorskip("jsonschema", reason="the judge is not installed: pip install 'jsonschema[format]'")
@@ -32,7 +32,7 @@ URIS = {
 
 
 def document(schema: Any, **options: Any) -> Document:
-    return read(schema, Meter(Budget()), **options)
+    return read(JsonSchema(schema).text, Meter(Budget()), **options)
 
 
 def root(schema: Any) -> Schema:
@@ -47,23 +47,27 @@ def accepts(schema: Any, instance: Any, **options: Any) -> bool:
 # The official suite, by way of a plain validator
 
 
-def suite() -> Iterator[Any]:
+def suite() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The cases of each draft and subject."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for name in URIS:
         path = SUITE / f"draft{name.removeprefix('draft')}.json"
         for case in json.loads(path.read_text("utf-8")):
             subject = case["subject"]
             if not subject.startswith("optional/") and subject not in ("format", "vocabulary"):
-                yield pytest.param(name, case, id=f"{name} {subject}: {case['case']}")
+                found.setdefault((name, subject), []).append(case)
+    return found
 
 
-@pytest.mark.parametrize(("draft", "case"), list(suite()))
-def test_suite(draft: str, case: dict[str, Any]) -> None:
-    schema = case["schema"]
-    if isinstance(schema, dict):
-        schema = {"$schema": URIS[draft], **schema}
-    oracle = Oracle(document(json.dumps(schema)), schema)
-    for about, instance, valid in case["tests"]:
-        assert oracle.accepts(parse_json(json.dumps(instance))) is valid, about
+@pytest.mark.parametrize(("which", "cases"), suite().items(), ids=map(" ".join, suite()))
+def test_suite(which: tuple[str, str], cases: list[dict[str, Any]]) -> None:
+    for case in cases:
+        schema = case["schema"]
+        if isinstance(schema, dict):
+            schema = {"$schema": URIS[which[0]], **schema}
+        oracle = Oracle(document(json.dumps(schema)), schema)
+        for about, instance, valid in case["tests"]:
+            assert oracle.accepts(parse_json(json.dumps(instance))) is valid, (case["case"], about)
 
 
 # Metaschemas, by way of jsonschema's check_schema
@@ -130,7 +134,6 @@ def stricter(keyword: str, judged: bool) -> bool:
         ({"$schema": 1}, "/$schema", "must be a string"),
         ({"properties": {"\ud800": 1}}, "/properties/\\ud800", "must be a schema"),
         ({"properties": {"k" * 10_000: 1}}, "/properties/" + "k" * 100 + "…", "must be a schema"),
-        ([], "the root", "an object or a boolean"),
     ],
 )
 def test_not_a_schema(schema: Any, where: str, what: str) -> None:
@@ -147,10 +150,10 @@ def test_not_a_schema(schema: Any, where: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ('{"a":}', "line 1 column 6"),
-        ("{\n'a'}", "line 2 column 1"),
-        ("", "line 1 column 1"),
-        ("{}1", "line 1 column 3"),
+        ('{"a":}', "line 1, column 6"),
+        ("{\n'a'}", "line 2, column 1"),
+        ("", "line 1, column 1"),
+        ("{}1", "line 1, column 3"),
     ],
 )
 def test_not_json(text: str, where: str) -> None:
@@ -167,7 +170,7 @@ def test_not_numbers(schema: Any) -> None:
 
 @pytest.mark.parametrize("schema", [{"a": b""}, {"a": {1}}, {1: 2}, {"a": [object()]}])
 def test_not_json_values(schema: Any) -> None:
-    with pytest.raises(DefinitionError, match=r"not a JSON value|not a string"):
+    with pytest.raises(DefinitionError, match=r"not a JSON value|keys are strings"):
         document(schema)
 
 
@@ -176,13 +179,6 @@ def test_numbers_are_exact() -> None:
     assert root({"multipleOf": 0.1}).multiple_of == Decimal("0.1")
     assert root('{"minimum": 123456789012345678901234567890}').minimum == Decimal(123456789012345678901234567890)
     assert root({"enum": [1, True, 1.5, (1, 2)]}).enum == (Decimal(1), True, Decimal("1.5"), [Decimal(1), Decimal(2)])
-
-
-def test_text_and_values_agree() -> None:
-    schema = {"properties": {"b": {"const": 0.5}, "a": {"enum": [None, [1], {"x": 1e3}]}}, "required": ["a"]}
-    by_text, by_value = document(json.dumps(schema)), document(schema)
-    assert [vars(schema) for schema in by_text.schemas] == [vars(schema) for schema in by_value.schemas]
-    assert list(by_text.schemas[0].properties) == ["b", "a"]
 
 
 def test_equality() -> None:
@@ -210,12 +206,6 @@ def nested(levels: int) -> Any:
     return schema
 
 
-def within_itself() -> Any:
-    schema: dict[str, Any] = {}
-    schema["enum"] = [schema]
-    return schema
-
-
 @pytest.mark.parametrize(
     "schema",
     [
@@ -223,7 +213,6 @@ def within_itself() -> Any:
         pytest.param("[" * 100_000, id="deep nonsense"),
         pytest.param(nested(10_000), id="deep"),
         pytest.param(nested(1_002), id="a little too deep"),
-        pytest.param(within_itself(), id="contains itself"),
         pytest.param({"allOf": [{}] * 300_000}, id="many alternatives"),
         pytest.param(json.dumps({"minimum": 1}).replace("1", "9" * 100_000), id="long number"),
         pytest.param('{"const": {"a": [1e999999999]}}', id="large constant"),
@@ -243,7 +232,7 @@ def test_long_names_below_long_names() -> None:
     for _ in range(400):
         schema = {"properties": {"k" * 90: schema}}
     with pytest.raises(BudgetExceededError, match="bytes"):
-        read(schema, Meter(Budget(memory=1 << 26)))
+        read(JsonSchema(schema).text, Meter(Budget(memory=1 << 26)))
 
 
 def test_exponent_out_of_range() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges.batches import Sequence, check, move
 from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 
@@ -32,45 +33,8 @@ DEFINITIONS: list[Any] = [
 INDEXES = [sg.compile(each, VOCABULARY) for each in DEFINITIONS]
 
 
-class Sequence:
-    """One row, by a guide."""
-
-    def __init__(self, index: sg.Index | None, guide: sg.Guide | None = None) -> None:
-        self.guide = sg.Guide(index) if index is not None else guide
-        self.taken = 0
-
-    def mask(self) -> set[int]:
-        size = VOCABULARY.size
-        return set(range(size)) if self.guide is None else allowed_tokens(self.guide.bitmask(), size)
-
-    def advance(self, token: int) -> bool:
-        accepted = 0 <= token < VOCABULARY.size and (self.guide is None or self.guide.advance(token))
-        self.taken += accepted
-        return accepted
-
-    def rollback(self, n: int) -> None:
-        self.taken -= n
-        if self.guide is not None:
-            self.guide.rollback(n)
-
-    def fork(self) -> Sequence:
-        twin = Sequence(None)
-        twin.guide, twin.taken = self.guide and self.guide.fork(), self.taken
-        return twin
-
-
-def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
-    assert len(batch) == len(oracle)
-    wanted = [each.mask() for each in oracle]
-    wide = allocate(len(oracle), VOCABULARY.size + 100)
-    wide[:] = -1
-    batch.fill_bitmask(wide)
-    assert [allowed_tokens(row, VOCABULARY.size + 100) for row in wide] == wanted
-    assert [allowed_tokens(row, VOCABULARY.size) for row in batch.bitmask()] == wanted
-    rows = batch.rows.rows[batch.rows.numbers_of(batch.row_ids())]
-    assert [allowed_tokens(row, VOCABULARY.size) for row in rows] == wanted
-    assert batch.is_accepting().tolist() == [each.guide is None or each.guide.is_accepting() for each in oracle]
-    assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]
+def sequence(index: sg.Index | None) -> Sequence:
+    return Sequence.of(VOCABULARY, index)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -85,36 +49,7 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
     if cramped:
         batch.rows._most = 6
     for _ in range(60):
-        move = chance.random()
-        if not oracle or move < 0.1:
-            index = chance.choice([*INDEXES, None])
-            assert batch.add(index) == len(oracle)
-            oracle.append(Sequence(index))
-        elif move < 0.14:
-            row = chance.randrange(len(oracle))
-            batch.remove([row])
-            del oracle[row]
-        elif move < 0.2:
-            order = [chance.randrange(len(oracle)) for _ in range(chance.randint(1, len(oracle) + 1))]
-            batch.reorder(order)
-            oracle = [oracle[row].fork() for row in order]
-        elif move < 0.3:
-            back = [chance.randint(0, each.taken) for each in oracle]
-            batch.rollback(back)
-            for each, n in zip(oracle, back, strict=True):
-                each.rollback(n)
-        else:
-            rows = [row for row in range(len(oracle)) if chance.random() < 0.8]
-            tokens = [
-                chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randrange(VOCABULARY.size)
-                for row in rows
-            ]
-            accepted = batch.advance(tokens, rows).tolist()
-            assert accepted == [oracle[row].advance(token) for row, token in zip(rows, tokens, strict=True)]
-            assert sorted(batch.errors) == [row for row, ok in zip(rows, accepted, strict=True) if not ok]
-            for row, error in batch.errors.items():
-                assert isinstance(error, sg.errors.TokenIdError)
-                assert error.where == f"row {row}"
+        move(batch, oracle, INDEXES, chance)
         check(batch, oracle)
 
 
@@ -122,7 +57,7 @@ def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest
 def test_drafts_of_trees_as_guides_do(seed: int) -> None:
     chance = random.Random(seed)
     indexes = [chance.choice([*INDEXES, None]) for _ in range(6)]
-    batch, oracle = sg.GuideBatch(VOCABULARY, indexes), [Sequence(index) for index in indexes]
+    batch, oracle = sg.GuideBatch(VOCABULARY, indexes), [sequence(index) for index in indexes]
     for _ in range(6):
         ends: list[Sequence | None] = []
         tokens: list[int] = []
@@ -196,7 +131,7 @@ def test_what_is_wrong_is_named() -> None:
             batch.draft(*draft)
     with pytest.raises(sg.errors.BatchError):
         batch.draft([1], [-1], [7])
-    check(batch, [Sequence(INDEXES[0]), Sequence(None)])
+    check(batch, [sequence(INDEXES[0]), sequence(None)])
 
 
 def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +146,7 @@ def test_a_row_that_goes_wrong_takes_no_other_down(monkeypatch: pytest.MonkeyPat
     batch.fill_bitmask(masks)
     assert sorted(batch.errors) == [0, 2]
     assert [allowed_tokens(mask, VOCABULARY.size) for mask in masks] == [
-        {*VOCABULARY.eos_ids}, Sequence(INDEXES[0]).mask(), {*VOCABULARY.eos_ids},
+        {*VOCABULARY.eos_ids}, sequence(INDEXES[0]).mask(), {*VOCABULARY.eos_ids},
     ]  # fmt: skip
     for name in ("advance", "follow_byte"):
         monkeypatch.setattr(index.machine, name, broken)
@@ -236,7 +171,7 @@ def test_guides_come_and_go_with_their_history() -> None:
     with pytest.raises(sg.errors.RollbackError):
         again.rollback(1)
     batch.reset([0])
-    check(batch, [Sequence(INDEXES[0]), Sequence(None)])
+    check(batch, [sequence(INDEXES[0]), sequence(None)])
 
 
 def test_bounded_rollback_and_a_forest_that_is_swept() -> None:
@@ -289,7 +224,7 @@ def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def batch_row(batch: sg.GuideBatch, row: int) -> Sequence:
-    return Sequence(None, batch.guide(row))
+    return Sequence(VOCABULARY, batch.guide(row))
 
 
 def test_torch_tensors() -> None:

@@ -193,7 +193,8 @@ def test_batches_that_were_swept_often() -> None:
 
 
 def test_damaged_pickles_are_refused() -> None:
-    call, (data, *others) = compiled("regex").__reduce__()
+    reduced: Any = compiled("regex").__reduce__()
+    call, (data, *others) = reduced
     with pytest.raises(sg.errors.FormatError, match="pickled index"):
         call(data[:-1], *others)
 

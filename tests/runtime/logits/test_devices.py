@@ -17,12 +17,14 @@ if not torch.cuda.is_available():
 
 import structgen as sg  # noqa: E402
 from structgen.runtime.logits.device_automata import DeviceAutomata  # noqa: E402
-from structgen.runtime.logits.devices import DeviceRows, mask_rows, preferred_device  # noqa: E402
+from structgen.runtime.logits.devices import DeviceRows, mask_rows  # noqa: E402
 from structgen.runtime.logits.logits import apply_bitmask  # noqa: E402
 from structgen.runtime.rows.bitmask import allocate  # noqa: E402
 
 VOCABULARY = small_vocabulary()
-DEVICE = preferred_device()
+DEVICE = torch.device(
+    "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+)
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")

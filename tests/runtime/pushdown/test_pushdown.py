@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from judges import pushdown_oracle as oracle
+from judges.token_distances import allowed
 
 from structgen.compiler.programs.program import (
     INC,
@@ -84,40 +85,30 @@ def random_mark(rng: random.Random, register: int, size: int, states: int) -> Ma
     return MarkedEdge(register, rng.randrange(states), rng.choice([-1, *members]), test)
 
 
-def ids_of(row: np.ndarray, size: int) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[:size]).tolist())
-
-
 def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, steps: int) -> None:
     """Along a random walk: the mask, `advance` and the interpreter agree on every token."""
     vocabulary = machine.vocabulary
     config: Config = machine.start
     stacks = oracle.start(program)
     for _ in range(steps):
-        allowed = ids_of(machine.row(config), vocabulary.size)
-        expected = set()
+        found = allowed(machine.row(config))
+        expected, known = set(), {b"": stacks}
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
-            after = follow(program, stacks, data) if data else set()
+            after = oracle.follow(program, known, data) if data else set()
             if after:
                 expected.add(token)
             assert (machine.advance(config, token) is not None) == bool(after)
         complete = oracle.is_complete(program, stacks)
         assert machine.is_accepting(config) == complete
-        assert allowed == (expected | set(vocabulary.eos_ids) if complete else expected)
+        assert found == (expected | set(vocabulary.eos_ids) if complete else expected)
         if not expected:
             return
         token = rng.choice(sorted(expected))
         config = machine.advance(config, token)
-        stacks = follow(program, stacks, vocabulary.token(token) or b"")
-        if len(stacks) > 40:  # more are too many for the interpreter
+        stacks = oracle.follow(program, known, vocabulary.token(token) or b"")
+        if len(stacks) > 16:  # more are too many for the interpreter
             return
-
-
-def follow(program: Program, stacks: set[oracle.Stack], data: bytes) -> set[oracle.Stack]:
-    for byte in data:
-        stacks = oracle.step(program, stacks, byte)
-    return stacks
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -168,7 +159,7 @@ def test_damaged_files_are_refused_or_sound() -> None:
     """Flip bytes in every section of a sealed file: reading it either raises `FormatError` or gives sound tables."""
     rng = random.Random(5)
     refused = 0
-    for seed in range(6):
+    for seed in range(3):
         rng.seed(3000 + seed)
         program, vocabulary = random_program(rng), random_vocabulary(rng)
         machine = PushdownMachine(to_tables(program), vocabulary)
@@ -188,14 +179,14 @@ def test_damaged_files_are_refused_or_sound() -> None:
                 wander(index.machine, rng)
             except FormatError:
                 refused += 1
-    assert refused > 16
+    assert refused > 8
 
 
 def wander(machine: PushdownMachine, rng: random.Random) -> None:
     config: Config = machine.start
     for _ in range(6):
-        allowed = sorted(ids_of(machine.row(config), machine.vocabulary.size))
-        some = rng.sample(allowed, min(len(allowed), 12))
+        found = sorted(allowed(machine.row(config)))
+        some = rng.sample(found, min(len(found), 12))
         targets = [t for t in some if machine.advance(config, t) is not None]
         if not targets:
             break
@@ -212,7 +203,7 @@ def test_ambiguity_is_followed_on_every_path() -> None:
     machine = PushdownMachine(to_tables(program), vocabulary)
     config: Config = machine.start
     for _ in range(5):
-        assert ids_of(machine.row(config), 5) - {4} == {0, 1, 2}
+        assert allowed(machine.row(config)) - {4} == {0, 1, 2}
         config = machine.advance(config, 1)
         assert machine.is_accepting(config)
 
@@ -229,11 +220,11 @@ def test_deep_nesting_costs_no_recursion() -> None:
     for _ in range(50_000):
         config = machine.advance(config, 0)
     config = machine.advance(config, 2)
-    assert ids_of(machine.row(config), 5) == {1}
+    assert allowed(machine.row(config)) == {1}
     for _ in range(50_000):
         config = machine.advance(config, 1)
     assert machine.is_accepting(config)
-    assert ids_of(machine.row(config), 5) == {4}
+    assert allowed(machine.row(config)) == {4}
 
 
 def test_a_long_token_costs_no_recursion() -> None:

@@ -7,7 +7,7 @@ import re
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from judges.guides import ids_of_bits
 from judges.naive import allowed_tokens, is_viable, small_vocabulary
@@ -53,7 +53,7 @@ def check_invariants(index: sg.Index, guide: sg.Guide, text: bytes, pattern: str
 def test_exact_along_random_walks(pattern: str) -> None:
     index = sg.compile(sg.Regex(pattern), VOCABULARY)
     random_source = random.Random(pattern)
-    for _ in range(3):
+    for _ in range(2):
         guide, text = sg.Guide(index), b""
         for _ in range(12):
             allowed = check_invariants(index, guide, text, pattern)
@@ -73,24 +73,23 @@ def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
     index = sg.compile(sg.Regex(pattern), VOCABULARY)
     assert isinstance(index.machine, AutomatonMachine)
     assert len(index.machine.tables.loops)
-    for seed in range(2):
-        random_source = random.Random(seed)
-        guide, text = sg.Guide(index), b""
-        for step in count():
-            # Far from the bounds one look in eight is enough; within reach of them, every step.
-            near = step % 8 == 0 or len(text) < 12 or len(text) > 24
-            allowed = (
-                check_invariants(index, guide, text, pattern)
-                if near
-                else allowed_tokens(guide.bitmask(), VOCABULARY.size)
-            )
-            going_on = sorted(allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b""))
-            if not going_on:
-                break
-            token_id = random_source.choice(going_on[:3])
-            guide.advance(token_id)
-            text += VOCABULARY.token(token_id) or b""
-        assert guide.is_accepting()
+    random_source = random.Random(pattern)
+    guide, text = sg.Guide(index), b""
+    for step in count():
+        # Far from the bounds one look in eight is enough; within reach of them, every step.
+        near = step % 8 == 0 or len(text) < 12 or len(text) > 24
+        allowed = (
+            check_invariants(index, guide, text, pattern)
+            if near
+            else allowed_tokens(guide.bitmask(), VOCABULARY.size)
+        )
+        going_on = sorted(allowed - set(VOCABULARY.eos_ids), key=lambda t: -len(VOCABULARY.token(t) or b""))
+        if not going_on:
+            break
+        token_id = random_source.choice(going_on[:3])
+        guide.advance(token_id)
+        text += VOCABULARY.token(token_id) or b""
+    assert guide.is_accepting()
 
 
 ATOMS = st.sampled_from(["a", "b", "é", "1", "[ab]", "[^a]", r"\w", r"\d", "(?:a|b)", "."])
@@ -112,7 +111,7 @@ def test_random_regexes_are_exact(pattern: str, random_source: random.Random) ->
     try:
         index = sg.compile(sg.Regex(pattern), VOCABULARY, eager=False, budget=sg.Budget(states=20_000))
     except sg.errors.BudgetExceededError:
-        return
+        reject()
     guide, text = sg.Guide(index), b""
     for _ in range(6):
         allowed = allowed_tokens(guide.bitmask(), VOCABULARY.size)
@@ -129,8 +128,13 @@ def test_random_regexes_are_exact(pattern: str, random_source: random.Random) ->
         text += VOCABULARY.token(token_id) or b""
 
 
-@pytest.mark.parametrize("name", ["llama3", "gemma", "qwen2_5", "tekken"])
-@pytest.mark.parametrize("pattern", [r"\d{4}-\d{2}-\d{2}", r"[^\"\\]{0,200}\""])
+DATE, STRING = r"\d{4}-\d{2}-\d{2}", r"[^\"\\]{0,200}\""
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("llama3", DATE), ("llama3", STRING), ("gemma", STRING), ("qwen2_5", DATE), ("tekken", STRING)],
+)
 def test_real_vocabularies(name: str, pattern: str, request: pytest.FixtureRequest) -> None:
     """Every token of a real vocabulary, on a few configurations: the mask, `advance` and plain bytes agree."""
     vocabulary: sg.Vocabulary = request.getfixturevalue(name)
@@ -140,7 +144,8 @@ def test_real_vocabularies(name: str, pattern: str, request: pytest.FixtureReque
     for _ in range(2):
         row = guide.bitmask()
         allowed = set(ids_of_bits(row))
-        for token_id in range(vocabulary.size):
+        assert {t for t in range(vocabulary.size) if guide.allows(t)} == allowed
+        for token_id in range(0, vocabulary.size, 7):
             assert guide.fork().advance(token_id) == (token_id in allowed)
             token = vocabulary.token(token_id)
             if token is None:

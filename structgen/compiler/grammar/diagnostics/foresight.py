@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ....budget import Meter
 from ....grammars import names
-from ....runtime.grammar.completability.boundaries import Boundaries, Watched
+from ....runtime.grammar.completability.boundaries import Boundaries
 from ....runtime.grammar.completability.nesting import Nesting, NotNestedError
+from ....runtime.grammar.completability.obligations import Watched
 from ....runtime.grammar.tables import GrammarTables
 from ..completion.endings import MOST_LASTING
 from ..parser.symbols import Symbols

@@ -256,5 +256,4 @@ def _unreadable(byte: int) -> tuple[bool, bool, bool]:
 
 
 #: All bytes, those that are easy to read first.
-_BY_EASE: list[int] = sorted(range(256), key=_unreadable)
-_READABLE = bytes(_BY_EASE)
+_READABLE: list[int] = sorted(range(256), key=_unreadable)

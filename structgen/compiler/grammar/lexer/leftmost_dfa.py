@@ -9,6 +9,7 @@ failed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ...automata.dfa import Dfa, coarsest_partition
+from ...automata.words import nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,48 +149,34 @@ def minimal(matcher: LeftmostDfa, meter: Meter) -> LeftmostDfa:
 
     Raises `BudgetExceededError`.
     """
-    useful = _useful(matcher)
+    ends = np.array([bool(ends) for ends in matcher.ends])
+    useful = reaching(matcher.beats | matcher.lapses | ends, matcher.table)
     if not useful[0]:
-        return LeftmostDfa.of(_NOTHING)
-    alive = np.flatnonzero(useful)
-    # One more state, the last, for what is dead: it makes -1 an index.
-    table = np.full((matcher.states + 1, matcher.table.shape[1]), -1)
-    table[alive] = np.where(useful[matcher.table] & (matcher.table >= 0), matcher.table, -1)[alive]
-    most = max(map(len, matcher.ends))
-    watching = np.full((matcher.states + 1, most), -1)
-    for state in alive.tolist():
-        watching[state, : len(matcher.ends[state])] = matcher.ends[state]
-    flags = np.zeros((matcher.states + 1, 4), np.int64)
-    flags[:-1] = np.stack([matcher.beats, matcher.lapses, matcher.whole, useful], axis=1)
-    counts = np.array([*map(len, matcher.ends), 0])
-    kinds = np.unique(np.column_stack([flags, counts]), axis=0, return_inverse=True)[1].reshape(-1)
-    block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
-    return _quotient(matcher, alive, block, table)
-
-
-def _quotient(
-    matcher: LeftmostDfa, alive: NDArray[np.int64], block: NDArray[np.int32], table: NDArray[np.int64]
-) -> LeftmostDfa:
-    """One state for each block of those alive, the start's first."""
-    number: dict[int, int] = {}
-    first: list[int] = []
-    for state in alive.tolist():  # the start is 0, and so is the first
-        if number.setdefault(int(block[state]), len(number)) == len(first):
-            first.append(state)
-    names = np.array([number.get(int(b), -1) for b in block])
+        return LeftmostDfa.of(nothing())
+    table = np.where(useful[matcher.table], matcher.table, -1)
+    watching = targets(matcher.ends)
+    counts = np.array([*map(len, matcher.ends)])
+    flags = np.stack([matcher.beats, matcher.lapses, matcher.whole, useful, counts], axis=1)
+    kinds = np.unique(flags, axis=0, return_inverse=True)[1].reshape(-1)
+    first, name = quotient(coarsest_partition(np.column_stack([table, watching]), kinds, meter), useful)
     return LeftmostDfa(
-        matcher.class_of, np.where(table[first] >= 0, names[table[first]], -1).astype(np.int32),
-        [tuple(int(names[w]) for w in matcher.ends[state]) for state in first],
+        matcher.class_of, name[table[first]], [tuple(name[[*matcher.ends[state]]].tolist()) for state in first],
         matcher.beats[first], matcher.lapses[first], matcher.whole[first],
     )  # fmt: skip
 
 
-def _useful(matcher: LeftmostDfa) -> NDArray[np.bool_]:
-    """The states from which a match, or the end of one that is watched, can come."""
-    return reaching(matcher.beats | matcher.lapses | np.array([bool(ends) for ends in matcher.ends]), matcher.table)
+def targets(of: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    """A few states for each state, as a table; -1 behind the last."""
+    found = np.full((len(of), max(map(len, of), default=0)), -1, np.int32)
+    for row, there in zip(found, of, strict=True):
+        row[: len(there)] = there
+    return found
 
 
-_NOTHING = Dfa(
-    np.zeros((0, 1), np.int32), np.zeros(256, np.int32), np.zeros(0, np.uint8), np.zeros((0, 5), np.int32),
-    np.zeros((0, 2), np.int64), 0,
-)  # fmt: skip
+def quotient(block: NDArray[np.int32], used: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The first state of each block of those that are used, ascending; by state its number there, -1 for -1."""
+    states = np.flatnonzero(used)
+    first = states[np.sort(np.unique(block[states], return_index=True)[1])]
+    number = np.full(len(block), -1, np.int32)
+    number[block[first]] = np.arange(len(first))
+    return first, np.append(number[block], np.int32(-1))

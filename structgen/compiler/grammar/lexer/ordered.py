@@ -93,7 +93,7 @@ def preferred(tree: Node, meter: Meter, shared: SharedMatches | None = None) -> 
     """
     shared = SharedMatches() if shared is None else shared
     made = program(tree, shared.looks, meter)
-    check_behind(made, meter)
+    check_behind(tree, meter)
     return _Determinizer(made, shared, meter).run()
 
 

@@ -15,15 +15,12 @@ from ....errors import UnsupportedError
 from ...automata.dfa import Dfa
 from ...automata.utf8 import utf8_edges
 from ...patterns.look_arounds import check_nesting
-from ...patterns.measures import children, post_order
+from ...patterns.measures import measure
 from ...patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from .look_arounds import LookArounds
 
 #: Bytes of a state of a program with its moves.
 BYTES_OF_STATE = 600
-
-#: From here on a number is just large.
-_LARGE = 10**12
 
 
 @dataclass(eq=False)
@@ -107,22 +104,10 @@ def program(tree: Node, looks: LookArounds, meter: Meter) -> LexerProgram:
 
 def _check_size(tree: Node, meter: Meter) -> None:
     """Refuse a program over the budget before it is built."""
-    sizes: dict[int, int] = {}
-    for step, node in enumerate(post_order(tree)):
-        if step % 1024 == 0:
-            meter.check_time("spelling out a terminal")
-        below = sum(sizes[id(child)] for child in children(node))
-        if isinstance(node, Chars):
-            size = len(utf8_edges(node.ranges))
-        elif isinstance(node, Repeat):
-            turns = 1 + node.min if node.max is None else node.max
-            size = turns * (below + 3)
-        else:
-            size = below + len(children(node))
-        sizes[id(node)] = 0 if isinstance(node, Look) else min(size, _LARGE)
+    size = measure(tree, meter)[id(tree)].size
     # A state costs a fraction of what one of the automaton does.
-    meter.check_states(sizes[id(tree)] // 4, "spelling out a terminal")
-    meter.check_memory(BYTES_OF_STATE * sizes[id(tree)], "spelling out a terminal")
+    meter.check_states(size // 4, "spelling out a terminal")
+    meter.check_memory(BYTES_OF_STATE * size, "spelling out a terminal")
 
 
 def _add_character(made: LexerProgram, node: Chars, source: int, target: int) -> None:

@@ -11,12 +11,24 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from lark import Token, Tree
+from lark.grammar import Symbol
 
 from ....budget import Meter
 from ....definitions.grammar_text import GAP
 from ....errors import BudgetExceededError, DefinitionError
+
+if TYPE_CHECKING:
+    from lark.load_grammar import Definition
+
+#: A part of a definition as Lark reads it. Its leaves are tokens, which are strings, and symbols, which have names.
+_Tree: TypeAlias = "Tree[Token | Symbol]"
+
+#: The trees of rules, and the parameters of those that are templates.
+_Rules: TypeAlias = "Mapping[str, tuple[_Tree, Sequence[str]]]"
 
 #: A text in the pieces that matter here. `otherwise` is a quotation mark or a slash that begins nothing.
 _PIECES = re.compile(
@@ -50,11 +62,8 @@ _ALIKE = 1 << 15
 _BRANCHES = re.compile(r"\\.|\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]|[(|)]", re.DOTALL)
 _VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x|/[a-z]*x[a-z]*\Z")
 
-#: In a microsecond: parts of terminals, rules that are gone through for a template, nodes gone through for symbols.
+#: In a microsecond: parts of terminals, rules that are gone through for a template, nodes within a group.
 _PARTS, _RULES, _NODES = 30, 10, 10
-
-#: Groups within groups; past that it matters that Lark looks for symbols in each.
-_DEEP = 8
 
 #: Terminals within terminals.
 _DEEPEST = 150
@@ -110,20 +119,16 @@ def check_text(text: str, meter: Meter, file: str = "") -> None:
     _check_terminals(_terminals_within(text), meter)
 
 
-def check_definitions(definitions: Mapping[str, Any], start: str, meter: Meter) -> None:
-    """Raise `BudgetExceededError` for definitions that grow beyond measure when Lark writes them out.
-
-    ``definitions`` are those of Lark's `GrammarBuilder`: each has ``is_term``, ``params`` and ``tree``, which is None
-    for one that is declared only.
-    """
+def check_definitions(definitions: Mapping[str, Definition], start: str, meter: Meter) -> None:
+    """Raise `BudgetExceededError` for definitions that grow beyond measure when Lark writes them out."""
     trees = _Trees()
     terminals = [trees.weight(d.tree) for d in definitions.values() if d.is_term and d.tree is not None]
     _check_terminals_written_out(terminals, meter)
-    rules = {name: d for name, d in definitions.items() if not d.is_term and d.tree is not None}
+    rules = {name: (d.tree, d.params) for name, d in definitions.items() if not d.is_term and d.tree is not None}
     size = _Size()
-    for definition in rules.values():
-        if not definition.params:
-            size.add(definition.tree)
+    for rule, params in rules.values():
+        if not params:
+            size.add(rule)
     copied = instances = 0
     for tree in _instances(rules):
         instances += 1
@@ -141,8 +146,7 @@ def check_definitions(definitions: Mapping[str, Any], start: str, meter: Meter) 
     spent = size.symbols * _SYMBOL + size.ways * _EXPANSION + size.literals * _LITERAL + size.nodes * _BRANCH
     spent += size.steps + copied * _COPY + instances * (len(rules) + instances) // _RULES + size.parsed * _PARSED
     spent += sum(each.nodes * _NODE + each.parsed * _PARSED for each in terminals)
-    if size.deepest > _DEEP:
-        spent += sum(trees.scanned(d.tree) for d in rules.values()) // _NODES
+    spent += size.nodes * size.deepest // _NODES
     layers = _unused_layers(rules, start)
     if layers and spent + (layers + instances) * size.deepest * size.symbols > meter.work(1_000_000):
         raise BudgetExceededError(
@@ -235,52 +239,41 @@ class _Trees:
 
     def __init__(self) -> None:
         self._known: dict[int, _Weight] = {}
-        #: By tree: the symbols below it, and how deep they lie, added up.
-        self._symbols: dict[int, tuple[int, int]] = {}
 
-    def weight(self, tree: Any) -> _Weight:
-        """The weight of a tree."""
-        for node in _post_order(tree, self._known):
-            self._known[id(node)] = self._weighed(node)
+    def weight(self, tree: _Tree) -> _Weight:
+        """The weight of a tree; of those within it, children first."""
+        todo = [(tree, False)]
+        while todo:
+            node, is_ready = todo.pop()
+            if is_ready:
+                self._known[id(node)] = self._weighed(node)
+            elif id(node) not in self._known:
+                todo.append((node, True))
+                todo += ((child, False) for child in _within(node))
         return self._known[id(tree)]
 
-    def _weighed(self, node: Any) -> _Weight:
+    def _weighed(self, node: _Tree) -> _Weight:
         if node.data == "literal":
-            return _Weight(1, 8 + 2 * len(node.children[0]), _parse(node.children[0]), 0)
-        within = [self._known[id(child)] for child in node.children if hasattr(child, "data")]
+            (literal,) = _words(node)
+            return _Weight(1, 8 + 2 * len(literal), _parse(literal), 0)
+        within = [self._known[id(child)] for child in _within(node)]
         nodes, characters, parse, parsed = (sum(each) for each in zip((1, 8, 8, 0), *within, strict=True))
         if len(within) > 1 and node.data == "expansions":
             parsed += parse
             parse += min(each.characters for each in within) * characters // _ALIKE
         return _Weight(*(min(_LARGE, each) for each in (nodes, characters, parse, parsed)))
 
-    def scanned(self, tree: Any) -> int:
-        """Steps in which Lark looks for the symbols of each expansion of a rule: one for each that it is within."""
-        found = 0
-        for node in _post_order(tree, self._symbols):
-            symbols = depths = 0
-            for child in node.children:
-                below = self._symbols[id(child)] if hasattr(child, "data") else (1, 0)
-                symbols += below[0]
-                depths += sum(below)
-            self._symbols[id(node)] = symbols, depths
-            if node.data == "expansion":
-                found += depths
-        return found
+
+def _within(node: _Tree) -> list[_Tree]:
+    return [child for child in node.children if isinstance(child, Tree)]
 
 
-def _post_order(tree: Any, known: Mapping[int, Any]) -> Iterator[Any]:
-    """The trees within a tree, and itself, children first; not those that are known by then."""
-    todo = [(tree, False)]
-    while todo:
-        node, is_ready = todo.pop()
-        if id(node) in known:
-            continue
-        if is_ready:
-            yield node
-        else:
-            todo.append((node, True))
-            todo += ((child, False) for child in node.children if hasattr(child, "data"))
+def _words(node: _Tree) -> list[str]:
+    return [child for child in node.children if isinstance(child, Token)]
+
+
+def _names(node: _Tree) -> list[str]:
+    return [str(child.name) for child in node.children if isinstance(child, Symbol)]
 
 
 def _parse(literal: str) -> int:
@@ -324,9 +317,9 @@ def _check_terminals_written_out(terminals: list[_Weight], meter: Meter) -> None
 # -- rules ----------------------------------------------------------------------------------------------------
 
 
-def _unused_layers(rules: Mapping[str, Any], start: str) -> int:
+def _unused_layers(rules: _Rules, start: str) -> int:
     """Lark takes unused rules away in layers, looking at all rules each time."""
-    uses = {name: {n for n in _rules_in(d.tree) if n in rules and n != name} for name, d in rules.items()}
+    uses = {name: {n for n in _rules_in(tree) if n in rules and n != name} for name, (tree, _) in rules.items()}
     users = dict.fromkeys(rules, 0)
     for used in uses.values():
         for name in used:
@@ -344,12 +337,11 @@ def _unused_layers(rules: Mapping[str, Any], start: str) -> int:
     return layers
 
 
-def _rules_in(tree: Any) -> Iterator[str]:
+def _rules_in(tree: _Tree) -> Iterator[str]:
     for value in tree.find_data("value"):
-        if hasattr(value.children[0], "name"):
-            yield value.children[0].name
+        yield from _names(value)
     for usage in tree.find_data("template_usage"):
-        yield usage.children[0].name
+        yield from _names(usage)
 
 
 class _Size:
@@ -374,7 +366,7 @@ class _Size:
         self.deepest = 1
         self._depth = 1
 
-    def add(self, tree: Any) -> None:
+    def add(self, tree: _Tree) -> None:
         """Count a rule, with the rules that its repeats become."""
         self._count(*self._ways(tree))
 
@@ -382,39 +374,36 @@ class _Size:
         self.symbols = min(_LARGE, self.symbols + ways + symbols)
         self.ways = min(_LARGE, self.ways + ways)
 
-    def _ways(self, tree: Any) -> tuple[int, int]:
+    def _ways(self, tree: _Tree) -> tuple[int, int]:
         """How many expansions a tree comes to, and how many symbols these have."""
         self.nodes += 1
         if tree.data == "expansions":
             self._depth += 1
             self.deepest = max(self.deepest, self._depth)
-            found = []
-            for child in tree.children:
-                found.append(self._ways(child))
+            found = [self._ways(child) for child in _within(tree)]
             self._depth -= 1
             return _sum(found)
         if tree.data == "expansion":
             # Groups are written out one by one, each for all ways through those before it.
             before, visits = self.nodes, 0
             so_far = 1, 0
-            for child in tree.children:
+            for child in _within(tree):
                 so_far = _product(so_far, self._ways(child))
                 if child.data != "value" and child.children[-1] != "+":
                     visits += so_far[0]
             self.steps = min(_LARGE, self.steps + visits * (1 + self.nodes - before))
             return so_far
         if tree.data == "alias":
-            return self._ways(tree.children[0])
+            return self._ways(_within(tree)[0])
         if tree.data == "maybe":
-            return _sum([self._ways(tree.children[0]), (1, 1)])
+            return _sum([self._ways(_within(tree)[0]), (1, 1)])
         if tree.data == "expr":
-            return self._repeated(self._ways(tree.children[0]), *tree.children[1:])
-        leaf = tree.children[0]
-        if hasattr(leaf, "data"):
+            return self._repeated(self._ways(_within(tree)[0]), *_words(tree))
+        for leaf in _within(tree):
             self.literals += 1
-            if leaf.data != "template_usage":
-                self.parsed += _parse(leaf.children[0])
-                self.longest = max(self.longest, len(leaf.children[0]))
+            for literal in _words(leaf)[:1]:
+                self.parsed += _parse(literal)
+                self.longest = max(self.longest, len(literal))
         return 1, 1
 
     def _repeated(self, inner: tuple[int, int], operator: str, *counts: str) -> tuple[int, int]:
@@ -449,15 +438,15 @@ def _power(inner: tuple[int, int], n: int) -> tuple[int, int]:
 # -- templates ------------------------------------------------------------------------------------------------
 
 
-def _instances(rules: Mapping[str, Any]) -> Iterator[Any]:
+def _instances(rules: _Rules) -> Iterator[_Tree]:
     """The tree of a template, for each set of arguments that it is used with."""
     seen: set[str] = set()
-    todo: list[tuple[Any, dict[str, str]]] = [(d.tree, {}) for d in rules.values() if not d.params]
+    todo: list[tuple[_Tree, dict[str, str]]] = [(tree, {}) for tree, params in rules.values() if not params]
 
-    def use(usage: Any, names: dict[str, str]) -> str:
-        template, *arguments = usage.children
-        name = names.get(template.name, template.name)
-        given = [named(argument, names) for argument in arguments]
+    def use(usage: _Tree, names: dict[str, str]) -> str:
+        (template,) = _names(usage)
+        name = names.get(template, template)
+        given = [named(argument, names) for argument in _within(usage)]
         whole = f"{name}{{{','.join(given)}}}"
         if whole not in seen:
             seen.add(whole)
@@ -468,13 +457,14 @@ def _instances(rules: Mapping[str, Any]) -> Iterator[Any]:
                     remedy="Let no template use one with arguments made of its own.",
                 )
             if name in rules:
-                todo.append((rules[name].tree, dict(zip(rules[name].params, given, strict=False))))
+                tree, params = rules[name]
+                todo.append((tree, dict(zip(params, given, strict=False))))
         return whole
 
-    def named(value: Any, names: dict[str, str]) -> str:
-        child = value.children[0]
-        if not hasattr(child, "children"):
-            return names.get(child.name, str(child.name))
+    def named(value: _Tree, names: dict[str, str]) -> str:
+        for name in _names(value):
+            return names.get(name, name)
+        (child,) = _within(value)
         return use(child, names) if child.data == "template_usage" else str(child.children)
 
     while todo:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ....budget import Meter
 from ....definitions.grammar_text import Imports
 from ....errors import BudgetExceededError, DefinitionError, StructgenError
 from .growth import check_definitions, check_text
 from .rules import ContextFreeGrammar, Production, Terminal
+
+if TYPE_CHECKING:
+    from lark.lexer import TerminalDef
+    from lark.load_grammar import Definition
 
 #: Finds the path and the text of an import.
 _Find: TypeAlias = Callable[[str | None, str], tuple[str, str]]
@@ -130,13 +134,13 @@ def _among(declared: Collection[str]) -> Callable[[str], bool]:
     return is_among
 
 
-def _order(terminal: Any) -> tuple[int, int, int, str]:
+def _order(terminal: TerminalDef) -> tuple[int, int, int, str]:
     """The order in which Lark's scanner tries terminals (`lark.lexer.BasicLexer`)."""
     pattern = terminal.pattern
     return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
 
 
-def _terminal(terminal: Any) -> Terminal:
+def _terminal(terminal: TerminalDef) -> Terminal:
     pattern = terminal.pattern
     text = pattern.value if pattern.type == "str" else None
     return Terminal(terminal.name, pattern.to_regexp(), text, frozenset(pattern.flags), terminal.priority)
@@ -160,7 +164,7 @@ def _check_defined(grammar: ContextFreeGrammar) -> None:
                 )
 
 
-def _bad_regex(definitions: Mapping[str, Any], meter: Meter) -> DefinitionError | None:
+def _bad_regex(definitions: Mapping[str, Definition], meter: Meter) -> DefinitionError | None:
     """What is wrong with the first regex that `re` can't read; what Lark says of it varies with what is installed.
 
     Raises `BudgetExceededError`.

@@ -84,14 +84,3 @@ class ContextFreeGrammar:
     def nonterminals(self) -> tuple[str, ...]:
         """Names of nonterminals, in the order in which rules define them."""
         return tuple(dict.fromkeys(rule.origin for rule in self.rules))
-
-    def __str__(self) -> str:
-        return "\n".join([f"start {self.start}", *map(str, self.rules), *map(_shown, self.terminals)])
-
-
-def _shown(terminal: Terminal) -> str:
-    return (
-        f"{terminal.name}: {terminal.text!r}"
-        if terminal.text is not None
-        else f"{terminal.name}: /{terminal.pattern}/"
-    )

@@ -167,28 +167,8 @@ def shortest_texts(
 
 def unproductive(symbols: Symbols, never: Collection[str] = ()) -> set[str]:
     """The nonterminals of which no text of terminals can come, other than those that ``never`` come."""
-    found = [symbols.is_terminal(symbol) and name not in never for symbol, name in enumerate(symbols.names)]
-    missing = [len(expansion) for _, expansion in symbols.rules]
-    uses: list[list[int]] = [[] for _ in symbols.names]
-    for rule, (_, expansion) in enumerate(symbols.rules):
-        for symbol in expansion:
-            uses[symbol].append(rule)
-    todo = [symbol for symbol, known in enumerate(found) if known]
-    ready = [rule for rule, count in enumerate(missing) if not count]
-    while todo or ready:
-        if ready:
-            origin = symbols.rules[ready.pop()][0]
-            if not found[origin]:
-                found[origin] = True
-                todo.append(origin)
-            continue
-        for rule in uses[todo.pop()]:
-            missing[rule] -= 1
-            if not missing[rule]:
-                ready.append(rule)
-    return {
-        symbols.names[symbol] for symbol, known in enumerate(found) if not known and not symbols.is_terminal(symbol)
-    }
+    found = symbols.deriving(s for s in range(symbols.end + 1) if symbols.names[s] not in never)
+    return {name for name, known in zip(symbols.names, found, strict=True) if not known} - set(never)
 
 
 def check_finite(symbols: Symbols) -> None:

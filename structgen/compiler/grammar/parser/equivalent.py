@@ -141,7 +141,7 @@ class _Pieces:
                 self.possible[state] |= terminals
         self.certain = [there[0][:2] if sure else None for sure, there in zip(certain, self.reductions, strict=True)]
         #: The states that can be on top behind a terminal and what it makes certain, as bits.
-        self.resting = sum(1 << state for state in self._resting(table))
+        self.resting = sum(1 << state for state in self._resting())
         #: The work that was done.
         self.work = 0
         self._table = table
@@ -151,7 +151,7 @@ class _Pieces:
         self._known_anywhere: dict[_Piece, _Moves] = {}
         self._tops: dict[int, tuple[int, int]] = {}
 
-    def _resting(self, table: Lalr) -> set[int]:
+    def _resting(self) -> set[int]:
         read = {certain[1] for certain in self.certain if certain} | set(range(self.end + 1))
         there = {target for moves in self.moves for symbol, target in moves.items() if symbol in read}
         return {state for state in there if self.certain[state] is None}

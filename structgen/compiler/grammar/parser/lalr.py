@@ -1,4 +1,4 @@
-"""`Lalr`: the LALR(1) parser of a grammar as a table that can be read, with its conflicts.
+"""`Lalr`: the LALR(1) parser of a grammar, with its conflicts.
 
 A state shifts terminals, goes on after nonterminals, and reduces rules before sets of terminals. Where two of these
 compete for a terminal it is as in Lark: a rule of higher priority wins over another rule, shifting wins over
@@ -74,20 +74,6 @@ class Lalr:
     def states(self) -> int:
         """Number of states."""
         return len(self.shifts)
-
-    def __str__(self) -> str:
-        return "\n".join(line for state in range(self.states) for line in self.shown(state))
-
-    def shown(self, state: int) -> Iterator[str]:
-        """The lines of a state: its kernel items, then what it does."""
-        symbols, items = self.symbols, self.automaton.items
-        yield f"state {state}"
-        yield from (f"    {items.shown(item)}" for item in self.automaton.kernels[state])
-        for symbol, target in (self.shifts[state] | self.gotos[state]).items():
-            yield f"  {symbols.names[symbol]} -> {target}"
-        for rule, terminals in self.reductions[state].items():
-            names = " ".join(symbols.names[t] for t in bits(terminals))
-            yield f"  {names} reduce {symbols.shown(rule)}"
 
 
 def build(grammar: ContextFreeGrammar, meter: Meter, *, resolve: bool = True) -> Lalr:

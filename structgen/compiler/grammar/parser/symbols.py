@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ....system.properties import cached_property
@@ -65,22 +66,24 @@ class Symbols:
     @cached_property
     def nullable(self) -> list[bool]:
         """By symbol: whether it can be empty."""
+        return self.deriving(())
+
+    def deriving(self, given: Iterable[Symbol]) -> list[bool]:
+        """By symbol: whether it is one of some, or some text of these comes of it."""
         found = [False] * len(self.names)
         missing = [len(expansion) for _, expansion in self.rules]
         uses: list[list[int]] = [[] for _ in self.names]
         for number, (_, expansion) in enumerate(self.rules):
             for symbol in expansion:
                 uses[symbol].append(number)
-        todo = [number for number, count in enumerate(missing) if not count]
+        todo = [*given, *(origin for origin, expansion in self.rules if not expansion)]
         while todo:
-            origin = self.rules[todo.pop()][0]
-            if found[origin]:
-                continue
-            found[origin] = True
-            for number in uses[origin]:
+            symbol = todo.pop()
+            for number in () if found[symbol] else uses[symbol]:
                 missing[number] -= 1
                 if not missing[number]:
-                    todo.append(number)
+                    todo.append(self.rules[number][0])
+            found[symbol] = True
         return found
 
     def shown(self, rule: int) -> str:

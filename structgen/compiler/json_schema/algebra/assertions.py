@@ -9,7 +9,7 @@ from ....errors import UnsupportedError
 from ..numbers.numbers import NumberSet
 from ..read.document import Json, Schema
 from ..strings.strings import StringSet
-from .outline import EVERYTHING, Extent, TypeBounds
+from .outline import BOOLEANS, EVERYTHING, Extent, TypeBounds
 
 STRING_FIELDS = frozenset({"min_length", "max_length", "pattern", "format"})
 NUMBER_FIELDS = frozenset({"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"})
@@ -32,7 +32,8 @@ OBJECT_FIELDS = frozenset(
 )
 _ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
 
-_TRUE, _FALSE, _NEITHER = frozenset({True}), frozenset({False}), frozenset[bool]()
+_ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_NEITHER: frozenset[bool] = frozenset()
 
 
 class Assertions:
@@ -47,18 +48,18 @@ class Assertions:
         """What the subschema's own assertions allow; ``names`` are the fields that say something."""
         if not names & _ASSERTIONS:
             return EVERYTHING
-        types = schema.types
-        if types is None:
-            null, booleans, arrays, objects = True, EVERYTHING.booleans, Extent.ALL, Extent.ALL
-            has_strings, numbers = True, NumberSet.ANY
-        else:
-            null = "null" in types
-            booleans = EVERYTHING.booleans if "boolean" in types else _NEITHER
-            arrays = Extent.ALL if "array" in types else Extent.NONE
-            objects = Extent.ALL if "object" in types else Extent.NONE
-            has_strings, numbers = "string" in types, self._typed_numbers(schema)
-        strings = StringSet.ANY if has_strings else StringSet.EMPTY
-        if has_strings and names & STRING_FIELDS:
+        types = _ALL_TYPES if schema.types is None else schema.types
+        null = "null" in types
+        booleans = BOOLEANS if "boolean" in types else _NEITHER
+        arrays = Extent.ALL if "array" in types else Extent.NONE
+        objects = Extent.ALL if "object" in types else Extent.NONE
+        strings = StringSet.ANY if "string" in types else StringSet.EMPTY
+        numbers = NumberSet.EMPTY
+        if "number" in types:
+            numbers = NumberSet.ANY
+        elif "integer" in types:
+            numbers = NumberSet.PLAIN_INTEGERS if schema.integer_is_exact else NumberSet.INTEGERS
+        if strings is StringSet.ANY and names & STRING_FIELDS:
             strings = self._strings(schema, names)
         if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
             numbers = self._numbers(schema, names, numbers)
@@ -68,15 +69,6 @@ class Assertions:
             objects = Extent.SOME
         outline = TypeBounds(null, booleans, numbers, strings, arrays, objects)
         return self._listed(schema.enum, outline) if schema.enum is not None else outline
-
-    @staticmethod
-    def _typed_numbers(schema: Schema) -> NumberSet:
-        types = schema.types or frozenset()
-        if "number" in types:
-            return NumberSet.ANY
-        if "integer" not in types:
-            return NumberSet.EMPTY
-        return NumberSet.PLAIN_INTEGERS if schema.integer_is_exact else NumberSet.INTEGERS
 
     def _strings(self, schema: Schema, names: frozenset[str]) -> StringSet:
         strings = StringSet.ANY
@@ -123,25 +115,15 @@ class Assertions:
 
     def _listed(self, values: tuple[Json, ...], outline: TypeBounds) -> TypeBounds:
         """The outline of those literals that an outline allows."""
-        booleans = (_TRUE if any(v is True for v in values) else _NEITHER) | (
-            _FALSE if any(v is False for v in values) else _NEITHER
-        )
-        numbers, strings = NumberSet.EMPTY, StringSet.EMPTY
+        booleans = frozenset(v for v in values if isinstance(v, bool))
         listed_numbers = [Decimal(v) for v in values if isinstance(v, (int, Decimal)) and not isinstance(v, bool)]
         listed_strings = [v for v in values if isinstance(v, str)]
-        if listed_numbers and outline.numbers is not NumberSet.EMPTY:
-            numbers = NumberSet.literal(listed_numbers)
-            if outline.numbers is not NumberSet.ANY:
-                numbers = numbers.intersect(outline.numbers, self.meter)
-        if listed_strings and outline.strings is not StringSet.EMPTY:
-            strings = StringSet.literal(listed_strings)
-            if outline.strings is not StringSet.ANY:
-                strings = strings.intersect(outline.strings, self.meter)
+        numbers = NumberSet.literal(listed_numbers) if listed_numbers else NumberSet.EMPTY
         return TypeBounds(
             outline.null and any(v is None for v in values),
             outline.booleans & booleans,
-            numbers,
-            strings,
+            numbers.intersect(outline.numbers, self.meter),
+            StringSet.literal(listed_strings).intersect(outline.strings, self.meter),
             min(outline.arrays, Extent.SOME) if any(isinstance(v, list) for v in values) else Extent.NONE,
             min(outline.objects, Extent.SOME) if any(isinstance(v, dict) for v in values) else Extent.NONE,
         )

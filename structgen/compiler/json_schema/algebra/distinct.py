@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ....errors import UnsupportedError
 from ..read.document import Json
 from ..read.equality import equality_key
-from .array_cases import ArrayCase, Counting, ItemRule
-from .assertions import Assertions
+from .arrays import ArrayClause, Counting, ItemRule
 from .expansion import Expansion
 from .goals import NOTHING, Conjunction
 
@@ -20,27 +19,26 @@ _MOST_MATCHED = 256
 
 
 class Distinct:
-    """Rewrites the cases of arrays whose items must, or must not, all differ."""
+    """Rewrites the clauses of arrays whose items must, or must not, all differ."""
 
-    def __init__(self, expansion: Expansion, assertions: Assertions) -> None:
+    def __init__(self, expansion: Expansion) -> None:
         self.expansion = expansion
         self.nodes = expansion.nodes
-        self.assertions = assertions
 
-    def settled(self, case: ArrayCase) -> list[ArrayCase]:
-        """The case as a union of cases without ``repeated``, its length within what distinct items allow."""
-        if case.repeated is not None:
-            return self._repeated(case, case.repeated)
-        return self._unique(case) if case.unique else [case]
+    def settled(self, clause: ArrayClause) -> list[ArrayClause]:
+        """The clause as a union of clauses without ``repeated``, its length within what distinct items allow."""
+        if clause.repeated is not None:
+            return self._repeated(clause, clause.repeated)
+        return self._unique(clause) if clause.unique else [clause]
 
-    def _repeated(self, case: ArrayCase, where: str) -> list[ArrayCase]:
-        """Some value comes twice: one case for each value."""
-        plain = case._replace(repeated=None)
-        if case.unique:
+    def _repeated(self, clause: ArrayClause, where: str) -> list[ArrayClause]:
+        """Some value comes twice: one clause for each value."""
+        plain = clause._replace(repeated=None)
+        if clause.unique:
             return []
-        values = self._listed(self._goals(case))
+        values = self._listed(self._goals(clause))
         if values is None:
-            self.assertions.relax(
+            self.expansion.outlines.assertions.relax(
                 where,
                 UnsupportedError(
                     "arrays in which some items are equal can't be told from others,"
@@ -51,27 +49,27 @@ class Distinct:
             )
             return [plain]
         counts = [Counting(ItemRule((), self.nodes.literal(value)), 2, None) for value in values]
-        cases = [self.expansion.arrays.merge(plain, ArrayCase(counts=(count,))) for count in counts]
-        return [merged for merged in cases if merged is not None]
+        clauses = [self.expansion.arrays.merge(plain, ArrayClause(counts=(count,))) for count in counts]
+        return [merged for merged in clauses if merged is not None]
 
-    def _unique(self, case: ArrayCase) -> list[ArrayCase]:
+    def _unique(self, clause: ArrayClause) -> list[ArrayClause]:
         """Not longer than there are values; none where the first items can't all differ."""
-        goals = self._goals(case)
+        goals = self._goals(clause)
         values = self._listed(goals)
         if values is not None:
-            case = case._replace(high=len(values) if case.high is None else min(case.high, len(values)))
-        if case.high is not None and case.low > case.high:
+            clause = clause._replace(high=len(values) if clause.high is None else min(clause.high, len(values)))
+        if clause.high is not None and clause.low > clause.high:
             return []
-        if case.low > 1 and len(goals) > 1 and not self._can_differ(case):
+        if clause.low > 1 and len(goals) > 1 and not self._can_differ(clause):
             return []
-        return [case]
+        return [clause]
 
     @staticmethod
-    def _goals(case: ArrayCase) -> list[Conjunction]:
+    def _goals(clause: ArrayClause) -> list[Conjunction]:
         """What the items must be: of each position with a rule of its own, and beyond."""
-        known = max((len(rule.prefix) for rule in case.rules), default=0)
-        positions = known + 1 if case.high is None else min(known + 1, case.high)
-        return [case.goal(position) for position in range(positions)]
+        known = max((len(rule.prefix) for rule in clause.rules), default=0)
+        positions = known + 1 if clause.high is None else min(known + 1, clause.high)
+        return [clause.goal(position) for position in range(positions)]
 
     def _listed(self, goals: Sequence[Conjunction]) -> list[Json] | None:
         """All values of some goals, each once; None if there may be more than can be listed."""
@@ -91,7 +89,7 @@ class Distinct:
             return []
         if len(goal) == 1 and (values := self.nodes.literals(*goal)) is not None:
             return values
-        outline = self.expansion.outline(goal)
+        outline = self.expansion.outlines.solve(goal)
         if outline.arrays or outline.objects:
             return None
         numbers, strings = outline.numbers.values(MOST_LISTED), outline.strings.texts(MOST_LISTED)
@@ -99,37 +97,25 @@ class Distinct:
             return None
         return [*([None] if outline.null else []), *sorted(outline.booleans), *numbers, *strings]
 
-    def _can_differ(self, case: ArrayCase) -> bool:
+    def _can_differ(self, clause: ArrayClause) -> bool:
         """Whether the items that must be there can all differ: a matching of positions and values (Kuhn 1955)."""
-        if case.low > _MOST_MATCHED:
+        if clause.low > _MOST_MATCHED:
             return True
         options: list[list[object]] = []
-        for position in range(case.low):
-            found = self.values(case.goal(position))
+        for position in range(clause.low):
+            found = self.values(clause.goal(position))
             if found is not None:  # the others have a value to spare, whatever is taken
                 options.append([equality_key(value) for value in found])
         taken: dict[object, int] = {}
-        return all(_place(position, options, taken) for position in range(len(options)))
+        return all(_place(position, options, taken, set()) for position in range(len(options)))
 
 
-def _place(position: int, options: list[list[object]], taken: dict[object, int]) -> bool:
+def _place(position: int, options: list[list[object]], taken: dict[object, int], tried: set[object]) -> bool:
     """Find a value for a position, moving others to other values where that helps; ``taken`` is updated."""
-    came_from: dict[object, tuple[int, object]] = {}
-    queue: list[int] = [position]
-    reached_by: dict[int, object] = {position: None}
-    for asking in queue:
-        for value in options[asking]:
-            if value in came_from:
-                continue
-            came_from[value] = (asking, reached_by[asking])
-            if value not in taken:
-                step: object = value
-                while step is not None:
-                    owner, before = came_from[step]
-                    taken[step] = owner
-                    step = before
+    for value in options[position]:
+        if value not in tried:
+            tried.add(value)
+            if value not in taken or _place(taken[value], options, taken, tried):
+                taken[value] = position
                 return True
-            holder = taken[value]
-            reached_by[holder] = value
-            queue.append(holder)
     return False

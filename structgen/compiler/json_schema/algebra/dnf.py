@@ -1,99 +1,97 @@
-"""Products, differences and unions of cases, kept small."""
+"""Products, differences and unions of clauses, kept small."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
-from .family import Case, Family, Mode
+from .clauses import Clause, ClauseDomain, Mode
 
-#: Beyond so many cases of one goal, a definition is refused: each would be an alternative of the guide.
-MOST_CASES = 4_096
+#: Beyond so many clauses of one goal, a definition is refused: each would be an alternative of the guide.
+MOST_CLAUSES = 4_096
 
-#: Inclusion is looked for among so many cases at most; it takes quadratic time.
+#: Inclusion is looked for among so many clauses at most; it takes quadratic time.
 _MOST_COMPARED = 64
 
 #: A union whose members have been compared before is compared again, in a product, up to this size.
 _FEW = 16
 
 
-class Combining(Generic[Case]):
-    """Combines the cases of one goal.
+@dataclass
+class Dnf(Generic[Clause]):
+    """Disjunctive normal forms of one goal: combines unions of clauses.
 
     Parameters
     ----------
-    family:
+    domain:
         Arrays or objects.
-    number:
-        The family's, in questions.
     mode:
-        What the cases have to say of evaluation.
+        What the clauses have to say of evaluation.
     context:
-        What is known to hold beside the goal. It is no part of the cases; those that contradict it are dropped, and
+        What is known to hold beside the goal. It is no part of the clauses; those that contradict it are dropped, and
         alternatives that it keeps apart count as disjoint.
     where:
         The goal's JSON pointer, for messages.
     """
 
-    def __init__(
-        self, family: Family[Case], number: int, mode: Mode, context: Case, where: str, meter: Meter
-    ) -> None:
-        self.family = family
-        self.number = number
-        self.mode = mode
-        self.context = context
-        self.where = where
-        self.doing = f"combining the alternatives of {where}"
-        self.meter = meter
+    domain: ClauseDomain[Clause]
+    mode: Mode
+    context: Clause
+    where: str
+    meter: Meter
 
-    def within(self, cases: list[Case]) -> Case:
-        """The context for what these cases are multiplied with."""
-        if len(cases) != 1:
+    def __post_init__(self) -> None:
+        self.doing = f"combining the alternatives of {self.where}"
+
+    def within(self, clauses: list[Clause]) -> Clause:
+        """The context for what these clauses are multiplied with."""
+        if len(clauses) != 1:
             return self.context
-        context = self.family.merge(self.context, cases[0])
+        context = self.domain.merge(self.context, clauses[0])
         return self.context if context is None else context
 
-    def product(self, left: list[Case], right: list[Case]) -> list[Case]:
+    def product(self, left: list[Clause], right: list[Clause]) -> list[Clause]:
         """The conjunction of two unions."""
-        family = self.family
-        if len(left) == 1 and left[0] is family.any:
+        domain = self.domain
+        if len(left) == 1 and left[0] is domain.any:
             return self.possible(right)
-        if len(right) == 1 and right[0] is family.any:
+        if len(right) == 1 and right[0] is domain.any:
             return left
         self.check(len(left) * len(right) >> 4)
-        merge = family.merge
+        merge = domain.merge
         every = self.meter.each(left, self.doing, every=1)
-        cases = self.possible([case for a in every for b in right if (case := merge(a, b)) is not None])
-        self.check(len(cases))
-        if len(cases) > _FEW and (len(left) == 1 or len(right) == 1):
-            return cases
-        return self.simplified(cases)
+        clauses = self.possible([clause for a in every for b in right if (clause := merge(a, b)) is not None])
+        self.check(len(clauses))
+        if len(clauses) > _FEW and (len(left) == 1 or len(right) == 1):
+            return clauses
+        return self.simplified(clauses)
 
-    def possible(self, cases: list[Case]) -> list[Case]:
+    def possible(self, clauses: list[Clause]) -> list[Clause]:
         """Those that the context allows."""
-        context, merge = self.context, self.family.merge
-        if context is self.family.any:
-            return cases
-        return [case for case in self.meter.each(cases, self.doing) if merge(context, case) is not None]
+        context, merge = self.context, self.domain.merge
+        if context is self.domain.any:
+            return clauses
+        return [clause for clause in self.meter.each(clauses, self.doing) if merge(context, clause) is not None]
 
-    def difference(self, case: Case, without: Sequence[Case], violations: list[Case]) -> list[Case]:
-        """A case without those of a union; ``violations`` is what the union leaves out."""
-        merge = self.family.merge
-        inside = merge(self.context, case)
+    def difference(self, clause: Clause, without: Sequence[Clause], violations: list[Clause]) -> list[Clause]:
+        """A clause without those of a union; ``violations`` is what the union leaves out."""
+        merge = self.domain.merge
+        inside = merge(self.context, clause)
         if inside is None:
             return []
         if all(merge(inside, other) is None for other in without):
-            return [case]
-        if any(self.family.included(inside, other) for other in violations):
-            return [case]
-        return self.product([case], violations)
+            return [clause]
+        if any(self.domain.included(inside, other) for other in violations):
+            return [clause]
+        return self.product([clause], violations)
 
-    def rivals(self, branches: list[list[Case]]) -> list[list[int]]:
+    def rivals(self, branches: list[list[Clause]]) -> list[list[int]]:
         """For each branch the others that it may overlap with, as far as a member that they all have can tell."""
         everyone = range(len(branches))
-        tags = [[self._tags(case) for case in branch] for branch in branches]
+        tags = [[self._tags(clause) for clause in branch] for branch in branches]
         shared = set.intersection(*(set(found) for branch in tags for found in branch)) if all(tags) else set()
         for name in shared:
             owners: dict[Hashable, list[int]] = {}
@@ -104,32 +102,33 @@ class Combining(Generic[Case]):
                 return [[] for _ in everyone]
         return [[j for j in everyone if j != k] for k in everyone]
 
-    def _tags(self, case: Case) -> dict[str, frozenset[Hashable]]:
-        inside = self.family.merge(self.context, case)
-        return {} if inside is None else self.family.tags(inside)
+    def _tags(self, clause: Clause) -> dict[str, frozenset[Hashable]]:
+        inside = self.domain.merge(self.context, clause)
+        return {} if inside is None else self.domain.tags(inside)
 
-    def simplified(self, cases: list[Case]) -> list[Case]:
+    def simplified(self, clauses: list[Clause]) -> list[Clause]:
         """Without those that are plainly part of another and have evaluated the same."""
-        family = self.family
-        if len(cases) < 2:
-            return cases
-        if self.mode is Mode.PLAIN and any(case is family.any for case in cases):
-            return [family.any]
-        if len(cases) > _MOST_COMPARED:
-            return cases
-        included, same = family.included, family.same_evaluation
-        kept: list[Case] = []
-        for case in self.meter.each(cases, "comparing alternatives"):
-            if not any(same(case, other) and included(case, other) for other in kept):
-                kept = [other for other in kept if not (same(other, case) and included(other, case))]
-                kept.append(case)
+        domain = self.domain
+        if len(clauses) < 2:
+            return clauses
+        if self.mode is Mode.PLAIN and any(clause is domain.any for clause in clauses):
+            return [domain.any]
+        if len(clauses) > _MOST_COMPARED:
+            return clauses
+        kept: list[Clause] = []
+        for clause in self.meter.each(clauses, "comparing alternatives"):
+            alike = [other for other in kept if other.evaluated == clause.evaluated]
+            if not any(domain.included(clause, other) for other in alike):
+                weaker = [other for other in alike if domain.included(other, clause)]
+                kept = [other for other in kept if other not in weaker]
+                kept.append(clause)
         return kept
 
-    def check(self, cases: int) -> None:
-        """Raise `BudgetExceededError` for more cases than any goal may have."""
-        if cases > MOST_CASES:
+    def check(self, clauses: int) -> None:
+        """Raise `BudgetExceededError` for more clauses than any goal may have."""
+        if clauses > MOST_CLAUSES:
             raise BudgetExceededError(
-                f"the schema's alternatives multiply to more than {MOST_CASES:,}",
+                f"the schema's alternatives multiply to more than {MOST_CLAUSES:,}",
                 where=self.where,
                 remedy="Combine fewer overlapping anyOf, oneOf, not, if or dependencies in one place.",
             )

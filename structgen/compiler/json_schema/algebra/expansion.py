@@ -1,383 +1,262 @@
-"""Goals to outlines and to cases: where *and*, *or* and *not* happen.
-
-Each of the two is defined by recursion over the applicators that act in place (``allOf``, ``$ref``, ``not`` ...).
-Schemas are written by strangers, and may nest as deep as they like, so the recursion is kept on a list: the
-definitions below are generators that yield the question they need answered, and are sent the answer.
-"""
+"""Goals to unions of clauses: where *and*, *or* and *not* happen, by recursion over applicators as in `outlines`."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Generator, Hashable, Iterable
+from typing import Generic, TypeAlias
 
 from ....budget import Meter
-from ....errors import UnsupportedError
 from ..read.document import Schema, SchemaId
-from . import outline as outlines
-from .array_cases import ArrayFamily
-from .assertions import Assertions
-from .dnf import Combining
-from .family import Case, Family, Mode
-from .goals import ANYTHING, NOTHING, Conjunction, in_order
-from .nodes import Nodes
-from .objects.object_cases import ObjectFamily
-from .outline import Extent, TypeBounds
+from .arrays import ArrayClause, ArrayDomain
+from .clauses import Clause, ClauseDomain, Mode
+from .dnf import Dnf
+from .goals import NOTHING, Conjunction, in_order
+from .objects import ObjectClause, ObjectDomain
+from .outline import Extent
+from .outlines import IN_PLACE, Outlines, Recursion
+
+#: A goal, how much its clauses have to say, whether a node's own ``unevaluated...`` is left aside, and a context.
+Query: TypeAlias = "tuple[Conjunction, Mode, bool, Clause | None]"
+
+_Definition: TypeAlias = "Generator[Query[Clause], list[Clause], list[Clause]]"
 
 
-class Question(NamedTuple):
-    """The outline of a goal (``family`` 0), or its cases in a family and a mode, as far as a context allows."""
+class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
+    """The clauses of goals, of one type: their union is what a goal allows of it."""
 
-    family: int
-    goal: Conjunction
-    mode: Mode = Mode.PLAIN
-    bare: bool = False  # leave the node's own ``unevaluated...`` aside
-    context: Any = None  # a case of the family
+    def __init__(self, domain: ClauseDomain[Clause], meter: Meter) -> None:
+        super().__init__(domain.nodes, meter)
+        self.domain = domain
 
+    def of(self, goal: Conjunction) -> list[Clause]:
+        """The clauses of a goal."""
+        extent = self.domain.extent(self.domain.outlines.solve(goal))
+        if extent is Extent.SOME:
+            return self.solve((goal, Mode.PLAIN, False, None))
+        return [self.domain.any] if extent else []
 
-_Answer: TypeAlias = Generator[Question, Any, Any]
+    def _about(self, query: Query[Clause]) -> tuple[Conjunction, Hashable]:
+        return query[0], query[1:3]  # with the context, no query would be asked twice
 
-OUTLINE, ARRAYS, OBJECTS = 0, 1, 2
-
-
-class Expansion:
-    """Answers questions about goals, and remembers the answers."""
-
-    def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter) -> None:
-        self.nodes = nodes
-        self.assertions = assertions
-        self.meter = meter
-        self.arrays = ArrayFamily(nodes)
-        self.objects = ObjectFamily(nodes, assertions)
-        self._families: tuple[Any, ...] = (None, self.arrays, self.objects)
-        for family in (self.arrays, self.objects):
-            family.outlines = self.outline
-            family.barren = self.barren
-        self._answers: dict[Question, Any] = {
-            Question(OUTLINE, ANYTHING): outlines.EVERYTHING,
-            Question(OUTLINE, NOTHING): outlines.NOTHING,
-        }
-        self._questions = 0
-        self._barren: dict[Conjunction, bool] = {ANYTHING: False, NOTHING: True}
-
-    def outline(self, goal: Conjunction) -> TypeBounds:
-        """The outline of a goal."""
-        answer: TypeBounds = self._solve(Question(OUTLINE, goal))
-        return answer
-
-    def barren(self, goal: Conjunction) -> bool:
-        """Whether the goal is plainly without values."""
-        known = self._barren.get(goal)
-        if known is None:
-            known = self._barren[goal] = self.nodes.clashes(goal) or self.outline(goal).is_empty()
-        return known
-
-    def cases(self, family: int, goal: Conjunction) -> list[Any]:
-        """The cases of a goal: their union is what it allows of that type."""
-        answer: list[Any] = self._solve(Question(family, goal))
-        return answer
-
-    # The recursion
-
-    def _solve(self, question: Question) -> Any:
-        answers = self._answers
-        if question in answers:
-            return answers[question]
-        open_questions = {question._replace(context=None)}
-        stack: list[tuple[Question, _Answer]] = [(question, self._answer(question))]
-        answer: Any = None
-        while stack:
-            asked, generator = stack[-1]
-            try:
-                needed = generator.send(answer)
-            except StopIteration as done:
-                answers[asked] = answer = done.value
-                open_questions.discard(asked._replace(context=None))
-                stack.pop()
-                continue
-            answer = answers.get(needed)
-            if answer is None:
-                plain = needed._replace(context=None)  # with it, no question would be asked twice
-                if plain in open_questions:
-                    raise self._endless(needed.goal)
-                open_questions.add(plain)
-                stack.append((needed, self._answer(needed)))
-                self._questions += 1
-                if not self._questions & 63:
-                    self.meter.check_time(f"expanding {self._where(needed.goal)}")
-        return answer
-
-    def _answer(self, question: Question) -> _Answer:
-        if question.family == OUTLINE:
-            return self._outline(question.goal)
-        return self._cases(self._families[question.family], question)
-
-    def _where(self, goal: Conjunction) -> str:
-        return self.nodes.pointer(goal) or "the root"
-
-    def _endless(self, goal: Conjunction) -> UnsupportedError:
-        return UnsupportedError(
-            "a schema refers to itself without going into a member or an item",
-            where=self._where(goal),
-            remedy="Such a reference says nothing, and validators loop on it; remove it.",
-        )
-
-    # Outlines
-
-    def _outline(self, goal: Conjunction) -> _Answer:
-        if len(goal) > 1:
-            parts = []
-            for atom in in_order(goal):
-                parts.append((yield Question(OUTLINE, frozenset((atom,)))))
-            return self._meet(parts)
-        (atom,) = goal
-        if atom < 0:
-            positive = yield Question(OUTLINE, frozenset((~atom,)))
-            return outlines.complement(positive, self.meter)
-        schema, names = self.nodes.schemas[atom], self.nodes.said(atom)
-        parts = [self.assertions.outline(schema, names)]
-        if names & _IN_PLACE:
-            yield from self._applied_outlines(schema, parts)
-        return self._meet(parts)
-
-    def _applied_outlines(self, schema: Schema, parts: list[TypeBounds]) -> _Answer:
-        """Append the outlines of the applicators that act in place."""
-        meter, goal = self.meter, self.nodes.goal
-        for child in (*schema.refs, *schema.all_of):
-            parts.append((yield Question(OUTLINE, goal(child))))
-        if schema.any_of is not None:
-            branches = []
-            for child in schema.any_of:
-                branches.append((yield Question(OUTLINE, goal(child))))
-            parts.append(outlines.any_of(branches, meter))
-        if schema.one_of is not None:
-            branches = []
-            for child in schema.one_of:
-                branches.append((yield Question(OUTLINE, goal(child))))
-            parts.append(outlines.exactly_one(branches, meter))
-        if schema.not_ is not None:
-            parts.append(outlines.complement((yield Question(OUTLINE, goal(schema.not_))), meter))
-        if schema.if_ is not None:
-            condition = yield Question(OUTLINE, goal(schema.if_))
-            yes, no = condition, outlines.complement(condition, meter)
-            if schema.then is not None:
-                yes = outlines.meet(yes, (yield Question(OUTLINE, goal(schema.then))), meter)
-            if schema.else_ is not None:
-                no = outlines.meet(no, (yield Question(OUTLINE, goal(schema.else_))), meter)
-            parts.append(outlines.join(yes, no, meter))
-
-    def _meet(self, parts: list[TypeBounds]) -> TypeBounds:
-        result = parts[0]
-        for part in parts[1:]:
-            result = outlines.meet(result, part, self.meter)
-        return result
-
-    # Cases
-
-    def _cases(self, family: Family[Case], question: Question) -> _Answer:
-        goal, mode = question.goal, question.mode
-        extent = family.extent((yield Question(OUTLINE, goal)))
+    def _define(self, query: Query[Clause]) -> _Definition[Clause]:
+        goal, mode, bare, known = query
+        domain = self.domain
+        extent = domain.extent(domain.outlines.solve(goal))
         if extent is Extent.NONE:
             return []
         if extent is Extent.ALL and mode is Mode.PLAIN:
-            return [family.any]
-        context = family.any if question.context is None else question.context
-        at = Combining(family, question.family, mode, context, self._where(goal), self.meter)
+            return [domain.any]
+        at = Dnf(domain, mode, domain.any if known is None else known, self.where(goal), self.meter)
         if len(goal) != 1:
-            return (yield from self._conjunction(at, [frozenset((atom,)) for atom in in_order(goal)], [family.any]))
+            return (yield from self._conjunction(at, [frozenset((atom,)) for atom in in_order(goal)], [domain.any]))
         (atom,) = goal
         if atom < 0:
             at.mode = Mode.PLAIN  # what fails evaluates nothing
             return (yield from self._negative(at, ~atom))
-        return (yield from self._positive(at, atom, bare=question.bare))
+        return (yield from self._positive(at, atom, bare=bare))
 
-    def _positive(self, at: Combining[Case], node: SchemaId, *, bare: bool) -> _Answer:
-        """The cases of a subschema: the product of what each of its keywords says."""
+    def _positive(self, at: Dnf[Clause], node: SchemaId, *, bare: bool) -> _Definition[Clause]:
+        """The clauses of a subschema: the product of what each of its keywords says."""
         schema, names, goal = self.nodes.schemas[node], self.nodes.said(node), self.nodes.goal
-        unevaluated = None if bare else getattr(schema, at.family.unevaluated)
+        unevaluated = None if bare else getattr(schema, self.domain.unevaluated)
         if unevaluated is not None:
             at.mode = max(at.mode, Mode.AT_LEAST)
-        cases = [at.family.any]
-        for factor in at.family.own(node, at.mode):
-            cases = at.product(cases, factor)
-        if names & _IN_PLACE:
-            cases = yield from self._conjunction(at, [goal(child) for child in (*schema.refs, *schema.all_of)], cases)
+        clauses = [self.domain.any]
+        for factor in self.domain.own(node, at.mode):
+            clauses = at.product(clauses, factor)
+        if names & IN_PLACE:
+            goals = [goal(child) for child in (*schema.refs, *schema.all_of)]
+            clauses = yield from self._conjunction(at, goals, clauses)
             if schema.not_ is not None:
-                violated = self.nodes.negation(goal(schema.not_))
-                cases = at.product(cases, (yield self._asked(at, violated, at.within(cases), Mode.PLAIN)))
-            cases = yield from self._any_of(at, schema, cases)
-            cases = yield from self._one_of(at, schema, cases)
-            cases = yield from self._if(at, schema, cases)
-        cases = yield from self._dependents(at, schema, cases)
+                violated = self._violated(schema.not_)
+                clauses = at.product(clauses, (yield self._asked(at, violated, at.within(clauses))))
+            clauses = yield from self._any_of(at, schema, clauses)
+            clauses = yield from self._one_of(at, schema, clauses)
+            clauses = yield from self._if(at, schema, clauses)
+        clauses = yield from self._dependents(at, schema, clauses)
         if unevaluated is not None:
             rest = goal(unevaluated)
-            cases = at.simplified([c for case in cases if (c := at.family.closed(case, rest)) is not None])
-        return cases
+            clauses = at.simplified([c for clause in clauses if (c := self.domain.closed(clause, rest)) is not None])
+        return clauses
 
-    def _conjunction(self, at: Combining[Case], goals: list[Conjunction], cases: list[Case]) -> _Answer:
-        """The cases with several goals. Those that are not split into cases are the context of the others."""
-        answers: dict[Conjunction, list[Case]] = {}
-        context = at.within(cases)
+    def _conjunction(self, at: Dnf[Clause], goals: list[Conjunction], clauses: list[Clause]) -> _Definition[Clause]:
+        """The clauses with several goals. Those that are not split into clauses are the context of the others."""
+        answers: dict[Conjunction, list[Clause]] = {}
+        context = at.within(clauses)
         for goal in goals:
             if not self._splits(goal):
                 self.meter.check_time(at.doing)
-                answers[goal] = answer = yield Question(at.number, goal, at.mode)
+                answers[goal] = answer = yield goal, at.mode, False, None
                 if len(answer) == 1:
-                    context = at.family.merge(context, answer[0]) or context
+                    context = self.domain.merge(context, answer[0]) or context
         for goal in goals:
             if goal not in answers:
                 answers[goal] = yield self._asked(at, goal, context, at.mode)
-            cases = at.product(cases, answers[goal])
-        return cases
+            clauses = at.product(clauses, answers[goal])
+        return clauses
+
+    def _violated(self, child: SchemaId) -> Conjunction:
+        return self.nodes.negation(self.nodes.goal(child))
 
     def _splits(self, goal: Conjunction) -> bool:
-        """Whether the cases of a goal depend on applicators, so that a context may make them fewer."""
-        return goal != NOTHING and any(atom < 0 or bool(self.nodes.said(atom) & _IN_PLACE) for atom in goal)
+        """Whether the clauses of a goal depend on applicators, so that a context may make them fewer."""
+        return goal != NOTHING and any(atom < 0 or bool(self.nodes.said(atom) & IN_PLACE) for atom in goal)
 
-    def _asked(self, at: Combining[Case], goal: Conjunction, context: Case, mode: Mode) -> Question:
-        known = context is not at.family.any and self._splits(goal)
-        return Question(at.number, goal, mode, context=context if known else None)
+    def _asked(
+        self, at: Dnf[Clause], goal: Conjunction, context: Clause, mode: Mode = Mode.PLAIN
+    ) -> Query[Clause]:
+        known = context is not self.domain.any and self._splits(goal)
+        return goal, mode, False, context if known else None
 
-    def _any_of(self, at: Combining[Case], schema: Schema, cases: list[Case]) -> _Answer:
-        """The cases with ``anyOf``."""
+    def _each(
+        self, at: Dnf[Clause], children: Iterable[SchemaId], context: Clause, mode: Mode
+    ) -> Generator[Query[Clause], list[Clause], list[list[Clause]]]:
+        found = []
+        for child in children:
+            found.append((yield self._asked(at, self.nodes.goal(child), context, mode)))
+        return found
+
+    def _any_of(self, at: Dnf[Clause], schema: Schema, clauses: list[Clause]) -> _Definition[Clause]:
+        """The clauses with ``anyOf``."""
         if schema.any_of is None:
-            return cases
-        any_, context = at.family.any, at.within(cases)
-        some: list[Case] = []
-        none = [any_]
+            return clauses
+        context = at.within(clauses)
+        some: list[Clause] = []
+        none = [self.domain.any]
         for child in schema.any_of:
             goal = self.nodes.goal(child)
             branch = yield self._asked(at, goal, context, at.mode)
             if at.mode is Mode.EXACTLY:
-                violated = yield Question(at.number, self.nodes.negation(goal))
+                violated = yield self.nodes.negation(goal), Mode.PLAIN, False, None
                 more = at.product(none + some, branch)
                 some = more + at.product(some, violated)
                 none = at.product(none, violated)
-            elif at.mode is Mode.AT_LEAST and not all(at.family.same_evaluation(case, any_) for case in branch):
+            elif at.mode is Mode.AT_LEAST and any(clause.evaluated for clause in branch):
                 some = some + branch + at.product(some, branch)
             else:
                 some = some + branch
             at.check(len(some))
-        return at.product(cases, at.simplified(some))
+        return at.product(clauses, at.simplified(some))
 
-    def _one_of(self, at: Combining[Case], schema: Schema, cases: list[Case]) -> _Answer:
-        """The cases with ``oneOf``: each branch without those of the others that it may overlap with.
+    def _one_of(self, at: Dnf[Clause], schema: Schema, clauses: list[Clause]) -> _Definition[Clause]:
+        """The clauses with ``oneOf``: each branch without those of the others that it may overlap with.
 
         What the schema says otherwise comes first, as that often keeps the branches apart.
         """
         if schema.one_of is None:
-            return cases
-        context = at.within(cases)
-        goals = [self.nodes.goal(child) for child in schema.one_of]
-        branches: list[list[Case]] = []
-        for goal in goals:
-            branches.append((yield self._asked(at, goal, context, at.mode)))
-        result: list[Case] = []
+            return clauses
+        context = at.within(clauses)
+        branches = yield from self._each(at, schema.one_of, context, at.mode)
+        result: list[Clause] = []
         rivals = at.rivals(branches)
         for k, branch in enumerate(branches):
-            kept = at.product(cases, branch)
+            kept = at.product(clauses, branch)
             for j in rivals[k]:
                 other = branches[j]
                 if self._overlap(at, kept, other):
-                    violated = yield self._asked(at, self.nodes.negation(goals[j]), context, Mode.PLAIN)
-                    kept = at.simplified([c for case in kept for c in at.difference(case, other, violated)])
+                    violated = yield self._asked(at, self._violated(schema.one_of[j]), context)
+                    kept = at.simplified([c for clause in kept for c in at.difference(clause, other, violated)])
                     at.check(len(kept))
             result += kept
             at.check(len(result))
         return result
 
-    @staticmethod
-    def _overlap(at: Combining[Case], cases: list[Case], others: list[Case]) -> bool:
-        merge = at.family.merge
-        return any(merge(merge(at.context, case), other) is not None for case in cases for other in others)
+    def _overlap(self, at: Dnf[Clause], clauses: list[Clause], others: list[Clause]) -> bool:
+        merge = self.domain.merge
+        return any(merge(merge(at.context, clause), other) is not None for clause in clauses for other in others)
 
-    def _if(self, at: Combining[Case], schema: Schema, cases: list[Case]) -> _Answer:
-        """The cases with ``if``, ``then`` and ``else``."""
+    def _if(self, at: Dnf[Clause], schema: Schema, clauses: list[Clause]) -> _Definition[Clause]:
+        """The clauses with ``if``, ``then`` and ``else``."""
         if schema.if_ is None or (schema.then is None and schema.else_ is None and at.mode is Mode.PLAIN):
-            return cases
-        condition, context = self.nodes.goal(schema.if_), at.within(cases)
-        yes = at.product(cases, (yield self._asked(at, condition, context, at.mode)))
-        no = at.product(cases, (yield self._asked(at, self.nodes.negation(condition), context, Mode.PLAIN)))
+            return clauses
+        condition, context = self.nodes.goal(schema.if_), at.within(clauses)
+        yes = at.product(clauses, (yield self._asked(at, condition, context, at.mode)))
+        no = at.product(clauses, (yield self._asked(at, self.nodes.negation(condition), context)))
         if schema.then is not None:
             yes = at.product(yes, (yield self._asked(at, self.nodes.goal(schema.then), at.within(yes), at.mode)))
         if schema.else_ is not None:
             no = at.product(no, (yield self._asked(at, self.nodes.goal(schema.else_), at.within(no), at.mode)))
         return yes + no
 
-    def _dependents(self, at: Combining[Case], schema: Schema, cases: list[Case]) -> _Answer:
-        """The cases with ``dependentSchemas``."""
-        for absent, present, goal in at.family.dependents(schema):
-            context = at.within(cases)
+    def _dependents(self, at: Dnf[Clause], schema: Schema, clauses: list[Clause]) -> _Definition[Clause]:
+        """The clauses with ``dependentSchemas``."""
+        for absent, present, goal in self.domain.dependents(schema):
+            context = at.within(clauses)
             met = yield self._asked(at, goal, context, at.mode)
             if at.mode is Mode.PLAIN:
                 # Whether the schema is met, or else the names are absent: schemas overlap more often than names do.
-                violated = yield self._asked(at, self.nodes.negation(goal), context, Mode.PLAIN)
+                violated = yield self._asked(at, self.nodes.negation(goal), context)
                 factor = [*met, *at.product([absent], violated)]
             else:
                 factor = [absent, *at.product(present, met)]
-            cases = at.product(cases, factor)
-        return cases
+            clauses = at.product(clauses, factor)
+        return clauses
 
-    # Cases of a negation
+    # -- negation ------------------------------------------------------------------------------------------
 
-    def _negative(self, at: Combining[Case], node: SchemaId) -> _Answer:
-        """The cases of a subschema's negation: the union of what violates each of its keywords."""
-        nodes, family, number = self.nodes, at.family, at.number
-        schema, goal, negation = nodes.schemas[node], nodes.goal, nodes.negation
-        cases = at.possible(family.violations(node))
+    def _negative(self, at: Dnf[Clause], node: SchemaId) -> _Definition[Clause]:
+        """The clauses of a subschema's negation: the union of what violates each of its keywords."""
+        domain, goal, negation = self.domain, self.nodes.goal, self.nodes.negation
+        schema = self.nodes.schemas[node]
+        clauses = at.possible(domain.violations(node))
         if schema.enum is not None:
-            others = [family.any]
-            for value in family.listed(schema):
-                others = at.product(others, family.unequal(value))
-            cases = cases + others
+            others = [domain.any]
+            for unequal in domain.unequal(schema.enum):
+                others = at.product(others, unequal)
+            clauses = clauses + others
         for child in (*schema.refs, *schema.all_of):
-            cases = cases + (yield self._asked(at, negation(goal(child)), at.context, Mode.PLAIN))
+            clauses = clauses + (yield self._asked(at, self._violated(child), at.context))
         if schema.any_of is not None:
-            cases = cases + (yield from self._none_of(at, schema.any_of))
+            clauses = clauses + (yield from self._none_of(at, schema.any_of))
         if schema.one_of is not None:
-            cases = cases + (yield from self._none_of(at, schema.one_of))
-            cases = cases + (yield from self._two_of(at, schema.one_of))
+            clauses = clauses + (yield from self._none_of(at, schema.one_of))
+            clauses = clauses + (yield from self._two_of(at, schema.one_of))
         if schema.not_ is not None:
-            cases = cases + (yield self._asked(at, goal(schema.not_), at.context, Mode.PLAIN))
+            clauses = clauses + (yield self._asked(at, goal(schema.not_), at.context))
         if schema.if_ is not None:
-            cases = cases + (yield from self._if_violated(at, schema))
-        for _, present, dependent in family.dependents(schema):
-            cases = cases + at.product(present, (yield Question(number, negation(dependent))))
-        unevaluated = getattr(schema, family.unevaluated)
+            clauses = clauses + (yield from self._if_violated(at, schema))
+        for _, present, dependent in domain.dependents(schema):
+            clauses = clauses + at.product(present, (yield (negation(dependent), Mode.PLAIN, False, None)))
+        unevaluated = getattr(schema, domain.unevaluated)
         if unevaluated is not None:
-            evaluated = yield Question(number, frozenset((node,)), Mode.EXACTLY, bare=True)
-            failed = [family.unclosed(case, goal(unevaluated)) for case in evaluated]
-            cases = cases + [case for case in failed if case is not None]
-        return at.simplified(at.possible(cases))
+            evaluated = yield frozenset((node,)), Mode.EXACTLY, True, None
+            failed = [domain.unclosed(clause, goal(unevaluated)) for clause in evaluated]
+            clauses = clauses + [clause for clause in failed if clause is not None]
+        return at.simplified(at.possible(clauses))
 
-    def _none_of(self, at: Combining[Case], children: tuple[SchemaId, ...]) -> _Answer:
-        cases = [at.family.any]
+    def _none_of(self, at: Dnf[Clause], children: tuple[SchemaId, ...]) -> _Definition[Clause]:
+        clauses = [self.domain.any]
         for child in children:
-            violated = self.nodes.negation(self.nodes.goal(child))
-            cases = at.product(cases, (yield self._asked(at, violated, at.within(cases), Mode.PLAIN)))
-        return cases
+            clauses = at.product(clauses, (yield self._asked(at, self._violated(child), at.within(clauses))))
+        return clauses
 
-    def _two_of(self, at: Combining[Case], children: tuple[SchemaId, ...]) -> _Answer:
-        branches: list[list[Case]] = []
-        for child in children:
-            branches.append((yield self._asked(at, self.nodes.goal(child), at.context, Mode.PLAIN)))
-        cases: list[Case] = []
+    def _two_of(self, at: Dnf[Clause], children: tuple[SchemaId, ...]) -> _Definition[Clause]:
+        branches = yield from self._each(at, children, at.context, Mode.PLAIN)
+        clauses: list[Clause] = []
         for k, left in enumerate(branches):
             for right in branches[:k]:
-                cases += at.product(left, right)
-                at.check(len(cases))
-        return cases
+                clauses += at.product(left, right)
+                at.check(len(clauses))
+        return clauses
 
-    def _if_violated(self, at: Combining[Case], schema: Schema) -> _Answer:
-        goal, negation = self.nodes.goal, self.nodes.negation
+    def _if_violated(self, at: Dnf[Clause], schema: Schema) -> _Definition[Clause]:
         assert schema.if_ is not None
-        condition = goal(schema.if_)
-        cases: list[Case] = []
-        for when, child in ((condition, schema.then), (negation(condition), schema.else_)):
+        condition = self.nodes.goal(schema.if_)
+        clauses: list[Clause] = []
+        for when, child in ((condition, schema.then), (self.nodes.negation(condition), schema.else_)):
             if child is not None:
-                there = yield self._asked(at, when, at.context, Mode.PLAIN)
-                violated = yield self._asked(at, negation(goal(child)), at.within(there), Mode.PLAIN)
-                cases += at.product(there, violated)
-        return cases
+                there = yield self._asked(at, when, at.context)
+                violated = yield self._asked(at, self._violated(child), at.within(there))
+                clauses += at.product(there, violated)
+        return clauses
 
 
-_IN_PLACE = frozenset({"refs", "all_of", "any_of", "one_of", "not_", "if_"})
+class Expansion:
+    """Outlines and clauses of goals."""
+
+    def __init__(self, outlines: Outlines, meter: Meter) -> None:
+        self.outlines = outlines
+        self.nodes = outlines.nodes
+        self.arrays, self.objects = ArrayDomain(outlines), ObjectDomain(outlines)
+        self.array_clauses: Clauses[ArrayClause] = Clauses(self.arrays, meter)
+        self.object_clauses: Clauses[ObjectClause] = Clauses(self.objects, meter)

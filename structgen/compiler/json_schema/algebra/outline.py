@@ -1,7 +1,7 @@
 """Outlines: what a schema says about each JSON type; exactly for scalars, roughly for arrays and objects.
 
 Scalars have an algebra of their own, so an outline is closed under *and*, *or* and *not* without any splitting into
-cases. Of arrays and objects it knows whether none, all, or perhaps some are allowed. That settles most questions
+clauses. Of arrays and objects it knows whether none, all, or perhaps some are allowed. That settles most questions
 ("can these two alternatives overlap?") before any shape is looked at.
 """
 
@@ -17,17 +17,15 @@ from ..strings.strings import StringSet
 
 
 class Extent(IntEnum):
-    """How many of the arrays, or objects: a three-valued logic, in which *and* is `min` and *or* is `max`."""
+    """How many of the arrays, or objects: Kleene's three-valued logic, in which *and* is `min` and *or* is `max`."""
 
     NONE = 0
     SOME = 1
     ALL = 2
 
 
-_BOTH = frozenset({False, True})
-_NO_BOOLEANS: frozenset[bool] = frozenset()
+BOOLEANS = frozenset({False, True})
 _Part = TypeVar("_Part")
-_Set = TypeVar("_Set", NumberSet, StringSet)
 
 
 class TypeBounds(NamedTuple):
@@ -47,8 +45,8 @@ class TypeBounds(NamedTuple):
         )
 
 
-EVERYTHING = TypeBounds(True, _BOTH, NumberSet.ANY, StringSet.ANY, Extent.ALL, Extent.ALL)
-NOTHING = TypeBounds(False, _NO_BOOLEANS, NumberSet.EMPTY, StringSet.EMPTY, Extent.NONE, Extent.NONE)
+EVERYTHING = TypeBounds(True, BOOLEANS, NumberSet.ANY, StringSet.ANY, Extent.ALL, Extent.ALL)
+NOTHING = TypeBounds(False, frozenset(), NumberSet.EMPTY, StringSet.EMPTY, Extent.NONE, Extent.NONE)
 
 
 def meet(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
@@ -60,8 +58,8 @@ def meet(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
     return TypeBounds(
         left.null and right.null,
         left.booleans & right.booleans,
-        _meet(left.numbers, right.numbers, meter),
-        _meet(left.strings, right.strings, meter),
+        left.numbers.intersect(right.numbers, meter),
+        left.strings.intersect(right.strings, meter),
         min(left.arrays, right.arrays),
         min(left.objects, right.objects),
     )
@@ -76,8 +74,8 @@ def join(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
     return TypeBounds(
         left.null or right.null,
         left.booleans | right.booleans,
-        _join(left.numbers, right.numbers, meter),
-        _join(left.strings, right.strings, meter),
+        left.numbers.union(right.numbers, meter),
+        left.strings.union(right.strings, meter),
         max(left.arrays, right.arrays),
         max(left.objects, right.objects),
     )
@@ -85,12 +83,11 @@ def join(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
 
 def complement(outline: TypeBounds, meter: Meter) -> TypeBounds:
     """What it does not allow."""
-    numbers, strings = outline.numbers, outline.strings
     return TypeBounds(
         not outline.null,
-        _BOTH - outline.booleans,
-        NumberSet.ANY if numbers is NumberSet.EMPTY else numbers.complement(meter),
-        StringSet.ANY if strings is StringSet.EMPTY else strings.complement(meter),
+        BOOLEANS - outline.booleans,
+        outline.numbers.complement(meter),
+        outline.strings.complement(meter),
         Extent(Extent.ALL - outline.arrays),
         Extent(Extent.ALL - outline.objects),
     )
@@ -98,7 +95,7 @@ def complement(outline: TypeBounds, meter: Meter) -> TypeBounds:
 
 def any_of(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
     """What any of them allows."""
-    return _folded(outlines, lambda left, right: join(left, right, meter), meter)
+    return folded(outlines, lambda left, right: join(left, right, meter), meter)
 
 
 def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
@@ -108,37 +105,18 @@ def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
         left: tuple[TypeBounds, TypeBounds], right: tuple[TypeBounds, TypeBounds]
     ) -> tuple[TypeBounds, TypeBounds]:
         both = meet(left[0], right[0], meter)
-        twice = left[1] if right[1] is NOTHING else right[1] if left[1] is NOTHING else join(left[1], right[1], meter)
+        twice = join(left[1], right[1], meter)
         return join(left[0], right[0], meter), twice if both.is_empty() else join(twice, both, meter)
 
-    some, several = _folded([(outline, NOTHING) for outline in outlines], combined, meter)
+    some, several = folded([(outline, NOTHING) for outline in outlines], combined, meter)
     return some if several is NOTHING else meet(some, complement(several, meter), meter)
 
 
-def _folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter: Meter) -> _Part:
+def folded(parts: list[_Part], combine: Callable[[_Part, _Part], _Part], meter: Meter) -> _Part:
     """All parts combined; two and two, so that big sets are not copied often."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
         rest = parts[-1:] if len(parts) % 2 else []
-        parts = []
-        for left, right in pairs:
-            meter.check_time("comparing alternatives")
-            parts.append(combine(left, right))
-        parts += rest
+        combined = [combine(left, right) for left, right in meter.each(pairs, "comparing alternatives", every=1)]
+        parts = combined + rest
     return parts[0]
-
-
-def _meet(left: _Set, right: _Set, meter: Meter) -> _Set:
-    if left is right or left is left.EMPTY or right is right.ANY:
-        return left
-    if right is right.EMPTY or left is left.ANY:
-        return right
-    return left.intersect(right, meter)
-
-
-def _join(left: _Set, right: _Set, meter: Meter) -> _Set:
-    if left is right or left is left.ANY or right is right.EMPTY:
-        return left
-    if right is right.ANY or left is left.EMPTY:
-        return right
-    return left.union(right, meter)

@@ -9,7 +9,7 @@ from ....budget import Meter
 from ..read.document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 from ..read.equality import equality_key
 
-_UNSAID: dict[str, Any] = {**vars(Schema(""))}
+_UNSAID = vars(Schema)
 _DOING = "comparing subschemas"
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
 

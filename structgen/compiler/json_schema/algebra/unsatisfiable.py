@@ -8,7 +8,7 @@ from ....definitions.json_text import dumps
 from ....errors import EmptyLanguageError
 from ..read.document import Schema, SchemaId
 from .assertions import NUMBER_FIELDS, STRING_FIELDS
-from .expansion import ARRAYS, OBJECTS, Expansion
+from .expansion import Expansion
 from .goals import ANYTHING, NOTHING, Conjunction, all_of, in_order
 from .outline import Extent
 
@@ -86,9 +86,8 @@ def _barren_child(
 def _is_barren(goal: Conjunction, expansion: Expansion) -> bool:
     if goal == ANYTHING:
         return False
-    outline = expansion.outline(goal)
-    scalars = outline._replace(arrays=Extent.NONE, objects=Extent.NONE)
-    return scalars.is_empty() and not any(expansion.cases(family, goal) for family in (ARRAYS, OBJECTS))
+    scalars = expansion.outlines.solve(goal)._replace(arrays=Extent.NONE, objects=Extent.NONE)
+    return scalars.is_empty() and not expansion.array_clauses.of(goal) and not expansion.object_clauses.of(goal)
 
 
 def _said(goal: Conjunction, expansion: Expansion) -> list[str]:

@@ -83,10 +83,6 @@ class Embedding:
         embedding._numbers.update(usual._numbers)
         return embedding
 
-    def anything(self) -> Body:
-        """The inside of an unconstrained string."""
-        return self.body(StringSet.ANY)
-
     def body(self, strings: StringSet) -> Body:
         """The inside of a string of a set."""
         known = self._bodies.get(strings.key)
@@ -98,7 +94,7 @@ class Embedding:
         program = self.program
         inside = _recent(strings, self._escapes, lambda: strings.body(self._escapes, self._meter), self._meter)
         self._meter.check_states(len(program.edges) + len(inside.edges), "lowering strings")
-        same = {} if strings.is_any() else _common(inside, self.anything())
+        same = {} if strings.is_any() else _common(inside, self.body(StringSet.ANY))
         loops = [program.loop(*bounds) for bounds in inside.loops]
         states = [
             same[q] if q in same else program.state("string", live=loops[live] if live >= 0 else -1)
@@ -108,7 +104,7 @@ class Embedding:
         for q, moves in self._meter.each(enumerate(inside.edges), "lowering strings"):
             if q not in same:
                 edges = program.edges[states[q]]
-                edges.extend(body_edge(body, low, high, target) for low, high, target in moves)
+                edges.extend(_body_edge(body, low, high, target) for low, high, target in moves)
                 if inside.accepting[q]:
                     edges.append(Edge(QUOTE, QUOTE, ()))
         return body
@@ -117,38 +113,40 @@ class Embedding:
         """The first edges of a number of a set; it ends in states that return."""
         known = self._numbers.get(numbers.key)
         if known is None:
-            known = self._numbers[numbers.key] = self._embed_number(
-                _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
-            )
+            digits = _recent(numbers, "", lambda: numbers.dfa(self._meter), self._meter)
+            self._meter.check_states(len(self.program.edges) + len(digits.edges), "lowering numbers")
+            known = self._numbers[numbers.key] = embedded(self.program, digits, "number")
         return known
-
-    def _embed_number(self, digits: EdgeLists) -> list[Edge]:
-        program = self.program
-        self._meter.check_states(len(program.edges) + len(digits.edges), "lowering numbers")
-        # Where nothing can follow there is no need for a state that only returns.
-        moves: list[tuple[State, ...]] = [
-            (program.state("number", returns=digits.accepting[q]),) if edges and q != digits.start else ()
-            for q, edges in enumerate(digits.edges)
-        ]
-        if any(target == digits.start for edges in digits.edges for _, _, target in edges):
-            moves[digits.start] = (program.state("number", returns=digits.accepting[digits.start]),)
-        for q, edges in self._meter.each(enumerate(digits.edges), "lowering numbers"):
-            if moves[q]:
-                program.edges[moves[q][0]].extend(Edge(low, high, moves[target]) for low, high, target in edges)
-        return [Edge(low, high, moves[target]) for low, high, target in digits.edges[digits.start]]
 
 
 @lru_cache(maxsize=8)
 def _usual(escapes: str) -> Embedding:
     """Any string, any number and any integer, to be copied."""
     usual = Embedding(Program(), escapes, Meter(Budget()))
-    usual.anything()
+    usual.body(StringSet.ANY)
     usual.number(NumberSet.ANY)
     usual.number(NumberSet.INTEGERS)
     return usual
 
 
-def body_edge(body: Body, low: int, high: int, target: int) -> Edge:
+def embedded(program: Program, automaton: EdgeLists, name: str) -> list[Edge]:
+    """The first edges of an automaton that counts nothing, put into a program.
+
+    Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
+    """
+    entered = {target for edges in automaton.edges for _, _, target in edges}
+    moves: list[tuple[State, ...]] = [
+        (program.state(name, returns=automaton.accepting[q]),) if edges and q in entered else ()
+        for q, edges in enumerate(automaton.edges)
+    ]
+    listed = [[Edge(low, high, moves[target]) for low, high, target in edges] for edges in automaton.edges]
+    for move, edges in zip(moves, listed, strict=True):
+        for state in move:
+            program.edges[state].extend(edges)
+    return listed[automaton.start]
+
+
+def _body_edge(body: Body, low: int, high: int, target: int) -> Edge:
     """The program's edge for one of a body's."""
     if target >= 0:
         return Edge(low, high, (body.states[target],))

@@ -14,7 +14,7 @@ have been there are part of the tally.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from ....errors import InternalError, UnsupportedError
@@ -63,7 +63,7 @@ def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
     if len(listed) > _IN_ANY_ORDER:
         properties += tuple(sorted(listed, key=_name))
         listed = []
-    return replace(shape, properties=properties, others=tuple(others)), listed
+    return shape._replace(properties=properties, others=tuple(others)), listed
 
 
 def _name(declared: Property) -> str:
@@ -106,7 +106,7 @@ class Members:
 
     def list_first(self) -> None:
         """Put what is listed among the properties, where these come in any order too."""
-        self.shape = replace(self.shape, properties=(*self.shape.properties, *self.listed))
+        self.shape = self.shape._replace(properties=(*self.shape.properties, *self.listed))
         self.spellings += map(self.spelling, self.listed)
         self.listed = []
 

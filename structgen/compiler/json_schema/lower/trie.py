@@ -45,6 +45,7 @@ class Tries:
         before = len(self.ends)
         self._meter.check_time(_DOING)
         if isinstance(spelling, bytes):
+            self._meter.check_states(len(spelling) // 4, _DOING)
             self._meter.check_memory(_BYTES_OF_NODE * len(spelling), _DOING)
             new = self._insert_text(root, spelling, end)
         else:

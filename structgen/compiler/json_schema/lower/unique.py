@@ -7,7 +7,6 @@ finite memory cannot do more: it would have to tell apart all sets of values.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import comb
 from typing import TypeVar
 
@@ -33,7 +32,7 @@ def without_repeats(builder: Builder, shape: ArrayShape, pointer: str) -> ArrayS
     longest = len(shape.prefix) if not shape.rest else None
     most = min((n for n in (shape.max_items, longest) if n is not None), default=None)
     if most is not None and most <= 1:
-        return replace(shape, unique=False)
+        return shape._replace(unique=False)
     marks: dict[Ref, int] = {}
     first = len(shape.contains)
     try:
@@ -44,7 +43,7 @@ def without_repeats(builder: Builder, shape: ArrayShape, pointer: str) -> ArrayS
     together = len(marks) if most is None else min(most, len(marks))
     if sum(comb(len(marks), k) for k in range(together + 1)) > _MAX_SETS:
         return _relaxed(builder, shape, pointer)
-    return replace(shape, prefix=prefix, rest=rest)
+    return shape._replace(prefix=prefix, rest=rest)
 
 
 class _TooManyError(Exception):
@@ -58,7 +57,7 @@ def _relaxed(builder: Builder, shape: ArrayShape, pointer: str) -> ArrayShape:
         "the items have too many different values for all sets of them to be told apart",
         "Bound the items by an enum (of up to 12 values, or more with a small maxItems), or drop uniqueItems.",
     )
-    return replace(shape, unique=False)
+    return shape._replace(unique=False)
 
 
 def _split(builder: Builder, choice: Choice, marks: dict[Ref, int], first: int) -> Choice:

@@ -7,10 +7,13 @@ item, without the whitespace before it. ``level`` is the nesting depth of the br
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
+from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import Condition, Edge, MarkedEdge, Program, State
+from .embed import embedded
 
 COLON, COMMA, SPACE, NEWLINE = b":, \n"
 
@@ -22,12 +25,17 @@ class Conditions(NamedTuple):
     end: Condition
 
 
-class Whitespace(Protocol):
+class Whitespace(ABC):
     """How the pieces of arrays and objects are joined."""
 
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    @abstractmethod
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """Give the state after an opening bracket its edges; ``close`` is the bracket that may follow at once."""
 
+    @remembered
     def tail(
         self,
         inside: State | None,
@@ -40,12 +48,40 @@ class Whitespace(Protocol):
 
         ``live`` is the loop or register of the state; of a register, with ``conditions``.
         """
+        tail = self._program.state("tail", live=live)
+        if close is not None:
+            byte, end = self._closing(close, level, conditions is not None)
+            self._program.edges[tail].append(_edge(byte, end, live, conditions and conditions.end))
+        if inside is not None:
+            more = (self._line(level + 1, inside),)
+            self._program.edges[tail].append(_edge(COMMA, more, live, conditions and conditions.more))
+        return self._spaced(tail)
 
+    @remembered
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
+        colon = self._program.state("colon")
+        self._program.edge(colon, COLON, COLON, self._after_colon(value))
+        return self._spaced(colon)
+
+    @abstractmethod
+    def _spaced(self, state: State) -> State:
+        """The state before a comma, a colon or a closing bracket."""
+
+    @abstractmethod
+    def _after_colon(self, value: State) -> State:
+        """The state before a value."""
+
+    @abstractmethod
+    def _line(self, level: int, inside: State) -> State:
+        """The state after a comma."""
+
+    @abstractmethod
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
+        """The byte and the sequence that end an array or an object; conditional ends take a sequence."""
 
 
-class Gaps:
+class Gaps(Whitespace):
     """Whitespace by a pattern: a state with a gap before it is like that state, but for the whitespace.
 
     Parameters
@@ -57,37 +93,19 @@ class Gaps:
     """
 
     def __init__(self, program: Program, gap: EdgeLists) -> None:
-        self._program = program
+        super().__init__(program)
         self._skips = gap.accepting[gap.start]
-        self._gapped: dict[State, State] = {}
-        self._colons: dict[State, State] = {}
-        self._tails: dict[tuple[State | None, int | None, int, Conditions | None], State] = {}
+        self._first = embedded(program, gap, "whitespace")
         self._end: State | None = None
-        self._first = self._embed(gap)
 
-    def _embed(self, gap: EdgeLists) -> list[Edge]:
-        """The automaton's states, which return, and its first edges; popping where nothing can follow."""
-        program = self._program
-        entered = {target for edges in gap.edges for _, _, target in edges}
-        moves: list[tuple[State, ...]] = [
-            (program.state("whitespace", returns=gap.accepting[q]),) if edges and q in entered else ()
-            for q, edges in enumerate(gap.edges)
-        ]
-        for q, edges in enumerate(gap.edges):
-            if moves[q]:
-                program.edges[moves[q][0]].extend(Edge(low, high, moves[target]) for low, high, target in edges)
-        return [Edge(low, high, moves[target]) for low, high, target in gap.edges[gap.start]]
-
-    def _after_gap(self, state: State) -> State:
-        """A state that reads a gap and then what ``state`` reads."""
+    @remembered
+    def _spaced(self, state: State) -> State:
         if not self._first:
             return state
-        known = self._gapped.get(state)
-        if known is None:
-            program = self._program
-            known = self._gapped[state] = program.state(program.names[state] + " gap", live=program.live[state])
-            self._begin_with_gap(known, state)
-        return known
+        program = self._program
+        gapped = program.state(program.names[state] + " gap", live=program.live[state])
+        self._begin_with_gap(gapped, state)
+        return gapped
 
     def _begin_with_gap(self, gapped: State, state: State) -> None:
         program = self._program
@@ -109,83 +127,55 @@ class Gaps:
         else:
             program.edges[start] = list(program.edges[then])
 
-    def tail(
-        self,
-        inside: State | None,
-        close: int | None,
-        level: int,
-        live: int = -1,
-        conditions: Conditions | None = None,
-    ) -> State:
-        """See `Whitespace`."""
-        key = (inside, close, live, conditions)
-        known = self._tails.get(key)
-        if known is None:
-            program = self._program
-            bare = program.state("tail", live=live)
-            if close is not None:
-                end = () if conditions is None else (self._ended(),)
-                program.edges[bare].append(_edge(close, end, live, conditions and conditions.end))
-            if inside is not None:
-                more = (self._after_gap(inside),)
-                program.edges[bare].append(_edge(COMMA, more, live, conditions and conditions.more))
-            known = self._tails[key] = self._after_gap(bare)
-        return known
+    def _after_colon(self, value: State) -> State:
+        return self._spaced(value)
 
-    def _ended(self) -> State:
-        """A state that leaves whatever comes to the one below: what a conditional edge pops by."""
-        if self._end is None:
+    def _line(self, level: int, inside: State) -> State:
+        return self._spaced(inside)
+
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
+        if is_conditional and self._end is None:  # a state that leaves whatever comes to the one below
             self._end = self._program.state("end", returns=True)
-        return self._end
-
-    def colon(self, value: State) -> State:
-        """See `Whitespace`."""
-        known = self._colons.get(value)
-        if known is None:
-            bare = self._program.state("colon")
-            self._program.edge(bare, COLON, COLON, self._after_gap(value))
-            known = self._colons[value] = self._after_gap(bare)
-        return known
+        return close, () if self._end is None or not is_conditional else (self._end,)
 
 
-class Indented:
+class Indented(Whitespace):
     """The lines of ``json.dumps(indent=...)``; empty brackets have nothing between them."""
 
     def __init__(self, program: Program, indent: int) -> None:
-        self._program = program
+        super().__init__(program)
         self._indent = indent
-        self._lines: dict[tuple[int, State], State] = {}
-        self._closings: dict[tuple[int, int], State] = {}
-        self._colons: dict[State, State] = {}
-        self._tails: dict[tuple[State | None, int | None, int, int, Conditions | None], State] = {}
+
+    def _spaced(self, state: State) -> State:
+        return state
+
+    def _after_colon(self, value: State) -> State:
+        return self._read(SPACE, value, "space")
+
+    @remembered
+    def _read(self, byte: int, state: State, name: str) -> State:
+        """A state that reads a byte and goes on to ``state``."""
+        before = self._program.state(name, live=self._program.live[state])
+        self._program.edge(before, byte, byte, state)
+        return before
 
     def _indented(self, level: int, state: State) -> State:
         """A state that reads a line's indentation and goes on to ``state``."""
-        program = self._program
-        for width in range(1, self._indent * level + 1):
-            known = self._lines.get((width, state))
-            if known is None:
-                known = self._lines[width, state] = program.state("indentation", live=program.live[state])
-                program.edge(known, SPACE, SPACE, self._lines.get((width - 1, state), state))
-        return self._lines.get((self._indent * level, state), state)
+        for _ in range(self._indent * level):
+            state = self._read(SPACE, state, "indentation")
+        return state
 
-    def _line(self, level: int, state: State) -> State:
-        """A state that reads a line's end, the next one's indentation, and goes on to ``state``."""
-        program = self._program
-        known = self._lines.get((-1 - level, state))
-        if known is None:
-            known = self._lines[-1 - level, state] = program.state("line", live=program.live[state])
-            program.edge(known, NEWLINE, NEWLINE, self._indented(level, state))
-        return known
+    def _line(self, level: int, inside: State) -> State:
+        return self._read(NEWLINE, self._indented(level, inside), "line")
 
-    def _closing(self, close: int, level: int) -> State:
-        """A state that reads the indentation before a closing bracket and the bracket."""
-        known = self._closings.get((close, level))
-        if known is None:
-            bracket = self._program.state("close")
-            self._program.edge(bracket, close, close)
-            known = self._closings[close, level] = self._indented(level, bracket)
-        return known
+    def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
+        return NEWLINE, (self._indented(level, self._bracket(close)),)
+
+    @remembered
+    def _bracket(self, close: int) -> State:
+        bracket = self._program.state("close")
+        self._program.edge(bracket, close, close)
+        return bracket
 
     def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
         """See `Whitespace`."""
@@ -193,39 +183,6 @@ class Indented:
             self._program.edge(start, close, close)
         if inside is not None:
             self._program.edge(start, NEWLINE, NEWLINE, self._indented(level + 1, inside))
-
-    def tail(
-        self,
-        inside: State | None,
-        close: int | None,
-        level: int,
-        live: int = -1,
-        conditions: Conditions | None = None,
-    ) -> State:
-        """See `Whitespace`."""
-        key = (inside, close, level, live, conditions)
-        known = self._tails.get(key)
-        if known is None:
-            program = self._program
-            known = self._tails[key] = program.state("tail", live=live)
-            if close is not None:
-                end = (self._closing(close, level),)
-                program.edges[known].append(_edge(NEWLINE, end, live, conditions and conditions.end))
-            if inside is not None:
-                more = (self._line(level + 1, inside),)
-                program.edges[known].append(_edge(COMMA, more, live, conditions and conditions.more))
-        return known
-
-    def colon(self, value: State) -> State:
-        """See `Whitespace`."""
-        known = self._colons.get(value)
-        if known is None:
-            program = self._program
-            space = program.state("space")
-            program.edge(space, SPACE, SPACE, value)
-            known = self._colons[value] = program.state("colon")
-            program.edge(known, COLON, COLON, space)
-        return known
 
 
 def _edge(byte: int, sequence: tuple[State, ...], register: int, condition: Condition | None) -> Edge:

@@ -6,14 +6,15 @@ arrays and objects. `Value` is that union. Its scalars are sets with an algebra 
 in which number. Shapes refer to other values by their index in `Values`, so that recursion needs no special case.
 
 This is the seam between the algebra, which brings a schema into this form, and the lowering, which turns it into
-a pushdown program. Everything is immutable, and everything is *trimmed*: a `Ref` never leads to a value without
-members, and no shape is empty.
+a pushdown program. Everything is immutable, and everything in `Values` is *trimmed*: a `Ref` never leads to a value
+without members, and no shape is empty.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
@@ -22,8 +23,7 @@ from ..strings.strings import StringSet
 Ref: TypeAlias = int
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One kind of value for an item or a member, and the marks that it earns.
 
     Parameters
@@ -43,16 +43,14 @@ class Option:
 Choice: TypeAlias = tuple[Option, ...]
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """How many items must earn a mark: ``min`` to ``max``, None for no upper bound."""
 
     min: int
     max: int | None = None
 
 
-@dataclass(frozen=True)
-class ArrayShape:
+class ArrayShape(NamedTuple):
     """Arrays whose first items follow ``prefix``, and all later ones ``rest``.
 
     Parameters
@@ -76,9 +74,17 @@ class ArrayShape:
     contains: tuple[Count, ...] = ()
     unique: bool = False
 
+    def choices(self) -> Iterator[Choice]:
+        """What its items may be."""
+        yield from self.prefix
+        yield self.rest
 
-@dataclass(frozen=True)
-class Property:
+    def mapped(self, change: Callable[[Choice], Choice]) -> ArrayShape:
+        """The shape with other choices."""
+        return self._replace(prefix=tuple(map(change, self.prefix)), rest=change(self.rest))
+
+
+class Property(NamedTuple):
     """A member with a known name.
 
     Parameters
@@ -97,8 +103,7 @@ class Property:
     required: bool = False
 
 
-@dataclass(frozen=True)
-class KeyClass:
+class KeyClass(NamedTuple):
     """Members whose names are not among the shape's properties.
 
     Parameters
@@ -114,8 +119,7 @@ class KeyClass:
     choice: Choice
 
 
-@dataclass(frozen=True)
-class ObjectShape:
+class ObjectShape(NamedTuple):
     """Objects with these members.
 
     Parameters
@@ -135,6 +139,20 @@ class ObjectShape:
     min_properties: int = 0
     max_properties: int | None = None
     exists: int = 0
+
+    def choices(self) -> Iterator[Choice]:
+        """What its members may be."""
+        for _, choice, _ in self.properties:
+            yield choice
+        for _, choice in self.others:
+            yield choice
+
+    def mapped(self, change: Callable[[Choice], Choice]) -> ObjectShape:
+        """The shape with other choices."""
+        return self._replace(
+            properties=tuple([Property(name, change(choice), must) for name, choice, must in self.properties]),
+            others=tuple([KeyClass(keys, change(choice)) for keys, choice in self.others]),
+        )
 
 
 @dataclass(frozen=True)
@@ -162,6 +180,11 @@ class Value:
     arrays: tuple[ArrayShape, ...] = ()
     objects: tuple[ObjectShape, ...] = ()
     pointer: str = field(default="", compare=False)
+
+    def children(self) -> Iterator[Ref]:
+        """What its items and members may be, each perhaps several times."""
+        shapes: list[ArrayShape | ObjectShape] = [*self.arrays, *self.objects]
+        return (ref for shape in shapes for choice in shape.choices() for ref, _ in choice)
 
 
 @dataclass(frozen=True)

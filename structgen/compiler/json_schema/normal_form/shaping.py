@@ -1,79 +1,76 @@
-"""Cases to shapes: which members and items may come, spelled out name by name and position by position.
+"""Clauses to shapes: which members and items may come, spelled out name by name and position by position.
 
-The shapes made here are *drafts*: like those of `shapes`, but their choices hold goals, some of which may turn out to
-have no values. `trimming` finishes them.
+The values made here are *drafts*: they refer to goals by number, and some of these may turn out to have no values.
+`trimming` finishes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from ....errors import BudgetExceededError
-from ..algebra.array_cases import ArrayCase
+from ..algebra.arrays import ArrayClause
 from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
+from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
-from ..algebra.objects.member_rules import MemberRule, NamePartitions
-from ..algebra.objects.object_case import ObjectCase, names_of
+from ..algebra.objects import ObjectClause, names_of
+from ..algebra.outline import TypeBounds
 from ..strings.strings import StringSet
-from .shapes import Count
-
-#: Goals with their marks.
-GoalChoice: TypeAlias = tuple[tuple[Conjunction, int], ...]
+from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
 #: So many marks at most: options and what later steps make of them can double with each.
 MOST_MARKS = 8
 
 
-class ObjectDraft(NamedTuple):
-    """An `ObjectShape` of goals: properties are (name, choice, required)."""
-
-    properties: tuple[tuple[str, GoalChoice, bool], ...]
-    others: tuple[tuple[StringSet, GoalChoice], ...]
-    low: int
-    high: int | None
-    exists: int
-
-
-class ArrayDraft(NamedTuple):
-    """An `ArrayShape` of goals."""
-
-    prefix: tuple[GoalChoice, ...]
-    rest: GoalChoice
-    low: int
-    high: int | None
-    counts: tuple[Count, ...]
-    unique: bool
-
-
 class Shaping:
-    """Makes drafts of shapes."""
+    """Makes drafts; ``goals`` are those that they lead to, by number."""
 
     def __init__(self, nodes: Nodes, partitions: NamePartitions) -> None:
         self.nodes = nodes
         self.partitions = partitions
-        self._known_others: dict[Hashable, tuple[tuple[StringSet, GoalChoice], ...]] = {}
+        self.goals: list[Conjunction] = []
+        self.refs: dict[Conjunction, Ref] = {}
+        self._known_others: dict[Hashable, tuple[KeyClass, ...]] = {}
 
-    def object(self, case: ObjectCase) -> ObjectDraft:
-        """The shape of a case."""
-        required = set(case.required)
-        names = dict.fromkeys((*names_of(case.rules), *case.required, *names_of(case.exists)))
-        properties = tuple(
-            (name, self._choice(case.goal(name), [rule.goal(name) for rule in case.exists]), name in required)
-            for name in names
+    def ref(self, goal: Conjunction) -> Ref:
+        """The number of a goal."""
+        known = self.refs.setdefault(goal, len(self.goals))
+        if known == len(self.goals):
+            self.goals.append(goal)
+        return known
+
+    def value(
+        self, outline: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
+    ) -> Value:
+        """The draft of a goal."""
+        return Value(
+            outline.null,
+            outline.booleans,
+            None if outline.numbers.is_empty() else outline.numbers,
+            None if outline.strings.is_empty() else outline.strings,
+            tuple(map(self.array, arrays)),
+            tuple(map(self.object, objects)),
+            pointer,
         )
-        return ObjectDraft(properties, self._others(case), case.low, case.high, len(case.exists))
 
-    def _others(self, case: ObjectCase) -> tuple[tuple[StringSet, GoalChoice], ...]:
-        rules = tuple(rule for rule in case.rules if rule.rest or rule.classes)
-        key = rules, case.exists
+    def object(self, clause: ObjectClause) -> ObjectShape:
+        """The shape of a clause."""
+        required = set(clause.required)
+        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(clause.exists)))
+        properties = []
+        for name in names:
+            choice = self._choice(clause.goal(name), [rule.goal(name) for rule in clause.exists])
+            properties.append(Property(name, choice, name in required))
+        return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
+
+    def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
+        rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
+        key = rules, clause.exists
         if key not in self._known_others:
-            self._known_others[key] = tuple(self._classes(rules, case.exists))
+            self._known_others[key] = tuple(self._classes(rules, clause.exists))
         return self._known_others[key]
 
-    def _classes(
-        self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]
-    ) -> Iterator[tuple[StringSet, GoalChoice]]:
+    def _classes(self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]) -> Iterator[KeyClass]:
         """The classes of undeclared names that the rules tell apart, with what their members may be."""
         bits: dict[StringSet, int] = {}
         for rule in (*rules, *exists):
@@ -84,44 +81,40 @@ class Shaping:
             goal = all_of([_class_goal(rule, inside, bits) for rule in rules])
             choice = self._choice(goal, [_class_goal(rule, inside, bits) for rule in exists])
             if choice:
-                yield keys, choice
+                yield KeyClass(keys, choice)
 
-    def array(self, case: ArrayCase) -> ArrayDraft:
-        """The shape of a case."""
-        counting = [count.rule for count in case.counts]
-        beyond = max((len(rule.prefix) for rule in (*case.rules, *counting)), default=0)
-        known = beyond if case.high is None else min(beyond, case.high)
-        choices = [self._choice(case.goal(k), [rule.goal(k) for rule in counting]) for k in range(known)]
-        rest: GoalChoice = ()
-        if case.high is None or case.high > beyond:
-            rest = self._choice(case.goal(beyond), [rule.goal(beyond) for rule in counting])
-        counts = tuple(Count(count.low, count.high) for count in case.counts)
-        return ArrayDraft(tuple(choices), rest, case.low, case.high, counts, case.unique)
+    def array(self, clause: ArrayClause) -> ArrayShape:
+        """The shape of a clause."""
+        counting = [count.rule for count in clause.counts]
+        beyond = max((len(rule.prefix) for rule in (*clause.rules, *counting)), default=0)
+        known = beyond if clause.high is None else min(beyond, clause.high)
+        positions = self.nodes.meter.each(range(known), "normalising the schema")
+        choices = [self._choice(clause.goal(k), [rule.goal(k) for rule in counting]) for k in positions]
+        rest: Choice = ()
+        if clause.high is None or clause.high > beyond:
+            rest = self._choice(clause.goal(beyond), [rule.goal(beyond) for rule in counting])
+        counts = tuple(Count(count.low, count.high) for count in clause.counts)
+        return ArrayShape(tuple(choices), rest, clause.low, clause.high, counts, clause.unique)
 
-    def _choice(self, goal: Conjunction, marks: list[Conjunction]) -> GoalChoice:
+    def _choice(self, goal: Conjunction, marks: list[Conjunction]) -> Choice:
         """A goal, split by which of the marks' goals are met."""
         if goal == NOTHING:
             return ()
-        if not marks:
-            return ((goal, 0),)
         if len(marks) > MOST_MARKS:
             raise BudgetExceededError(
                 f"more than {MOST_MARKS} kinds of members or items have to be counted at once",
                 where=self.nodes.pointer(goal) or "the root",
                 remedy="Combine fewer contains, or negated additionalProperties, in one place.",
             )
-        options: list[tuple[Conjunction, int]] = [(goal, 0)]
+        options = [(goal, 0)]
         for k, mark in enumerate(marks):
             if mark == NOTHING:
                 continue
-            met = [(both(option, mark), marks_ | 1 << k) for option, marks_ in options]
-            unmet = [] if mark == ANYTHING else self._unmet(options, mark)
-            options = [(option, marks_) for option, marks_ in met + unmet if option != NOTHING]
-        return tuple(options)
-
-    def _unmet(self, options: list[tuple[Conjunction, int]], mark: Conjunction) -> list[tuple[Conjunction, int]]:
-        against = self.nodes.negation(mark)
-        return [(both(option, against), marks) for option, marks in options]
+            met = [(both(option, mark), earned | 1 << k) for option, earned in options]
+            against = self.nodes.negation(mark)
+            unmet = [(both(option, against), earned) for option, earned in options if mark != ANYTHING]
+            options = [(option, earned) for option, earned in met + unmet if option != NOTHING]
+        return tuple([Option(self.ref(option), earned) for option, earned in options])
 
 
 def _class_goal(rule: MemberRule, inside: int, bits: Mapping[StringSet, int]) -> Conjunction:

@@ -1,130 +1,77 @@
-"""Drafts to shapes that say no more than they have to: without goals that have no members, and marks that are earned
-anyway.
-"""
+"""Shapes that say no more than they have to: without marks that are earned anyway, and within bounds that matter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeVar
 
-from ..strings.strings import StringSet
-from .shapes import Count
-from .shaping import ArrayDraft, GoalChoice, ObjectDraft
-
-#: Numbers of values with their marks.
-Choice: TypeAlias = tuple[tuple[int, int], ...]
-
-#: From goals to numbers; those without members are left out.
-Placing: TypeAlias = Callable[[GoalChoice], Choice]
+from .shapes import ArrayShape, Choice, KeyClass, ObjectShape, Option, Property
 
 
-class Member(NamedTuple):
-    """A `Property` of numbered values."""
-
-    name: str
-    choice: Choice
-    required: bool
-
-
-class TrimmedObject(NamedTuple):
-    """An `ObjectShape` of numbered values."""
-
-    members: tuple[Member, ...]
-    others: tuple[tuple[StringSet, Choice], ...]
-    low: int
-    high: int | None
-    exists: int
-
-
-class TrimmedArray(NamedTuple):
-    """An `ArrayShape` of numbered values."""
-
-    prefix: tuple[Choice, ...]
-    rest: Choice
-    low: int
-    high: int | None
-    counts: tuple[Count, ...]
-    unique: bool
-
-
-def placed_object(draft: ObjectDraft, place: Placing) -> TrimmedObject:
-    """The draft with numbers for goals, and no mark that is earned anyway. It must have members."""
-    members = [Member(name, place(choice), must) for name, choice, must in draft.properties]
-    others = [(keys, choice) for keys, goals in draft.others if (choice := place(goals))]
+def without_idle_marks(shape: ObjectShape) -> ObjectShape:
+    """The shape without forbidden classes, and marks that are earned anyway. It must have members."""
+    properties = list(shape.properties)
+    others = tuple(KeyClass(keys, choice) for keys, choice in shape.others if choice)
     kept = []
-    for mark in range(draft.exists):
-        earning = [k for k, member in enumerate(members) if _some(member.choice, mark)]
-        if any(members[k].required and _all(members[k].choice, mark) for k in earning):
+    for mark in range(shape.exists):
+        earning = [k for k, (_, choice, _) in enumerate(properties) if _some(choice, mark)]
+        if any(properties[k].required and _all(properties[k].choice, mark) for k in earning):
             continue
         if len(earning) == 1 and not any(_some(choice, mark) for _, choice in others):
             (k,) = earning
-            choice = tuple(option for option in members[k].choice if option[1] >> mark & 1)
-            members[k] = Member(members[k].name, choice, True)
+            name, choice, _ = properties[k]
+            properties[k] = Property(name, tuple(option for option in choice if option.marks >> mark & 1), True)
         else:
             kept.append(mark)
-    if len(kept) < draft.exists:
-        members = [Member(name, _renumbered(choice, kept), must) for name, choice, must in members]
-        others = [(keys, _renumbered(choice, kept)) for keys, choice in others]
-    return TrimmedObject(tuple(members), tuple(others), draft.low, draft.high, len(kept))
+    shape = ObjectShape(tuple(properties), others, shape.min_properties, shape.max_properties, shape.exists)
+    return _with_marks(shape, kept)._replace(exists=len(kept)) if len(kept) < shape.exists else shape
 
 
-def bounded_object(shape: TrimmedObject) -> TrimmedObject:
+def bounded(shape: ObjectShape) -> ObjectShape:
     """The shape with bounds that say no more than its members do."""
-    members, others, low, high = list(shape.members), shape.others, shape.low, shape.high
-    required = sum(member.required for member in members)
+    properties, others = shape.properties, shape.others
+    low, high = shape.min_properties, shape.max_properties
+    required = sum(p.required for p in properties)
     if high == required:  # no room for anything that may be left out
-        members, others = [member for member in members if member.required], ()
+        properties, others = tuple(p for p in properties if p.required), ()
     if others:
-        members = [m for m in members if m.choice or any(m.name in keys for keys, _ in others)]
+        properties = tuple(p for p in properties if p.choice or any(p.name in keys for keys, _ in others))
     else:
-        members = [member for member in members if member.choice]
-        if low >= len(members):
-            members = [member._replace(required=True) for member in members]
-            required = len(members)
-        if high is not None and high >= len(members):
+        properties = tuple(p for p in properties if p.choice)
+        if low >= len(properties):
+            properties = tuple(p._replace(required=True) for p in properties)
+            required = len(properties)
+        if high is not None and high >= len(properties):
             high = None
-    return shape._replace(members=tuple(members), others=others, low=low if low > required else 0, high=high)
+    return ObjectShape(properties, others, low if low > required else 0, high, shape.exists)
 
 
-def trimmed_array(draft: ArrayDraft, place: Placing) -> TrimmedArray:
-    """The draft with numbers for goals, cut where no further item can stand. It must have members."""
-    prefix: list[Choice] = []
-    rest: Choice = ()
-    for goals in draft.prefix:
-        choice = place(goals)
-        if not choice:
-            break
-        prefix.append(choice)
-    else:
-        rest = place(draft.rest)
-    low, high = draft.low, draft.high
+def trimmed_array(shape: ArrayShape) -> ArrayShape:
+    """The shape without marks that all items earn, or none, cut where no further item can stand."""
+    low, high = shape.min_items, shape.max_items
+    beyond = next((k for k, choice in enumerate(shape.prefix) if not choice), len(shape.prefix))
+    if beyond < len(shape.prefix):
+        shape = shape._replace(prefix=shape.prefix[:beyond], rest=())
     kept = []
-    for mark, count in enumerate(draft.counts):
-        if all(_all(choice, mark) for choice in (*prefix, rest)):  # then all items count
+    for mark, count in enumerate(shape.contains):
+        if all(_all(choice, mark) for choice in shape.choices()):  # then all items count
             low = max(low, count.min)
             if count.max is not None:
                 high = count.max if high is None else min(high, count.max)
-        elif any(_some(choice, mark) for choice in (*prefix, rest)):
+        elif any(_some(choice, mark) for choice in shape.choices()):
             kept.append(mark)
-    if len(kept) < len(draft.counts):
-        prefix = [_renumbered(choice, kept) for choice in prefix]
-        rest = _renumbered(rest, kept)
-    counts = tuple(draft.counts[mark] for mark in kept)
-    return _cut(TrimmedArray(tuple(prefix), rest, low, high, counts, draft.unique and high not in (0, 1)))
-
-
-def _cut(shape: TrimmedArray) -> TrimmedArray:
-    """The array's shape with a prefix no longer than the array can be, or needs to be."""
-    prefix, rest, high = list(shape.prefix), shape.rest, shape.high
+    unique = shape.unique and high not in (0, 1)
+    if len(kept) < len(shape.contains):
+        shape = _with_marks(shape, kept)._replace(contains=tuple(shape.contains[mark] for mark in kept))
+    prefix, rest = list(shape.prefix), shape.rest
     if not rest:
-        high = len(prefix) if high is None else min(high, len(prefix))
-    elif high is not None and high <= len(prefix):
+        high = beyond if high is None else min(high, beyond)
+    elif high is not None and high <= beyond:
         rest = ()
     if high is not None:
         del prefix[high:]
     while prefix and prefix[-1] == rest:
         prefix.pop()
-    return shape._replace(prefix=tuple(prefix), rest=rest, high=high)
+    return ArrayShape(tuple(prefix), rest, low, high, shape.contains, unique)
 
 
 def _some(choice: Choice, mark: int) -> bool:
@@ -135,10 +82,16 @@ def _all(choice: Choice, mark: int) -> bool:
     return all(marks >> mark & 1 for _, marks in choice)
 
 
-def _renumbered(choice: Choice, kept: list[int]) -> Choice:
-    """The choice with those marks only, numbered anew."""
-    return tuple(
-        dict.fromkeys(
-            (value, sum((marks >> mark & 1) << k for k, mark in enumerate(kept))) for value, marks in choice
+_Shape = TypeVar("_Shape", ArrayShape, ObjectShape)
+
+
+def _with_marks(shape: _Shape, kept: list[int]) -> _Shape:
+    """The shape with those marks only, numbered anew."""
+
+    def renumbered(choice: Choice) -> Choice:
+        options = (
+            Option(ref, sum((marks >> mark & 1) << k for k, mark in enumerate(kept))) for ref, marks in choice
         )
-    )
+        return tuple(dict.fromkeys(options))
+
+    return shape.mapped(renumbered)

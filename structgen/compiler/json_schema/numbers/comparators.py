@@ -4,20 +4,19 @@ Two automata, both with about as many states as the others have digits:
 
 `Whole` reads a whole number from its first digit on. How a number compares with 4096 depends on its length, which
 is only known at its end: after ``41``, the text may be 41, 417, 4107 or 41000. So a state is the number of digits
-and the place among the prefixes of that length.
+and the place among the texts of those that have as many.
 
 `Tail` reads a fraction's digits (or a mantissa's). Their places are fixed, so the first difference decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import accumulate
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 
 class DigitPosition(NamedTuple):
-    """After ``depth`` digits: the ``rank``-th prefix of that length itself, or the gap before it."""
+    """After ``depth`` digits: those of landmark ``rank`` of the ones with so many, or those before it."""
 
     depth: int
     rank: int
@@ -31,87 +30,44 @@ class Among(NamedTuple):
     high: int
 
 
-@dataclass
-class _Prefix:
-    """One prefix of some landmarks: those that end here, those that go on, by digit."""
-
-    ends: tuple[int, int]
-    children: dict[int, int]
-
-
-@dataclass
-class _Level:
-    """The distinct prefixes of one length, ascending."""
-
-    prefixes: list[_Prefix] = field(default_factory=list)
-    ends_before: list[int] = field(default_factory=list)  # by gap: landmarks less than a number that ends there
-    children_before: list[int] = field(default_factory=list)  # by gap: the gap of the next level
-
-
 class Whole:
     """Compares whole numbers without leading zeros with ``landmarks``: the same, ascending, repeats allowed.
 
-    Landmarks ``"0"`` must come first; numbers that are compared are positive.
+    Numbers that are compared are positive.
     """
 
     def __init__(self, landmarks: list[str]) -> None:
-        self.landmarks = landmarks
-        zeros = sum(text == "0" for text in landmarks)
-        self._levels: list[_Level] = []
-        groups = [list(range(zeros, len(landmarks)))]
-        shorter = zeros
-        while groups:
-            level, groups = self._level(groups, len(self._levels), shorter)
-            shorter = level.ends_before[-1]
-            self._levels.append(level)
-        self.zeros = Among(0, zeros)
-
-    def _level(self, groups: list[list[int]], depth: int, shorter: int) -> tuple[_Level, list[list[int]]]:
-        level = _Level()
-        below: list[list[int]] = []
-        for group in groups:
-            ending = [i for i in group if len(self.landmarks[i]) == depth]
-            by_digit: dict[int, list[int]] = {}
-            for i in group:
-                if len(self.landmarks[i]) > depth:
-                    by_digit.setdefault(int(self.landmarks[i][depth]), []).append(i)
-            children = {}
-            for digit in sorted(by_digit):
-                children[digit] = len(below)
-                below.append(by_digit[digit])
-            first = ending[0] if ending else 0
-            level.prefixes.append(_Prefix((first, first + len(ending)), children))
-        counts = [prefix.ends[1] - prefix.ends[0] for prefix in level.prefixes]
-        level.ends_before = list(accumulate(counts, initial=shorter))
-        level.children_before = list(accumulate((len(p.children) for p in level.prefixes), initial=0))
-        return level, below
+        self._ordered = [(len(text), text) for text in landmarks]
+        texts = sorted(set(landmarks) - {"0"})
+        self._levels = [texts]  # those with so many digits or more, as texts; the last level is empty
+        for depth in range(1, max(map(len, texts), default=0) + 2):
+            self._levels.append([text for text in self._levels[-1] if len(text) >= depth])
+        self.zeros = Among(0, bisect_right(self._ordered, (1, "0")))
 
     start = DigitPosition(0, 0, True)
 
     def step(self, place: DigitPosition, digit: int) -> DigitPosition | None:
         """The place after one more digit; None: the number is greater than every landmark, whatever follows."""
         depth, rank, equal = place
-        level = self._levels[depth]
+        level, following = self._levels[depth : depth + 2]
+        if not following:
+            return None
         if not equal:
-            gap = level.children_before[rank]
-        else:
-            children = level.prefixes[rank].children
-            if digit in children:
-                return DigitPosition(depth + 1, children[digit], True)
-            gap = level.children_before[rank] + sum(other < digit for other in children)
-        return DigitPosition(depth + 1, gap, False) if depth + 1 < len(self._levels) else None
+            rank = bisect_left(following, level[rank]) if rank < len(level) else len(following)
+            return DigitPosition(depth + 1, rank, False)
+        text = level[rank][:depth] + str(digit)
+        rank = bisect_left(following, text)
+        return DigitPosition(depth + 1, rank, rank < len(following) and following[rank].startswith(text))
 
     def end(self, place: DigitPosition | None) -> Among:
         """Where a number that ends here stands."""
         if place is None:
-            return Among(len(self.landmarks), len(self.landmarks))
-        level = self._levels[place.depth]
-        if place.equal:
-            low, high = level.prefixes[place.rank].ends
-            if low < high:
-                return Among(low, high)
-        before = level.ends_before[place.rank]
-        return Among(before, before)
+            return Among(len(self._ordered), len(self._ordered))
+        depth, rank, equal = place
+        level = self._levels[depth]
+        key = (depth, level[rank][:depth]) if rank < len(level) else (depth + 1, "")
+        low = bisect_left(self._ordered, key)
+        return Among(low, bisect_right(self._ordered, key) if equal else low)
 
 
 class Open(NamedTuple):
@@ -140,11 +96,8 @@ class Tail:
         if isinstance(state, int):
             return state
         low, high, depth = state
-        while low < high and self._digit(low, depth) < digit:
-            low += 1
-        end = low
-        while end < high and self._digit(end, depth) == digit:
-            end += 1
+        digits = [self._digit(landmark, depth) for landmark in range(low, high)]
+        low, end = low + bisect_left(digits, digit), low + bisect_right(digits, digit)
         if low == end:
             return low
         # A single landmark that is through goes on with zeros for ever: one state.

@@ -12,19 +12,25 @@ Positive and negative numbers are two sides, both read as distances from zero. W
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
 from ....budget import Meter
 from ...automata.dfa import Dfa
-from .comparators import Open
+from ...automata.words import words_dfa
+from ...patterns.lower import language
+from ...patterns.parser import parse
+from .comparators import DigitPosition, Open
 from .exponents import Exponents, exponents
 from .interval_set import EVERYTHING, INTEGERS, NEVER, IntervalSet
 from .literals import spellings
 from .mantissas import Mantissa
 from .sides import Remainders, Side
-from .table import CLASSES, EXPONENT, MINUS, PLUS, POINT, ZERO, Moves, State, explored
+from .table import EXPONENT, MINUS, POINT, ZERO, Moves, State, explored
+
+#: RFC 8259, section 6.
+_ANY_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[Ee][+-]?[0-9]+)?"
 
 #: With divisors of more bits than this it is worth a look whether the multiples can be listed instead.
 _MANY_BITS = 10
@@ -39,7 +45,7 @@ def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter, *, canoni
     Raises `BudgetExceededError`.
     """
     if plain is EVERYTHING and written is EVERYTHING:
-        return explored(("start",), lambda state: _GRAMMAR[state[0]].items(), lambda s: s[0] in _COMPLETE, meter)
+        return language(parse(_ANY_NUMBER), meter, count=False)
     if canonical and plain.is_finite and written.is_finite:
         return _listed(_members(plain, meter), _members(written, meter), meter)
     if canonical and (plain.modulus_bits > _MANY_BITS or written.modulus_bits > _MANY_BITS):
@@ -53,26 +59,6 @@ def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter, *, canoni
     return explored(("start",), spelling.moves, spelling.accepts, meter)
 
 
-def _digits(target: str, first: int = 0) -> dict[int, State]:
-    return {ZERO + digit: (target,) for digit in range(first, 10)}
-
-
-#: RFC 8259, section 6.
-_WHOLE: dict[int, State] = {POINT: ("point",), **dict.fromkeys(EXPONENT, ("e",))}
-_GRAMMAR: dict[str, dict[int, State]] = {
-    "start": {MINUS: ("minus",), ZERO: ("zero",), **_digits("whole", 1)},
-    "minus": {ZERO: ("zero",), **_digits("whole", 1)},
-    "zero": _WHOLE,
-    "whole": {**_WHOLE, **_digits("whole")},
-    "point": _digits("fraction"),
-    "fraction": {**_digits("fraction"), **dict.fromkeys(EXPONENT, ("e",))},
-    "e": {PLUS: ("sign",), MINUS: ("sign",), **_digits("exponent")},
-    "sign": _digits("exponent"),
-    "exponent": _digits("exponent"),
-}
-_COMPLETE = {"zero", "whole", "fraction", "exponent"}
-
-
 def _members(line: IntervalSet, meter: Meter) -> list[Decimal]:
     return line.members(len(line.points), meter) or []
 
@@ -80,18 +66,7 @@ def _members(line: IntervalSet, meter: Meter) -> list[Decimal]:
 def _listed(integers: list[Decimal], floats: list[Decimal], meter: Meter) -> Dfa:
     """The automaton of finitely many numbers."""
     whole = [v for v in integers if v == v.to_integral_value()]
-    texts = {text.encode() for text in spellings(whole, floats, meter)}
-    tree: list[dict[int, State]] = [{}]
-    ends = set()
-    for text in texts:
-        node = 0
-        for byte in text:
-            (following,) = tree[node].setdefault(int(CLASSES[byte]), (len(tree),))
-            if following == len(tree):
-                tree.append({})
-            node = following
-        ends.add(node)
-    return explored((0,), lambda state: tree[state[0]].items(), lambda state: state[0] in ends, meter)
+    return words_dfa(spellings(whole, floats, meter), meter)
 
 
 class _Spelling:
@@ -106,11 +81,20 @@ class _Spelling:
         positive, negative = Side(plain, written, False, meter), Side(plain, written, True, meter)
         # Where the two are alike, the sign can be forgotten.
         self.sides = (positive,) if positive.is_like(negative) else (positive, negative)
+        self._after: dict[str, Callable[..., Moves]] = {
+            "start": self._after_start,
+            "side": self._after_side,
+            "zero": self._after_zero,
+            "whole": self._after_whole,
+            "point": self._after_point,
+            "fraction": self._after_fraction,
+            "power": self._after_power,
+        }
         self.negative = self.sides[-1].beyond_zero or (not canonical and any(self.sides[-1].at[0]))
 
     def moves(self, state: State) -> Moves:
         """The symbols that may follow, with the state after each."""
-        return getattr(self, "_after_" + state[0])(*state[1:])  # type: ignore[no-any-return]
+        return self._after[state[0]](*state[1:])
 
     def accepts(self, state: State) -> bool:
         """Whether the text may end."""
@@ -121,7 +105,7 @@ class _Spelling:
             return self._whole_ends(*state[1:])
         if tag == "fraction":
             return self._fraction_ends(*state[1:])
-        return bool(tag == "power" and state[1].accepting[state[2]])
+        return tag == "power" and self._power_ends(*state[1:])
 
     # -- before the point ----------------------------------------------------------------------------------
 
@@ -142,7 +126,7 @@ class _Spelling:
                 yield ZERO + digit, state
 
     def _whole(
-        self, which: int, place: Any, stepped: Remainders, digit: int, mantissa: Mantissa | None
+        self, which: int, place: DigitPosition | None, stepped: Remainders, digit: int, mantissa: Mantissa | None
     ) -> State | None:
         """The state after a digit, which led to the remainders ``stepped``; None: nothing can come of it."""
         side = self.sides[which]
@@ -158,7 +142,9 @@ class _Spelling:
         start = tuple(divisor.start for divisor in side.divisors)
         return self._point(which, side.whole.zeros, start, None)
 
-    def _after_whole(self, which: int, place: Any, remainders: Remainders, mantissa: Mantissa | None) -> Moves:
+    def _after_whole(
+        self, which: int, place: DigitPosition | None, remainders: Remainders, mantissa: Mantissa | None
+    ) -> Moves:
         alike = not remainders and (place is None or not place.equal)  # all digits have the same consequence
         state: State | None = None
         for digit, stepped in enumerate(self.sides[which].stepped(remainders)):
@@ -169,7 +155,9 @@ class _Spelling:
         yield from self._point(which, self.sides[which].whole.end(place), remainders, mantissa)
         yield from self._exponent(which, mantissa)
 
-    def _whole_ends(self, which: int, place: Any, remainders: Remainders, mantissa: Mantissa | None) -> bool:
+    def _whole_ends(
+        self, which: int, place: DigitPosition | None, remainders: Remainders, mantissa: Mantissa | None
+    ) -> bool:
         side = self.sides[which]
         low, high = side.whole.end(place)
         if low < high and not side.tail.landmarks[low]:
@@ -241,7 +229,10 @@ class _Spelling:
         ranges = side.mantissas.ranges(mantissa)
         if ranges:
             for column in EXPONENT:
-                yield column, ("power", exponents(ranges), 0)
+                yield column, ("power", exponents(ranges), "e")
 
-    def _after_power(self, powers: Exponents, state: int) -> Moves:
-        return [(column, ("power", powers, target)) for column, target in powers.moves[state]]
+    def _after_power(self, powers: Exponents, *state: Any) -> Moves:
+        return [(column, ("power", powers, *target)) for column, target in powers.moves(*state)]
+
+    def _power_ends(self, powers: Exponents, *state: Any) -> bool:
+        return powers.accepts(*state)

@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from .comparators import Among, DigitPosition, Whole
-from .table import MINUS, PLUS, ZERO, State
+from .table import MINUS, PLUS, ZERO, Moves, State
 
 #: Whole numbers from ``low`` to ``high``, None where there is no end.
 Range: TypeAlias = tuple[int | None, int | None]
 
 
 class Exponents:
-    """The states and moves of an exponent's spelling, after the ``e``; state 0 is the start.
+    """The states and moves of an exponent's spelling; ``("e",)`` is the start, after that letter.
 
     A sign, or none for a plus; no leading zeros, but a single digit may be padded to two, as C and Python do.
 
@@ -24,22 +24,9 @@ class Exponents:
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
         self._signs = (Whole(_distances(ranges)), Whole(_distances([_negated(r) for r in reversed(ranges)])))
-        self._numbers: dict[State, int] = {("e",): 0}
-        #: By state: the moves, and whether the exponent may end.
-        self.moves: list[list[tuple[int, int]]] = []
-        self.accepting: list[bool] = []
-        order: list[State] = [("e",)]
-        for state in order:
-            row = []
-            for column, target in self._after(*state):
-                number = self._numbers.setdefault(target, len(order))
-                if number == len(order):
-                    order.append(target)
-                row.append((column, number))
-            self.moves.append(row)
-            self.accepting.append(self._ends(*state))
 
-    def _after(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> list[tuple[int, State]]:
+    def moves(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> Moves:
+        """The symbols that may follow, with the state after each."""
         if tag == "end":
             return []
         if tag == "pad":
@@ -63,7 +50,8 @@ class Exponents:
         whole = self._signs[sign]
         return _is_inside(whole.end(whole.step(whole.start, digit)) if digit else whole.zeros)
 
-    def _ends(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> bool:
+    def accepts(self, tag: str, sign: int = 0, place: DigitPosition | None = None) -> bool:
+        """Whether the exponent may end."""
         if tag == "pad":
             return self._inside(sign, 0)
         return tag == "end" or (tag == "power" and _is_inside(self._signs[sign].end(place)))

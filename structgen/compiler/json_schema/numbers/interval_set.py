@@ -17,7 +17,7 @@ keep the exponents of 2 and 5 beside the rest, points stay decimals.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_FLOOR, Clamped, Context, Decimal, InvalidOperation, Overflow
@@ -304,22 +304,12 @@ class IntervalSet:
     ) -> IntervalSet:
         """Merge the points of two lines."""
         meter.check_time("combining sets of numbers")
-        points: list[Decimal] = []
-        at: list[bool] = []
+        points = sorted({*self.points, *other.points})
+        at = [truths(point in self, point in other) for point in points]
         between = [conditions(self.between[0], other.between[0])]
-        i = j = 0
-        while i < len(self.points) or j < len(other.points):
-            left = self.points[i] if i < len(self.points) else None
-            right = other.points[j] if j < len(other.points) else None
-            point = left if right is None or (left is not None and left <= right) else right
-            assert point is not None
-            mine = self.at[i] if point == left else self.between[i].holds(point)
-            theirs = other.at[j] if point == right else other.between[j].holds(point)
-            i += point == left
-            j += point == right
-            points.append(point)
-            at.append(truths(mine, theirs))
-            between.append(conditions(self.between[i], other.between[j]))
+        for point in points:
+            mine, theirs = bisect_right(self.points, point), bisect_right(other.points, point)
+            between.append(conditions(self.between[mine], other.between[theirs]))
         return tidy(points, at, between, meter)
 
 

@@ -9,13 +9,18 @@ alone if its schema has either keyword, or if no schema lists anything, as ``{"t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from .document import Document, Schema, SchemaId
 
-_SILENT = Schema("")
-_CONSTRAINTS = [field.name for field in fields(Schema) if field.name not in ("pointer", "resource", "refs")]
+#: The fields that hold the schemas of other locations: of members and items.
+_BELOW = (
+    "properties", "pattern_properties", "prefix_items", "additional_properties", "unevaluated_properties", "items",
+    "contains", "unevaluated_items",
+)  # fmt: skip
+
+#: Those for the same location whose schemas may list its members; not those that are only tried.
+_IN_PLACE = ("refs", "all_of", "any_of", "one_of", "dependent_schemas", "then", "else_", "dynamic_default")
 
 
 def close_objects(document: Document) -> Document:
@@ -26,8 +31,8 @@ def close_objects(document: Document) -> Document:
 class _Closing:
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._schemas = list(document.schemas)
-        self._never: SchemaId | None = None
+        self._schemas = [*document.schemas, Schema("", never=True)]
+        self._never = len(document.schemas)
 
     def run(self) -> Document:
         locations, users = self._survey()
@@ -45,9 +50,9 @@ class _Closing:
         todo, seen = [root], {root}
         for schema_id in todo:
             schema = self._schemas[schema_id]
-            found = [self._target(child) for child in _below(schema)]
+            found = [self._target(child) for child in schema.children(_BELOW)]
             locations.update(dict.fromkeys(found))
-            for child in _in_place(schema):
+            for child in schema.children(_IN_PLACE):
                 users[child] = users.get(child, 0) + 1
                 found.append(child)
             for child in found:
@@ -75,82 +80,35 @@ class _Closing:
         group = self._group(location)
         if not any(self._schemas[member].properties or self._schemas[member].pattern_properties for member in group):
             return location
-        never = self._no_schema()
         if users:
-            self._schemas.append(Schema(schema.pointer, refs=(location,), unevaluated_properties=never))
+            self._schemas.append(Schema(schema.pointer, refs=(location,), unevaluated_properties=self._never))
             return len(self._schemas) - 1
         keyword = "additional_properties" if len(group) == 1 else "unevaluated_properties"
-        self._schemas[location] = replace(schema, **{keyword: never})  # type: ignore[arg-type]
+        self._schemas[location] = schema.changed({keyword: self._never})
         return location
 
     def _group(self, location: SchemaId) -> list[SchemaId]:
         """The schemas that apply to a location."""
         group, seen = [location], {location}
         for member in group:
-            for child in _in_place(self._schemas[member]):
+            for child in self._schemas[member].children(_IN_PLACE):
                 if child not in seen:
                     seen.add(child)
                     group.append(child)
         return group
 
-    def _no_schema(self) -> SchemaId:
-        if self._never is None:
-            self._never = len(self._schemas)
-            self._schemas.append(Schema("", never=True))
-        return self._never
-
     def _redirected(self, schema: Schema, closed: dict[SchemaId, SchemaId]) -> Schema:
         """A schema whose locations have their closed schemas."""
 
-        def to(child: SchemaId | None) -> SchemaId | None:
-            return None if child is None else at(child)
-
-        def at(child: SchemaId) -> SchemaId:
+        def to(child: SchemaId) -> SchemaId:
             return closed.get(self._target(child), child)
 
-        if not any(at(child) != child for child in _below(schema)):
+        if all(to(child) == child for child in schema.children(_BELOW)):
             return schema
-        return replace(
-            schema,
-            properties={name: at(child) for name, child in schema.properties.items()},
-            pattern_properties={name: at(child) for name, child in schema.pattern_properties.items()},
-            additional_properties=to(schema.additional_properties),
-            unevaluated_properties=to(schema.unevaluated_properties),
-            prefix_items=tuple(at(child) for child in schema.prefix_items),
-            items=to(schema.items),
-            contains=to(schema.contains),
-            unevaluated_items=to(schema.unevaluated_items),
-        )
-
-
-def _below(schema: Schema) -> Iterable[SchemaId]:
-    """The schemas of other locations: of members and items."""
-    yield from schema.properties.values()
-    yield from schema.pattern_properties.values()
-    yield from schema.prefix_items
-    for child in (
-        schema.additional_properties,
-        schema.unevaluated_properties,
-        schema.items,
-        schema.contains,
-        schema.unevaluated_items,
-    ):
-        if child is not None:
-            yield child
-
-
-def _in_place(schema: Schema) -> Iterable[SchemaId]:
-    """The schemas that apply to the same location and may list its members; not those that are only tried."""
-    yield from schema.refs
-    yield from schema.all_of
-    yield from schema.any_of or ()
-    yield from schema.one_of or ()
-    yield from schema.dependent_schemas.values()
-    for child in (schema.then, schema.else_, schema.dynamic_default):
-        if child is not None:
-            yield child
+        return schema.with_children(_BELOW, to)
 
 
 def _is_reference(schema: Schema) -> bool:
     """Whether it says nothing beside its references."""
-    return all(getattr(schema, name) == getattr(_SILENT, name) for name in _CONSTRAINTS)
+    about = ("pointer", "resource", "refs")
+    return all(name in about or value == getattr(Schema, name) for name, value in vars(schema).items())

@@ -11,23 +11,11 @@ document that names Draft 2020-12 has to keep to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from ....errors import DefinitionError, UnsupportedError
 from .document import Json
 from .json_values import describe
-
-
-class Holds(Enum):
-    """What kind of value holds the subschemas of a keyword."""
-
-    SCHEMA = "a schema"
-    ARRAY = "an array of schemas"
-    MEMBERS = "an object whose members are schemas"
-    SCHEMA_OR_ARRAY = "a schema or an array of schemas"  # items, before 2020-12
-    MEMBERS_OR_NAMES = "an object whose members are schemas or arrays of names"  # dependencies
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +26,9 @@ class Dialect:
     ----------
     name:
         As in `Document.draft`.
-    subschemas:
-        The keywords that hold subschemas, and how.
+    one, several:
+        The keywords that hold a subschema; those that hold an array of them, or an object whose members they are.
+        (``items`` is both, before 2020-12.)
     id_keyword:
         What names a resource: ``$id`` or ``id``.
     id_is_anchor:
@@ -53,7 +42,8 @@ class Dialect:
     """
 
     name: str
-    subschemas: Mapping[str, Holds]
+    one: frozenset[str]
+    several: frozenset[str]
     id_keyword: str = "$id"
     id_is_anchor: bool = False
     ref_alone: bool = False
@@ -61,31 +51,24 @@ class Dialect:
     tolerant: bool = False
 
 
-_DRAFT4_HOLDS = {
-    **dict.fromkeys(("additionalItems", "additionalProperties", "not"), Holds.SCHEMA),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), Holds.ARRAY),
-    **dict.fromkeys(("definitions", "properties", "patternProperties"), Holds.MEMBERS),
-    "items": Holds.SCHEMA_OR_ARRAY,
-    "dependencies": Holds.MEMBERS_OR_NAMES,
-}
-_DRAFT6_HOLDS = {**_DRAFT4_HOLDS, "contains": Holds.SCHEMA, "propertyNames": Holds.SCHEMA}
-_DRAFT7_HOLDS = {**_DRAFT6_HOLDS, **dict.fromkeys(("if", "then", "else"), Holds.SCHEMA)}
-_2019_HOLDS = {
-    **_DRAFT7_HOLDS,
-    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties", "contentSchema"), Holds.SCHEMA),
-    **dict.fromkeys(("$defs", "dependentSchemas"), Holds.MEMBERS),
-}
-_TOLERANT_HOLDS = {**_2019_HOLDS, "prefixItems": Holds.ARRAY}
-_2020_HOLDS = {key: value for key, value in _TOLERANT_HOLDS.items() if key != "additionalItems"} | {
-    "items": Holds.SCHEMA
-}
+def _keywords(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
-DRAFT4 = Dialect("draft4", _DRAFT4_HOLDS, "id", id_is_anchor=True, ref_alone=True, exact_integers=True)
-DRAFT6 = Dialect("draft6", _DRAFT6_HOLDS, id_is_anchor=True, ref_alone=True)
-DRAFT7 = Dialect("draft7", _DRAFT7_HOLDS, id_is_anchor=True, ref_alone=True)
-DRAFT2019 = Dialect("2019-09", _2019_HOLDS)
-DRAFT2020 = Dialect("2020-12", _2020_HOLDS)
-UNDECLARED = Dialect("2020-12", _TOLERANT_HOLDS, id_is_anchor=True, tolerant=True)
+
+_ONE_4 = _keywords("additionalItems additionalProperties not items")
+_ONE_6 = _ONE_4 | _keywords("contains propertyNames")
+_ONE_7 = _ONE_6 | _keywords("if then else")
+_ONE_2019 = _ONE_7 | _keywords("unevaluatedItems unevaluatedProperties contentSchema")
+_SEVERAL_4 = _keywords("allOf anyOf oneOf definitions properties patternProperties items dependencies")
+_SEVERAL_2019 = _SEVERAL_4 | _keywords("$defs dependentSchemas")
+_SEVERAL_ANY = _SEVERAL_2019 | {"prefixItems"}
+
+DRAFT4 = Dialect("draft4", _ONE_4, _SEVERAL_4, "id", id_is_anchor=True, ref_alone=True, exact_integers=True)
+DRAFT6 = Dialect("draft6", _ONE_6, _SEVERAL_4, id_is_anchor=True, ref_alone=True)
+DRAFT7 = Dialect("draft7", _ONE_7, _SEVERAL_4, id_is_anchor=True, ref_alone=True)
+DRAFT2019 = Dialect("2019-09", _ONE_2019, _SEVERAL_2019)
+DRAFT2020 = Dialect("2020-12", _ONE_2019 - {"additionalItems"}, _SEVERAL_ANY - {"items"})
+UNDECLARED = Dialect("2020-12", _ONE_2019, _SEVERAL_ANY, id_is_anchor=True, tolerant=True)
 
 #: By the part of the metaschema's URI that differs.
 _BY_NAME = {

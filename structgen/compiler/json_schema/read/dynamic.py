@@ -6,7 +6,6 @@ once for every such path that can lead to it, and in each copy the reference has
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from ....budget import Meter
@@ -14,6 +13,8 @@ from .document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Document, Schema, 
 
 #: Resources with dynamic anchors, in the order in which they were entered, each once.
 Scope: TypeAlias = tuple[int, ...]
+
+_CHILDREN = (*LIST_FIELDS, *SINGLE_FIELDS, *MAP_FIELDS)
 
 
 def without_dynamic_references(document: Document, meter: Meter) -> tuple[tuple[Schema, ...], SchemaId]:
@@ -51,24 +52,10 @@ class _Copying:
         return self.places[key]
 
     def _copy(self, schema: Schema, scope: Scope) -> Schema:
-        changes: dict[str, object] = {}
-        refs = schema.refs
         if schema.dynamic_ref is not None:
-            refs += (self._target(schema, scope),)
-            changes.update(dynamic_ref=None, dynamic_default=None)
-        for name in LIST_FIELDS:
-            children = refs if name == "refs" else getattr(schema, name)
-            if children:
-                changes[name] = tuple(self._place(child, scope) for child in children)
-        for name in SINGLE_FIELDS:
-            child = getattr(schema, name)
-            if child is not None:
-                changes[name] = self._place(child, scope)
-        for name in MAP_FIELDS:
-            children = getattr(schema, name)
-            if children:
-                changes[name] = {key: self._place(child, scope) for key, child in children.items()}
-        return replace(schema, **changes)  # type: ignore[arg-type]
+            refs = (*schema.refs, self._target(schema, scope))
+            schema = schema.changed({"refs": refs, "dynamic_ref": None, "dynamic_default": None})
+        return schema.with_children(_CHILDREN, lambda child: self._place(child, scope))
 
     def _target(self, schema: Schema, scope: Scope) -> SchemaId:
         """Where the dynamic reference leads: to the outermost resource that has its anchor."""

@@ -13,15 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias
 
 from ....budget import Meter
-from ....errors import BudgetExceededError, DefinitionError
+from ....errors import BudgetExceededError
 from .document import Json, SchemaId
 from .drafts import DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020, UNDECLARED, Dialect
 from .equality import equality_key
-from .json_values import describe
-from .references import Location, shown_segment
+from .references import shown_segment
+from .subschemas import DOING, Subschema
 
 #: Digits of a number, those that its exponent stands for included: any float has at most 1,100.
 MAX_DIGITS = 5_000
@@ -29,122 +29,35 @@ MAX_DIGITS = 5_000
 #: A larger count is as good as this one: no text is that long.
 MAX_COUNT = 1 << 62
 
-_TYPES = {name: frozenset((name,)) for name in ("array", "boolean", "integer", "null", "number", "object", "string")}
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _ANCHOR_2019 = re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*")
 _ANCHOR_2020 = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 
-
-class Sink(Protocol):
-    """What takes the subschemas and references that handlers find.
-
-    ``meter``: of the compile. ``all_draft4``: the whole document is held to Draft 4's metaschema,
-    not just a part with a ``$schema`` of its own, which the metaschema of the document around it governs.
-    """
-
-    meter: Meter
-    all_draft4: bool
-
-    def add(self, value: Json, path: str, around: Subschema, *, boolean: bool = False) -> SchemaId:
-        """A subschema that is applied. ``boolean``: may be one even in Draft 4."""
-
-    def store(self, value: Json, path: str, around: Subschema, *, boolean: bool = False) -> None:
-        """A subschema that is only checked, unless a reference leads to it."""
-
-    def refer(self, keyword: str, reference: str, source: Subschema) -> None:
-        """A reference to be resolved once the document has been read."""
-
-    def synthesize(self, fields: dict[str, Any], path: str, around: Subschema) -> SchemaId:
-        """A schema that the document doesn't have."""
-
-
-class Subschema:
-    """A subschema while it is read.
-
-    Parameters
-    ----------
-    schema_id:
-        Its place among the schemas; None for one that is only checked.
-    fields:
-        The fields of its `Schema` so far.
-    conjuncts:
-        For its field ``all_of``, to which several keywords add.
-    """
-
-    __slots__ = ("conjuncts", "depth", "draft", "fields", "node", "pointer", "resource", "schema_id", "sink")
-
-    def __init__(
-        self,
-        sink: Sink,
-        node: dict[str, Json],
-        pointer: str,
-        resource: int,
-        draft: Dialect,
-        depth: int,
-        schema_id: SchemaId | None,
-    ) -> None:
-        self.sink = sink
-        self.node = node
-        self.pointer = pointer
-        self.resource = resource
-        self.draft = draft
-        self.depth = depth
-        self.schema_id = schema_id
-        self.fields: dict[str, Any] = {}
-        self.conjuncts: list[SchemaId] = []
-
-    @property
-    def place(self) -> Location:
-        """Where it is, for references."""
-        return Location(self.node, self.pointer, self.resource, self.draft)
-
-    def error(self, path: str, wanted: str, value: Json) -> DefinitionError:
-        """The error for a value that a keyword doesn't allow. ``path`` leads to it from here."""
-        keyword = path.split("/")[-1]
-        return DefinitionError(
-            f"{keyword!r} must be {wanted}, not {describe(value)}",
-            where=f"{self.pointer}/{path}",
-            remedy=_remedy(keyword, value, self.draft),
-        )
-
-
 Handler: TypeAlias = Callable[[Subschema, str, Json], None]
-
-
-def _remedy(keyword: str, value: Json, draft: Dialect) -> str:
-    if keyword == "required" and isinstance(value, bool):
-        return "List the required names in 'required' of the object that has the properties."
-    if keyword == "items" and isinstance(value, list):
-        return "Write 'prefixItems', or name the draft that the schema was written for in $schema."
-    if keyword in ("exclusiveMinimum", "exclusiveMaximum") and not draft.exact_integers:
-        return "Give the bound itself, or name the draft that the schema was written for in $schema."
-    return "Correct the schema."
 
 
 # Values
 
 
-def _is_integer(value: Json, draft: Dialect) -> bool:
-    if not isinstance(value, Decimal):
-        return False
-    exponent = value.as_tuple().exponent
-    if draft.exact_integers:
-        return exponent == 0
-    if not isinstance(exponent, int):
-        return False
-    return exponent >= 0 or not any(value.as_tuple().digits[exponent:]) or value.is_zero()
-
-
 def _counted(sub: Subschema, keyword: str, value: Json) -> int:
-    if not _is_integer(value, sub.draft) or value < 0:
+    """A non-negative integer; in Draft 4, one that is written without a fraction."""
+    if not isinstance(value, Decimal) or value < 0 or not _is_integer(value, exact=sub.draft.exact_integers):
         raise sub.error(keyword, "a non-negative integer", value)
     return int(value) if value.adjusted() < 18 else MAX_COUNT
+
+
+def _is_integer(value: Decimal, *, exact: bool) -> bool:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if exact:
+        return exponent == 0
+    return exponent >= 0 or not any(digits[exponent:])
 
 
 def check_size(number: Decimal, pointer: str) -> None:
     """Refuse a number that would take thousands of digits to write out."""
     exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int):
-        raise DefinitionError(f"{number} is not a JSON number", where=pointer)
+    assert isinstance(exponent, int)
     if max(number.adjusted(), 0) + max(-exponent, 0) > MAX_DIGITS:
         raise BudgetExceededError(
             f"the number has more than {MAX_DIGITS:,} digits", where=pointer, remedy="Write a shorter number."
@@ -163,7 +76,7 @@ def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
     level, depth = [value], meter.budget.depth
     while level:
         below: list[Json] = []
-        for item in meter.each(level, "reading the schema"):
+        for item in meter.each(level, DOING):
             if isinstance(item, Decimal):
                 check_size(item, pointer)
             elif isinstance(item, dict):
@@ -182,296 +95,43 @@ def _check_constant(value: Json, pointer: str, meter: Meter) -> None:
 
 def _names(sub: Subschema, path: str, value: Json) -> tuple[str, ...]:
     """An array of different strings."""
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+    names = [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+    if not isinstance(value, list) or len(names) < len(value):
         raise sub.error(path, "an array of strings", value)
-    if sub.sink.all_draft4 and not value:
+    if sub.found.all_draft4 and not value:
         raise sub.error(path, "an array of at least one string, in Draft 4", value)
-    if len(set(value)) != len(value):
+    if len(set(names)) != len(names):
         raise sub.error(path, "an array of strings without repetitions", value)
-    return tuple(value)
+    return tuple(names)
 
 
-def _members(sub: Subschema, keyword: str, value: Json) -> dict[str, Json]:
+def _members(sub: Subschema, keyword: str, value: Json) -> list[tuple[str, str, Json]]:
+    """The members of an object: name, path, value."""
     if not isinstance(value, dict):
         raise sub.error(keyword, "an object", value)
-    return value
+    return [(name, f"{keyword}/{shown_segment(name)}", item) for name, item in value.items()]
 
 
-def _several(sub: Subschema, keyword: str, value: Json) -> list[Json]:
+def _several(sub: Subschema, keyword: str, value: Json) -> tuple[SchemaId, ...]:
     if not isinstance(value, list) or not value:
         raise sub.error(keyword, "an array of at least one schema", value)
-    return value
-
-
-# Handlers for kinds of keywords
-
-
-def _count(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        sub.fields[field] = _counted(sub, keyword, value)
-
-    return handle
-
-
-def _count_of_contains(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        count = _counted(sub, keyword, value)
-        if "contains" in sub.node:
-            sub.fields[field] = count
-
-    return handle
-
-
-def _number(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        sub.fields[field] = _checked_number(sub, keyword, value)
-
-    return handle
-
-
-def _bound(field: str, exclusive_keyword: str, exclusive_field: str) -> Handler:
-    """``minimum``, which a boolean beside it makes exclusive, in Draft 4."""
-
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        exclusive = sub.node.get(exclusive_keyword) is True
-        sub.fields[exclusive_field if exclusive else field] = _checked_number(sub, keyword, value)
-
-    return handle
-
-
-def _exclusive_flag(bound: str) -> Handler:
-    """Draft 4's ``exclusiveMinimum``, which says how to take ``minimum``."""
-
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        if not isinstance(value, bool):
-            raise sub.error(keyword, "true or false, in Draft 4", value)
-        if bound not in sub.node:
-            raise sub.error(keyword, f"beside {bound!r}", value)
-
-    return handle
-
-
-def _exclusive(field: str, bound: str) -> Handler:
-    """Either form of ``exclusiveMinimum``."""
-    flag, number = _exclusive_flag(bound), _number(field)
-
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        (flag if isinstance(value, bool) else number)(sub, keyword, value)
-
-    return handle
-
-
-def _text(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        if not isinstance(value, str):
-            raise sub.error(keyword, "a string", value)
-        sub.fields[field] = value
-
-    return handle
-
-
-def _schema(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        sub.fields[field] = sub.sink.add(value, keyword, sub)
-
-    return handle
-
-
-def _schema_beside(other: str, field: str) -> Handler:
-    """A schema that is applied only where another keyword is there."""
-
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        if other in sub.node:
-            sub.fields[field] = sub.sink.add(value, keyword, sub)
-        else:
-            sub.sink.store(value, keyword, sub)
-
-    return handle
-
-
-def _schemas(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        several = _several(sub, keyword, value)
-        sub.fields[field] = tuple([sub.sink.add(item, f"{keyword}/{i}", sub) for i, item in enumerate(several)])
-
-    return handle
-
-
-def _schema_members(field: str) -> Handler:
-    def handle(sub: Subschema, keyword: str, value: Json) -> None:
-        add = sub.sink.add
-        sub.fields[field] = {
-            name: add(item, f"{keyword}/{shown_segment(name)}", sub)
-            for name, item in _members(sub, keyword, value).items()
-        }
-
-    return handle
-
-
-# Handlers of single keywords
-
-
-def _ref(sub: Subschema, keyword: str, value: Json) -> None:
-    if not isinstance(value, str):
-        raise sub.error(keyword, "a string", value)
-    if sub.schema_id is not None:
-        sub.sink.refer(keyword, value, sub)
-
-
-def _recursive_ref(sub: Subschema, keyword: str, value: Json) -> None:
-    if value != "#":
-        raise sub.error(keyword, "'#'", value)
-    _ref(sub, keyword, value)
-
-
-def _type(sub: Subschema, keyword: str, value: Json) -> None:
-    if isinstance(value, str):
-        types = _TYPES.get(value)
-        if types is None:
-            raise sub.error(keyword, f"one of {', '.join(_TYPES)}", value)
-    else:
-        names = _names(sub, keyword, value)
-        if not names or not all(name in _TYPES for name in names):
-            wrong = next((name for name in names if name not in _TYPES), value)
-            raise sub.error(keyword, f"some of {', '.join(_TYPES)}", wrong)
-        types = frozenset(names)
-    sub.fields["types"] = types
-    if sub.draft.exact_integers:
-        sub.fields["integer_is_exact"] = True
-
-
-def _enum(sub: Subschema, keyword: str, value: Json) -> None:
-    if not isinstance(value, list):
-        raise sub.error(keyword, "an array", value)
-    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.meter)
-    if sub.sink.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
-        raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
-    sub.fields["enum"] = tuple(value)
-
-
-def _const(sub: Subschema, keyword: str, value: Json) -> None:
-    _check_constant(value, f"{sub.pointer}/{keyword}", sub.sink.meter)
-    if "enum" in sub.node:
-        sub.conjuncts.append(sub.sink.synthesize({"enum": (value,)}, keyword, sub))
-    else:
-        sub.fields["enum"] = (value,)
-
-
-def _all_of(sub: Subschema, keyword: str, value: Json) -> None:
-    several = _several(sub, keyword, value)
-    sub.conjuncts.extend([sub.sink.add(item, f"{keyword}/{i}", sub) for i, item in enumerate(several)])
-
-
-def _required(sub: Subschema, keyword: str, value: Json) -> None:
-    sub.fields["required"] = _names(sub, keyword, value)
-
-
-def _unique_items(sub: Subschema, keyword: str, value: Json) -> None:
-    _boolean(sub, keyword, value)
-    sub.fields["unique_items"] = value
-
-
-def _multiple_of(sub: Subschema, keyword: str, value: Json) -> None:
-    number = _checked_number(sub, keyword, value)
-    if number <= 0:
-        raise sub.error(keyword, "a number greater than 0", value)
-    sub.fields["multiple_of"] = number
-
-
-def _schema_or_boolean(sub: Subschema, keyword: str, value: Json) -> None:
-    """``additionalProperties`` in Draft 4, whose other schemas can't be booleans."""
-    sub.fields["additional_properties"] = sub.sink.add(value, keyword, sub, boolean=True)
-
-
-def _items(sub: Subschema, keyword: str, value: Json) -> None:
-    """``items`` before 2020-12, where an array has a schema for each position."""
-    if not isinstance(value, list):
-        sub.fields["items"] = sub.sink.add(value, keyword, sub)
-        return
-    if sub.draft.tolerant and "prefixItems" in sub.node:
-        raise sub.error(keyword, "a schema beside 'prefixItems'", value)
-    if value or not sub.draft.tolerant:
-        _schemas("prefix_items")(sub, keyword, value)
-
-
-def _additional_items(sub: Subschema, keyword: str, value: Json) -> None:
-    if isinstance(sub.node.get("items"), list):
-        sub.fields["items"] = sub.sink.add(value, keyword, sub, boolean=True)
-    elif not sub.draft.tolerant:  # to Draft 2020-12 it means nothing at all
-        sub.sink.store(value, keyword, sub, boolean=True)
-
-
-def _dependencies(sub: Subschema, keyword: str, value: Json) -> None:
-    """Draft 7's mixture of ``dependentRequired`` and ``dependentSchemas``."""
-    required: dict[str, tuple[str, ...]] = dict(sub.fields.get("dependent_required", ()))
-    schemas: dict[str, SchemaId] = dict(sub.fields.get("dependent_schemas", ()))
-    for name, item in _members(sub, keyword, value).items():
-        path = f"{keyword}/{shown_segment(name)}"
-        if isinstance(item, list):
-            required[name] = required.get(name, ()) + _names(sub, path, item)
-        elif name in schemas:
-            both = (schemas[name], sub.sink.add(item, path, sub))
-            schemas[name] = sub.sink.synthesize({"all_of": both}, path, sub)
-        else:
-            schemas[name] = sub.sink.add(item, path, sub)
-    sub.fields["dependent_required"] = required
-    sub.fields["dependent_schemas"] = schemas
-
-
-def _unused_dependencies(sub: Subschema, keyword: str, value: Json) -> None:
-    """``dependencies`` where the draft doesn't know them any more, though its metaschema does."""
-    for name, item in _members(sub, keyword, value).items():
-        path = f"{keyword}/{shown_segment(name)}"
-        if isinstance(item, list):
-            _names(sub, path, item)
-        else:
-            sub.sink.store(item, path, sub)
-
-
-def _dependent_required(sub: Subschema, keyword: str, value: Json) -> None:
-    required: dict[str, tuple[str, ...]] = dict(sub.fields.get("dependent_required", ()))
-    for name, item in _members(sub, keyword, value).items():
-        names = _names(sub, f"{keyword}/{shown_segment(name)}", item)
-        required[name] = required.get(name, ()) + names
-    sub.fields["dependent_required"] = required
-
-
-def _dependent_schemas(sub: Subschema, keyword: str, value: Json) -> None:
-    schemas: dict[str, SchemaId] = dict(sub.fields.get("dependent_schemas", ()))
-    for name, item in _members(sub, keyword, value).items():
-        path = f"{keyword}/{shown_segment(name)}"
-        child = sub.sink.add(item, path, sub)
-        if name in schemas:
-            child = sub.sink.synthesize({"all_of": (schemas[name], child)}, path, sub)
-        schemas[name] = child
-    sub.fields["dependent_schemas"] = schemas
-
-
-def _definitions(sub: Subschema, keyword: str, value: Json) -> None:
-    for name, item in _members(sub, keyword, value).items():
-        sub.sink.store(item, f"{keyword}/{shown_segment(name)}", sub)
-
-
-def _stored_schema(sub: Subschema, keyword: str, value: Json) -> None:
-    sub.sink.store(value, keyword, sub)
+    return tuple([sub.add(item, f"{keyword}/{i}") for i, item in enumerate(value)])
 
 
 # Handlers that only check
 
 
-def _string(sub: Subschema, keyword: str, value: Json) -> None:
-    if not isinstance(value, str):
-        raise sub.error(keyword, "a string", value)
+def _kind(kind: type, wanted: str) -> Handler:
+    def handle(sub: Subschema, keyword: str, value: Json) -> None:
+        if not isinstance(value, kind):
+            raise sub.error(keyword, wanted, value)
+
+    return handle
 
 
-def _boolean(sub: Subschema, keyword: str, value: Json) -> None:
-    if not isinstance(value, bool):
-        raise sub.error(keyword, "true or false", value)
-
-
-def _array(sub: Subschema, keyword: str, value: Json) -> None:
-    if not isinstance(value, list):
-        raise sub.error(keyword, "an array", value)
+_string = _kind(str, "a string")
+_boolean = _kind(bool, "true or false")
+_array = _kind(list, "an array")
 
 
 def _id(sub: Subschema, keyword: str, value: Json) -> None:
@@ -488,112 +148,263 @@ def _anchor(name: re.Pattern[str]) -> Handler:
     return handle
 
 
+_anchor_2020 = _anchor(_ANCHOR_2020)
+
+
 def _recursive_anchor(sub: Subschema, keyword: str, value: Json) -> None:
     """What either draft says: Draft 2019-09 has a boolean, Draft 2020-12 reserves the keyword with a name."""
     if not isinstance(value, bool):
-        _anchor(_ANCHOR_2020)(sub, keyword, value)
+        _anchor_2020(sub, keyword, value)
 
 
 def _vocabulary(sub: Subschema, keyword: str, value: Json) -> None:
-    for uri, needed in _members(sub, keyword, value).items():
-        if not isinstance(needed, bool):
-            raise sub.error(f"{keyword}/{shown_segment(uri)}", "true or false", needed)
+    for _, path, needed in _members(sub, keyword, value):
+        _boolean(sub, path, needed)
+
+
+def _exclusive_flag(sub: Subschema, keyword: str, value: Json) -> None:
+    """Draft 4's ``exclusiveMinimum``, which says how to take ``minimum``."""
+    if not isinstance(value, bool):
+        raise sub.error(keyword, "true or false, in Draft 4", value)
+    bound = keyword.removeprefix("exclusive").lower()
+    if bound not in sub.node:
+        raise sub.error(keyword, f"beside {bound!r}", value)
+
+
+def _definitions(sub: Subschema, keyword: str, value: Json) -> None:
+    for _, path, item in _members(sub, keyword, value):
+        sub.store(item, path)
+
+
+def _stored_schema(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.store(value, keyword)
+
+
+# Handlers for kinds of keywords
+
+
+def _text(sub: Subschema, keyword: str, value: Json) -> None:
+    _string(sub, keyword, value)
+    sub.say(keyword, value)
+
+
+def _flag(sub: Subschema, keyword: str, value: Json) -> None:
+    _boolean(sub, keyword, value)
+    sub.say(keyword, value)
+
+
+def _count(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.say(keyword, _counted(sub, keyword, value))
+
+
+def _number(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.say(keyword, _checked_number(sub, keyword, value))
+
+
+def _bound(sub: Subschema, keyword: str, value: Json) -> None:
+    """``minimum``, which a boolean beside it makes exclusive, in Draft 4."""
+    exclusive = f"exclusive{keyword.capitalize()}"
+    sub.say(exclusive if sub.node.get(exclusive) is True else keyword, _checked_number(sub, keyword, value))
+
+
+def _exclusive(sub: Subschema, keyword: str, value: Json) -> None:
+    """Either form of ``exclusiveMinimum``."""
+    (_exclusive_flag if isinstance(value, bool) else _number)(sub, keyword, value)
+
+
+def _schema(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.say(keyword, sub.add(value, keyword))
+
+
+def _schema_or_boolean(sub: Subschema, keyword: str, value: Json) -> None:
+    """``additionalProperties`` in Draft 4, whose other schemas can't be booleans."""
+    sub.say(keyword, sub.add(value, keyword, boolean=True))
+
+
+def _schemas(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.say(keyword, _several(sub, keyword, value))
+
+
+def _schema_members(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.say(keyword, {name: sub.add(item, path) for name, path, item in _members(sub, keyword, value)})
+
+
+def _beside(other: str, handler: Handler) -> Handler:
+    """A keyword that counts only where another one is there."""
+
+    def handle(sub: Subschema, keyword: str, value: Json) -> None:
+        handler(sub if other in sub.node else sub.aside(), keyword, value)
+
+    return handle
+
+
+def _unused(handler: Handler) -> Handler:
+    """A keyword that the draft doesn't know any more, though its metaschema does."""
+
+    def handle(sub: Subschema, keyword: str, value: Json) -> None:
+        handler(sub.aside(), keyword, value)
+
+    return handle
+
+
+# Handlers of single keywords
+
+
+def _ref(sub: Subschema, keyword: str, value: Json) -> None:
+    if not isinstance(value, str):
+        raise sub.error(keyword, "a string", value)
+    sub.refer(keyword, value)
+
+
+def _recursive_ref(sub: Subschema, keyword: str, value: Json) -> None:
+    if value != "#":
+        raise sub.error(keyword, "'#'", value)
+    _ref(sub, keyword, value)
+
+
+def _type(sub: Subschema, keyword: str, value: Json) -> None:
+    if isinstance(value, str):
+        types: tuple[str, ...] = (value,)
+        wanted = "one of"
+    else:
+        types = _names(sub, keyword, value)
+        wanted = "some of"
+    if not types or not all(name in _TYPES for name in types):
+        wrong = next((name for name in types if name not in _TYPES), value)
+        raise sub.error(keyword, f"{wanted} {', '.join(_TYPES)}", wrong)
+    sub.schema.types = frozenset(types)
+    if sub.draft.exact_integers:
+        sub.schema.integer_is_exact = True
+
+
+def _enum(sub: Subschema, keyword: str, value: Json) -> None:
+    if not isinstance(value, list):
+        raise sub.error(keyword, "an array", value)
+    _check_constant(value, f"{sub.pointer}/{keyword}", sub.found.meter)
+    if sub.found.all_draft4 and len({equality_key(item) for item in value}) != max(1, len(value)):
+        raise sub.error(keyword, "an array of different values, at least one, in Draft 4", value)
+    sub.schema.enum = tuple(value)
+
+
+def _const(sub: Subschema, keyword: str, value: Json) -> None:
+    _check_constant(value, f"{sub.pointer}/{keyword}", sub.found.meter)
+    if "enum" in sub.node:
+        sub.schema.all_of += (sub.synthesize(keyword, enum=(value,)),)
+    else:
+        sub.schema.enum = (value,)
+
+
+def _all_of(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.schema.all_of += _several(sub, keyword, value)
+
+
+def _required(sub: Subschema, keyword: str, value: Json) -> None:
+    sub.schema.required = _names(sub, keyword, value)
+
+
+def _multiple_of(sub: Subschema, keyword: str, value: Json) -> None:
+    number = _checked_number(sub, keyword, value)
+    if number <= 0:
+        raise sub.error(keyword, "a number greater than 0", value)
+    sub.schema.multiple_of = number
+
+
+def _items(sub: Subschema, keyword: str, value: Json) -> None:
+    """``items`` before 2020-12, where an array has a schema for each position."""
+    if not isinstance(value, list):
+        sub.schema.items = sub.add(value, keyword)
+        return
+    if sub.draft.tolerant and "prefixItems" in sub.node:
+        raise sub.error(keyword, "a schema beside 'prefixItems'", value)
+    if value or not sub.draft.tolerant:
+        sub.schema.prefix_items = _several(sub, keyword, value)
+
+
+def _additional_items(sub: Subschema, keyword: str, value: Json) -> None:
+    if isinstance(sub.node.get("items"), list):
+        sub.schema.items = sub.add(value, keyword, boolean=True)
+    elif not sub.draft.tolerant:  # to Draft 2020-12 it means nothing at all
+        sub.store(value, keyword, boolean=True)
+
+
+def _dependencies(sub: Subschema, keyword: str, value: Json) -> None:
+    """``dependentRequired`` and ``dependentSchemas``, and Draft 7's mixture of the two."""
+    required, schemas = dict(sub.schema.dependent_required), dict(sub.schema.dependent_schemas)
+    for name, path, item in _members(sub, keyword, value):
+        if keyword == "dependentRequired" or (keyword == "dependencies" and isinstance(item, list)):
+            required[name] = required.get(name, ()) + _names(sub, path, item)
+        elif name in schemas:
+            schemas[name] = sub.synthesize(path, all_of=(schemas[name], sub.add(item, path)))
+        else:
+            schemas[name] = sub.add(item, path)
+    sub.schema.dependent_required, sub.schema.dependent_schemas = required, schemas
 
 
 _DRAFT4: dict[str, Handler] = {
+    **dict.fromkeys(("id", "title", "description"), _string),
+    **dict.fromkeys(("pattern", "format"), _text),
+    **dict.fromkeys(("maximum", "minimum"), _bound),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _exclusive_flag),
+    **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), _count),
+    **dict.fromkeys(("properties", "patternProperties"), _schema_members),
+    **dict.fromkeys(("anyOf", "oneOf"), _schemas),
     "$ref": _ref,
-    "id": _string,
-    "title": _string,
-    "description": _string,
+    "type": _type,
+    "enum": _enum,
     "multipleOf": _multiple_of,
-    "maximum": _bound("maximum", "exclusiveMaximum", "exclusive_maximum"),
-    "exclusiveMaximum": _exclusive_flag("maximum"),
-    "minimum": _bound("minimum", "exclusiveMinimum", "exclusive_minimum"),
-    "exclusiveMinimum": _exclusive_flag("minimum"),
-    "maxLength": _count("max_length"),
-    "minLength": _count("min_length"),
-    "pattern": _text("pattern"),
-    "additionalItems": _additional_items,
     "items": _items,
-    "maxItems": _count("max_items"),
-    "minItems": _count("min_items"),
-    "uniqueItems": _unique_items,
-    "maxProperties": _count("max_properties"),
-    "minProperties": _count("min_properties"),
+    "additionalItems": _additional_items,
+    "uniqueItems": _flag,
     "required": _required,
     "additionalProperties": _schema_or_boolean,
     "definitions": _definitions,
-    "properties": _schema_members("properties"),
-    "patternProperties": _schema_members("pattern_properties"),
     "dependencies": _dependencies,
-    "enum": _enum,
-    "type": _type,
-    "format": _text("format"),
     "allOf": _all_of,
-    "anyOf": _schemas("any_of"),
-    "oneOf": _schemas("one_of"),
-    "not": _schema("not_"),
+    "not": _schema,
 }
 _DRAFT6: dict[str, Handler] = {
     **{keyword: handler for keyword, handler in _DRAFT4.items() if keyword != "id"},
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"), _number),
+    **dict.fromkeys(("additionalProperties", "contains", "propertyNames"), _schema),
     "$id": _string,
     "examples": _array,
-    "maximum": _number("maximum"),
-    "exclusiveMaximum": _number("exclusive_maximum"),
-    "minimum": _number("minimum"),
-    "exclusiveMinimum": _number("exclusive_minimum"),
-    "additionalProperties": _schema("additional_properties"),
-    "contains": _schema("contains"),
-    "propertyNames": _schema("property_names"),
     "const": _const,
 }
 _DRAFT7: dict[str, Handler] = {
     **_DRAFT6,
-    "$comment": _string,
+    **dict.fromkeys(("$comment", "contentMediaType", "contentEncoding"), _string),
     "readOnly": _boolean,
-    "contentMediaType": _string,
-    "contentEncoding": _string,
-    "if": _schema("if_"),
-    "then": _schema_beside("if", "then"),
-    "else": _schema_beside("if", "else_"),
+    "if": _schema,
+    **dict.fromkeys(("then", "else"), _beside("if", _schema)),
 }
 _DRAFT2019: dict[str, Handler] = {
     **_DRAFT7,
     "$id": _id,
     "$anchor": _anchor(_ANCHOR_2019),
     "$recursiveRef": _recursive_ref,
-    "$recursiveAnchor": _boolean,
     "$vocabulary": _vocabulary,
     "$defs": _definitions,
-    "writeOnly": _boolean,
-    "deprecated": _boolean,
+    **dict.fromkeys(("$recursiveAnchor", "writeOnly", "deprecated"), _boolean),
     "contentSchema": _stored_schema,
-    "minContains": _count_of_contains("min_contains"),
-    "maxContains": _count_of_contains("max_contains"),
-    "dependencies": _unused_dependencies,
-    "dependentRequired": _dependent_required,
-    "dependentSchemas": _dependent_schemas,
-    "unevaluatedItems": _schema("unevaluated_items"),
-    "unevaluatedProperties": _schema("unevaluated_properties"),
+    **dict.fromkeys(("minContains", "maxContains"), _beside("contains", _count)),
+    "dependencies": _unused(_dependencies),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas"), _dependencies),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), _schema),
 }
 _DRAFT2020: dict[str, Handler] = {
     **{keyword: handler for keyword, handler in _DRAFT2019.items() if keyword != "additionalItems"},
-    "$anchor": _anchor(_ANCHOR_2020),
-    "$dynamicAnchor": _anchor(_ANCHOR_2020),
+    **dict.fromkeys(("$anchor", "$dynamicAnchor", "$recursiveAnchor"), _anchor_2020),
     "$dynamicRef": _ref,
     "$recursiveRef": _string,
-    "$recursiveAnchor": _anchor(_ANCHOR_2020),
-    "items": _schema("items"),
-    "prefixItems": _schemas("prefix_items"),
+    "items": _schema,
+    "prefixItems": _schemas,
 }
 _UNDECLARED: dict[str, Handler] = {
     **_DRAFT2020,
     "$recursiveRef": _recursive_ref,
     "$recursiveAnchor": _recursive_anchor,
-    "maximum": _DRAFT4["maximum"],
-    "exclusiveMaximum": _exclusive("exclusive_maximum", "maximum"),
-    "minimum": _DRAFT4["minimum"],
-    "exclusiveMinimum": _exclusive("exclusive_minimum", "minimum"),
+    **dict.fromkeys(("maximum", "minimum"), _bound),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _exclusive),
     "items": _items,
     "additionalItems": _additional_items,
     "dependencies": _dependencies,

@@ -11,16 +11,17 @@ anchors in all of the document happens once a reference needs it.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ....budget import Meter
 from ....errors import DefinitionError, UnsupportedError
 from .document import Json
-from .drafts import DRAFT4, UNDECLARED, Dialect, Holds, named_draft
+from .drafts import DRAFT4, UNDECLARED, Dialect, named_draft
 from .json_values import describe, parse_json
 
 _METASCHEMA = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/20(?:19-09|20-12))/(schema|meta/[a-z-]+)")
@@ -28,6 +29,8 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 #: A longer name is cut where a pointer is shown.
 _SHOWN_NAME = 100
+
+_SEARCHING = "looking for $id and $anchor"
 
 
 class Location(NamedTuple):
@@ -81,12 +84,9 @@ class References:
         if "$schema" in node:
             draft = named_draft(node["$schema"], f"{pointer}/$schema") or draft
         uri = node.get(around.id_keyword)
-        names_resource = (
-            isinstance(uri, str)
-            and not (around.ref_alone and "$ref" in node)
-            and not (uri[:1] == "#" and (around.id_is_anchor or uri == "#"))
-        )
-        if uri and names_resource:
+        if around.ref_alone and "$ref" in node:
+            uri = None
+        if isinstance(uri, str) and uri and not (uri[0] == "#" and (around.id_is_anchor or uri == "#")):
             base = self._join(self.resources[resource].base, uri, pointer)
             return self._add(node, base, pointer, draft).root.resource, draft
         self._entered[id(node)] = resource, draft
@@ -109,10 +109,7 @@ class References:
         while self._searched < len(self._documents):
             document = self._documents[self._searched]
             self._searched += 1
-            for place in self._subschemas(document):
-                self._note_anchors(place)
-            if document.draft.tolerant:
-                self._note_legacy_ids(document)
+            self._search(document)
 
     # Resources
 
@@ -120,9 +117,10 @@ class References:
         """Make a document known, under the URI that it was found by and the one that it gives itself."""
         if isinstance(node, dict) and "$schema" in node:
             draft = named_draft(node["$schema"], f"{pointer}/$schema") or draft
-        base, own = uri, node.get(draft.id_keyword) if isinstance(node, dict) else None
-        if isinstance(own, str) and not (draft.ref_alone and "$ref" in node):
-            base = self._join(uri, own, pointer) or uri
+        base = uri
+        if isinstance(node, dict) and not (draft.ref_alone and "$ref" in node):
+            own = node.get(draft.id_keyword)
+            base = (isinstance(own, str) and self._join(uri, own, pointer)) or uri
         resource = self._add(node, base, pointer, draft)
         self._by_uri.setdefault(uri, resource)
         self._documents.append(resource.root)
@@ -179,7 +177,7 @@ class References:
     def _follow(self, root: Location, fragment: str, reference: str, at: Location) -> Location:
         """Follow a JSON pointer. It may lead through keywords that are unknown, where no ids count."""
         node, pointer, resource, draft = root
-        holds: Holds | None = Holds.SCHEMA  # how the value that we stand on holds schemas
+        at_schema, among_schemas = True, False  # whether we stand on one, or on what holds several
         for segment in fragment[1:].split("/"):
             name = segment.replace("~1", "/").replace("~0", "~") if "~" in segment else segment
             if isinstance(node, dict) and name in node:
@@ -188,9 +186,10 @@ class References:
                 child = node[int(name)]
             else:
                 raise _nowhere(reference, at, f"there is no {_shown(name)!r} at {pointer or 'the root'}")
-            holds = _inside(holds, name, child, draft)
-            node, pointer = child, f"{pointer}/{shown_segment(name)}"
-            if holds is Holds.SCHEMA and isinstance(node, dict):
+            several = at_schema and name in draft.several and not (name in draft.one and isinstance(child, dict))
+            at_schema = among_schemas or (at_schema and name in draft.one and not several)
+            node, pointer, among_schemas = child, f"{pointer}/{shown_segment(name)}", several
+            if at_schema and isinstance(node, dict):
                 resource, draft = self.enter(node, pointer, resource, draft)
         if not isinstance(node, dict | bool):
             raise _nowhere(reference, at, f"{pointer} is {describe(node)}, not a schema")
@@ -198,24 +197,39 @@ class References:
 
     # Ids and anchors
 
-    def _subschemas(self, document: Location) -> Iterator[Location]:
-        """Every subschema that is an object, without recursion. What is no schema is the reader's to refuse."""
-        todo: list[Location] = [document]
-        for step, (node, pointer, resource, draft) in enumerate(_draining(todo)):
-            if not step % 1024:
-                self._meter.check_time("looking for $id and $anchor")
+    def _search(self, document: Location) -> None:
+        """Visit every subschema of a document, without recursion. What is no schema is the reader's to refuse."""
+        todo = deque([(document, "")])  # with the URI that `id` gives to what is around it, where no draft was named
+        legacy_anchors: list[tuple[Resource, str, Location]] = []
+        for _ in self._meter.each(iter(todo.__len__, 0), _SEARCHING):
+            (node, pointer, resource, draft), base = todo.popleft()
             if not isinstance(node, dict):
                 continue
             resource, draft = self.enter(node, pointer, resource, draft)
-            yield Location(node, pointer, resource, draft)
+            place = Location(node, pointer, resource, draft)
+            self._note_anchors(node, place)
+            own_id = node.get(DRAFT4.id_keyword)
+            if document.draft.tolerant and draft.tolerant and isinstance(own_id, str) and own_id:
+                if own_id[0] == "#":
+                    legacy_anchors.append((self.resources[resource], own_id[1:], place))
+                else:
+                    base = self._join(base, own_id, pointer)
+                    self._note_legacy_id(base, place)
             for path, child in _children(node, draft):
-                todo.append(Location(child, f"{pointer}/{path}", resource, draft))
+                todo.append((Location(child, f"{pointer}/{path}", resource, draft), base))
             if len(pointer) > 100_000:
-                self._meter.check_memory(len(pointer) * len(todo), "looking for $id and $anchor")
+                self._meter.check_memory(len(pointer) * len(todo), _SEARCHING)
+        for holder, name, place in legacy_anchors:
+            holder.anchors.setdefault(name, place)
 
-    def _note_anchors(self, place: Location) -> None:
-        node, _, index, draft = place
-        resource = self.resources[index]
+    def _note_legacy_id(self, uri: str, place: Location) -> None:
+        alias = self._legacy.setdefault(uri, Resource(uri, place))
+        alias.anchors = self.resources[place.resource].anchors
+        if place.node is self.root.node:
+            self._legacy_base = uri
+
+    def _note_anchors(self, node: dict[str, Json], place: Location) -> None:
+        draft, resource = place.draft, self.resources[place.resource]
         own_id = node.get(draft.id_keyword)
         if draft.id_is_anchor and isinstance(own_id, str) and own_id[:1] == "#" and len(own_id) > 1:
             resource.anchors.setdefault(own_id[1:], place)
@@ -231,28 +245,6 @@ class References:
         if recursive and node.get("$recursiveAnchor") is True and resource.root.node is node:
             resource.dynamic_anchors.setdefault("", place)
 
-    def _note_legacy_ids(self, document: Location) -> None:
-        """Note what ``id`` names in a document of unknown draft: whole schemas, and anchors."""
-        todo: list[tuple[Location, str]] = [(document, "")]
-        for place, base in _draining(todo):
-            node, pointer, resource, draft = place
-            if not isinstance(node, dict):
-                continue
-            resource, draft = self.enter(node, pointer, resource, draft)
-            own_id = node.get(DRAFT4.id_keyword)
-            if draft.tolerant and isinstance(own_id, str) and own_id:
-                place = Location(node, pointer, resource, draft)
-                if own_id[0] == "#":
-                    self.resources[resource].anchors.setdefault(own_id[1:], place)
-                else:
-                    base = self._join(base, own_id, pointer)
-                    alias = self._legacy.setdefault(base, Resource(base, place))
-                    alias.anchors = self.resources[resource].anchors
-                    if node is self.root.node:
-                        self._legacy_base = base
-            for path, child in _children(node, draft):
-                todo.append((Location(child, f"{pointer}/{path}", resource, draft), base))
-
 
 def shown_segment(name: str) -> str:
     """A member's name as a segment of a JSON pointer for messages: escaped, and cut where it is long."""
@@ -266,46 +258,23 @@ def shown_segment(name: str) -> str:
 
 
 @cache
-def _metaschema(name: str) -> Any:
+def _metaschema(name: str) -> Json:
     """A metaschema by the name of its file, None if there is no such. Nobody may change it."""
     file = resources.files(__package__) / "metaschemas" / f"{name}.json"
     return parse_json(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def _inside(holds: Holds | None, name: str, child: Json, draft: Dialect) -> Holds | None:
-    """How a value holds schemas, given its name, and how the value around it does."""
-    if holds is not Holds.SCHEMA:
-        return Holds.SCHEMA if holds else None
-    inner = draft.subschemas.get(name)
-    if inner is Holds.SCHEMA_OR_ARRAY:
-        return Holds.ARRAY if isinstance(child, list) else Holds.SCHEMA
-    return inner
-
-
 def _children(node: dict[str, Json], draft: Dialect) -> Iterator[tuple[str, Json]]:
     """The values below a schema where its draft expects schemas, each with its path."""
     for keyword, value in node.items():
-        if keyword not in draft.subschemas:
-            continue
-        holds = draft.subschemas[keyword]
-        if isinstance(value, list):
+        if isinstance(value, dict) and keyword in draft.one:
+            yield keyword, value
+        elif isinstance(value, dict) and keyword in draft.several:
+            for name, item in value.items():
+                yield f"{keyword}/{shown_segment(name)}", item
+        elif isinstance(value, list) and keyword in draft.several:
             for index, item in enumerate(value):
                 yield f"{keyword}/{index}", item
-        elif isinstance(value, dict):
-            if holds is Holds.SCHEMA or holds is Holds.SCHEMA_OR_ARRAY:
-                yield keyword, value
-            elif holds is not Holds.ARRAY:
-                for name, item in value.items():
-                    yield f"{keyword}/{shown_segment(name)}", item
-
-
-def _draining(todo: list[Any]) -> Iterator[Any]:
-    """The entries of a list that grows meanwhile, first in first out, each let go."""
-    position = 0
-    while position < len(todo):
-        entry, todo[position] = todo[position], None
-        position += 1
-        yield entry
 
 
 def _nowhere(reference: str, at: Location, why: str) -> DefinitionError:

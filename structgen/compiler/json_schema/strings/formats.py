@@ -7,20 +7,18 @@ what each accepts.
 Two parties say what a format is: its RFC and the validators that people run. Nothing is accepted that either of
 them refuses, so a format is the *intersection* of its RFC and of what Python's ``jsonschema`` checks with
 ``jsonschema[format]`` installed. Three formats are not regular, or only with an automaton that nobody can afford,
-and are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. Their docstrings say how.
+and are narrower than that: ``idn-hostname``, ``idn-email`` and ``regex``. What is above them says how.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
 from functools import cache
 
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
-from .regex_format import regex_format
 
 #: RFC 1035, 2.3.4, in characters: 255 octets with the length octets of the first label and of the root.
 HOSTNAME_LENGTH = 253
@@ -42,120 +40,58 @@ def format_dfa(name: str, meter: Meter) -> Dfa | None:
 @cache
 def _built(name: str) -> Dfa:
     """Once for the process, under a budget of its own, so that it does not depend on who asks first."""
-    meter = Meter(Budget())
-    return regex_format(meter) if name == "regex" else language(parse(_PATTERNS[name]()), meter, count=False)
+    return language(parse(_PATTERNS[name]), Meter(Budget()), count=False)
 
 
 # -- dates and times: RFC 3339 ----------------------------------------------------------------------------------
 
+# 5.6, ``full-date``, with the days that the months have (5.7). No year 0000: validators refuse it.
+_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
+_FOURTH = "(?:0[48]|[2468][048]|[13579][26])"  # 04, 08, ... 96
+_ANY_MONTH = "(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+_BUT_FEBRUARY = "(?:0[13-9]|1[0-2])-(?:29|30)"
+_LONG_MONTH = "(?:0[13578]|1[02])-31"
+_LEAP_DAY = f"(?:[0-9]{{2}}{_FOURTH}|{_FOURTH}00)-02-29"
+_DATE = f"(?:{_YEAR}-(?:{_ANY_MONTH}|{_BUT_FEBRUARY}|{_LONG_MONTH})|{_LEAP_DAY})"
+
+# 5.6, ``full-time``. No leap seconds (``:60``): validators refuse them.
 _HOUR = "(?:[01][0-9]|2[0-3])"
 _SIXTY = "[0-5][0-9]"
-_FULL_TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}(?:\.[0-9]+)?(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
+_TIME = rf"{_HOUR}:{_SIXTY}:{_SIXTY}(?:\.[0-9]+)?(?:[Zz]|[+-]{_HOUR}:{_SIXTY})"
 
-
-def _date() -> str:
-    """RFC 3339, 5.6, ``full-date``, with the days that the months have (5.7). No year 0000: validators refuse it."""
-    year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
-    fourth = "(?:0[48]|[2468][048]|[13579][26])"  # 04, 08, ... 96
-    leap_year = f"(?:[0-9]{{2}}{fourth}|{fourth}00)"
-    day_28 = "(?:0[1-9]|1[0-9]|2[0-8])"
-    any_month = f"(?:0[1-9]|1[0-2])-{day_28}"
-    but_february = "(?:0[13-9]|1[0-2])-(?:29|30)"
-    long_month = "(?:0[13578]|1[02])-31"
-    return f"{year}-(?:{any_month}|{but_february}|{long_month})|{leap_year}-02-29"
-
-
-def _time() -> str:
-    """RFC 3339, 5.6, ``full-time``. No leap seconds (``:60``): validators refuse them."""
-    return _FULL_TIME
-
-
-def _date_time() -> str:
-    """RFC 3339, 5.6, ``date-time``; ``T`` and ``Z`` in either case, but no space in place of ``T``."""
-    return f"(?:{_date()})[Tt]{_FULL_TIME}"
-
-
-def _duration() -> str:
-    """RFC 3339, appendix A: no fractions, no signs, no unit left out between two others, weeks on their own."""
-    second = "[0-9]+S"
-    minute = f"[0-9]+M(?:{second})?"
-    hour = f"[0-9]+H(?:{minute})?"
-    time = f"T(?:{hour}|{minute}|{second})"
-    day = "[0-9]+D"
-    month = f"[0-9]+M(?:{day})?"
-    year = f"[0-9]+Y(?:{month})?"
-    return f"P(?:(?:{day}|{month}|{year})(?:{time})?|{time}|[0-9]+W)"
-
+# Appendix A: no fractions, no signs, no unit left out between two others, weeks on their own.
+_MINUTES = "[0-9]+M(?:[0-9]+S)?"
+_HOURS = f"[0-9]+H(?:{_MINUTES})?"
+_OF_DAY = f"T(?:{_HOURS}|{_MINUTES}|[0-9]+S)"
+_MONTHS = "[0-9]+M(?:[0-9]+D)?"
+_DURATION = f"P(?:(?:[0-9]+D|{_MONTHS}|[0-9]+Y(?:{_MONTHS})?)(?:{_OF_DAY})?|{_OF_DAY}|[0-9]+W)"
 
 # -- addresses and names ----------------------------------------------------------------------------------------
 
+# RFC 2673, 3.2, ``dotted-quad``, without leading zeros, which validators refuse.
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"(?:{_OCTET}\.){{3}}{_OCTET}"
 _HEX = "[0-9A-Fa-f]"
 
 
-def _ipv4() -> str:
-    """RFC 2673, 3.2, ``dotted-quad``, without leading zeros, which validators refuse."""
-    return _IPV4
-
-
-def _ipv6() -> str:
-    """RFC 4291, 2.2, as RFC 3986, 3.2.2 spells it out; no zone."""
-    return _ipv6_address(7, _IPV4)
-
-
-def _ipv6_address(room: int, ipv4: str) -> str:
-    """IPv6 addresses, those with ``::`` of at most ``room`` groups besides; an ``ipv4`` at the end counts for two."""
+def _ipv6(room: int, ipv4: str) -> str:
+    """RFC 4291, 2.2, no zone: those with ``::`` of at most ``room`` groups besides; ``ipv4`` counts for two."""
     group = f"{_HEX}{{1,4}}"
 
-    def after(groups: int) -> str:
-        return f"(?:{group}(?::{group}){{0,{groups - 1}}})?" if groups > 0 else ""
+    def groups(least: int, most: int) -> str:
+        return f"(?:{group}(?::{group}){{{max(0, least - 1)},{most - 1}}}){'' if least else '?'}" if most else ""
 
-    # Both nested so that reading is deterministic: what may follow once ``read`` groups are there.
-    rest, rest_before_ipv4 = f":{group}", ":"
-    for read in range(7, 0, -1):
-        longer = rest if read == 7 else f":{group}{rest}"
-        rest = f"(?:::{after(room - read)}|{longer})" if read <= room else longer
-    for read in range(6, 0, -1):
-        longer = ":" if read == 6 else f":{group}{rest_before_ipv4}"
-        groups = room - 2 - read
-        rest_before_ipv4 = f"(?:::(?:{group}:){{0,{groups}}}|{longer})" if groups >= 0 else longer
-    before_ipv4 = f"(?:::(?:{group}:){{0,{room - 2}}}|{group}{rest_before_ipv4})"
-    return f"::{after(room)}|{group}{rest}|{before_ipv4}{ipv4}"
+    def after(count: int) -> str:
+        return groups(0, count) + (f"|(?:{group}:){{0,{count - 2}}}{ipv4}" if count > 1 else "")
+
+    short = "|".join(f"{groups(before, before)}::(?:{after(room - before)})" for before in range(room + 1))
+    return f"(?:{group}:){{6}}(?:{group}:{group}|{ipv4})|{short}"
 
 
-def _hostname() -> str:
-    """RFC 1123, 2.1, on RFC 952: labels of at most 63 characters, any number of them; no dot at the end.
-
-    Punycode (``xn--``) is one more label, as it is to DNS and to validators, whether it decodes or not.
-    """
-    label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-    return rf"{label}(?:\.{label})*"
-
-
-def _idn_hostname() -> str:
-    """RFC 5890, 2.3.2.3: up to four labels, each a `_u_label` or of ASCII; the four dots of IDNA2003 between them.
-
-    Narrower than the RFC in the number of labels, which together with at most 62 octets for each bounds the
-    total length; and in no labels with ``--`` in third place, A-labels (``xn--``) among them, since no automaton can
-    tell those that decode. No dot at the end.
-    """
-    alnum, ldh = "[A-Za-z0-9]", "[A-Za-z0-9-]"
-    longer = f"{ldh}(?:{alnum}{ldh}|-{alnum}){ldh}{{0,57}}{alnum}"
-    label = f"(?:{alnum}(?:{alnum}|{ldh}{alnum}|{ldh}{{2}}{alnum}|{longer})?|{_u_label()})"
-    return f"{label}(?:[.\u3002\uff0e\uff61]{label}){{0,3}}"
-
-
-@cache
-def _u_letters() -> str:
-    """The content of a class: letters that a U-label may have wherever it stands (PVALID of RFC 5892).
-
-    All are written left to right and are normalised (NFC) next to any other, so that neither the Bidi Rule (RFC 5893)
-    nor normalisation restricts what comes together. Latin, Greek, Cyrillic; kana, Han and Hangul.
-    """
-    alphabets = (0xDF, 0x17F), (0x3AC, 0x3CE), (0x430, 0x45F)
-    letters = [chr(code) for low, high in alphabets for code in range(low, high + 1) if _is_stable_letter(chr(code))]
-    return "".join(letters) + "\u3041-\u3096\u30a1-\u30fa\u3005-\u3007\u3400-\u4db5\u4e00-\u9fd5\uac00-\ud7a3"
+# RFC 1123, 2.1, on RFC 952: labels of at most 63 characters, any number of them; no dot at the end. Punycode
+# (``xn--``) is one more label, as it is to DNS and to validators, whether it decodes or not.
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME = rf"{_LABEL}(?:\.{_LABEL})*"
 
 
 def _is_stable_letter(char: str) -> bool:
@@ -166,45 +102,47 @@ def _is_stable_letter(char: str) -> bool:
     return folded == char or char in "ßς"  # RFC 5892, 2.6: exceptions
 
 
-def _u_label() -> str:
-    """A label with letters beyond ASCII: `_u_letters`, lower case and digits, at most 11 of them, no hyphens.
+# The content of a class: letters that a U-label may have wherever it stands (PVALID of RFC 5892). All are written
+# left to right and are normalised (NFC) next to any other, so that neither the Bidi Rule (RFC 5893) nor normalisation
+# restricts what comes together. Latin, Greek, Cyrillic; kana, Han and Hangul.
+_ALPHABETS = (*range(0xDF, 0x180), *range(0x3AC, 0x3CF), *range(0x430, 0x460))
+_U_LETTERS = (
+    "".join(filter(_is_stable_letter, map(chr, _ALPHABETS)))
+    + "\u3041-\u3096\u30a1-\u30fa\u3005-\u3007\u3400-\u4db5\u4e00-\u9fd5\uac00-\ud7a3"
+)
 
-    Eleven always fit into the 63 octets of a label. Punycode (RFC 3492) writes them in the order of their code
-    points, each as a ``delta`` from the one before; whatever the bias, 2, 3, 4, 5, 6, 7 digits need a delta of at
-    least 1, 36, 1,261, 28,886, 288,886, 2,888,886. The letters lie below U+D7A4, so the deltas of n letters sum up
-    to at most (0xd7a4 - 0x80) n + n**2, and the longest label has 60 octets, ``xn--`` included.
-    """
-    return f"[a-z0-9{_u_letters()}]{{1,11}}"
+# A label with letters beyond ASCII, lower case and digits, at most 11 of them, no hyphens. Eleven always fit into the
+# 63 octets of a label. Punycode (RFC 3492) writes them in the order of their code points, each as a ``delta`` from
+# the one before; whatever the bias, 2, 3, 4, 5, 6, 7 digits need a delta of at least 1, 36, 1,261, 28,886, 288,886,
+# 2,888,886. The letters lie below U+D7A4, so the deltas of n letters sum up to at most (0xd7a4 - 0x80) n + n**2, and
+# the longest label has 60 octets, ``xn--`` included.
+_U_LABEL = f"[a-z0-9{_U_LETTERS}]{{1,11}}"
 
+# RFC 5890, 2.3.2.3: up to four labels, each a U-label or of ASCII; the four dots of IDNA2003 between them. Narrower
+# than the RFC in the number of labels, which together with at most 62 octets for each bounds the total length; and in
+# no labels with ``--`` in third place, A-labels (``xn--``) among them, since no automaton can tell those that decode.
+# No dot at the end.
+_ALNUM, _LDH = "[A-Za-z0-9]", "[A-Za-z0-9-]"
+_LONGER = f"{_LDH}(?:{_ALNUM}{_LDH}|-{_ALNUM}){_LDH}{{0,57}}{_ALNUM}"
+_IDN_LABEL = f"(?:{_ALNUM}(?:{_ALNUM}|{_LDH}{_ALNUM}|{_LDH}{{2}}{_ALNUM}|{_LONGER})?|{_U_LABEL})"
+_IDN_HOSTNAME = f"{_IDN_LABEL}(?:[.\u3002\uff0e\uff61]{_IDN_LABEL}){{0,3}}"
 
 # -- e-mail: RFC 5321 and 6531 ----------------------------------------------------------------------------------
 
-_ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
-
-
-def _email() -> str:
-    """RFC 5321, 4.1.2, ``Mailbox``, with IPv4 and IPv6 address literals.
-
-    The lengths of 4.5.3.1 are what every mailer has to cope with, not a part of the syntax, and are not imposed.
-    """
-    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-    return _mailbox("", label)
-
-
-def _idn_email() -> str:
-    """RFC 6531, 3.3: beyond ASCII, any character in the local part, and in the domain `_u_label`."""
-    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-    return _mailbox("\x80-\U0010ffff", f"(?:{label}|{_u_label()})")
+_MAIL_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 
 
 def _mailbox(more: str, label: str) -> str:
-    """``Local-part "@" ( Domain / address-literal )``; ``more``: further characters of the local part."""
-    atom = f"[{_ATEXT}{more}]+"
+    """RFC 5321, 4.1.2, ``Mailbox``; ``more``: further characters of the local part.
+
+    The lengths of 4.5.3.1 are what every mailer has to cope with, not a part of the syntax, and are not imposed.
+    """
+    atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~\-{more}]+"
     quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     octet = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})"
     ipv4 = rf"{octet}(?:\.{octet}){{3}}"
     # Here "::" stands for two groups at least.
-    literal = rf"\[(?:{ipv4}|[Ii][Pp][Vv]6:(?:{_ipv6_address(6, ipv4)}))\]"
+    literal = rf"\[(?:{ipv4}|[Ii][Pp][Vv]6:(?:{_ipv6(6, ipv4)}))\]"
     return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})"
 
 
@@ -220,28 +158,13 @@ _SUB_DELIMS = "!$&'()*+,;="
 _PERCENT = f"%{_HEX}{{2}}"
 
 
-def _uri() -> str:
-    """RFC 3986, 3, ``URI``: with a scheme. ``v`` of ``IPvFuture`` in lower case, as validators want it."""
-    return f"{_SCHEME}(?:{_hier_part('')}|{_rootless('')})?{_query_and_fragment('', '')}"
-
-
-def _uri_reference() -> str:
-    """RFC 3986, 4.1, ``URI-reference``: a URI or a relative reference."""
-    return _reference("", "")
-
-
-def _iri() -> str:
-    """RFC 3987, 2.2, ``IRI``."""
-    return f"{_SCHEME}(?:{_hier_part(_UCSCHAR)}|{_rootless(_UCSCHAR)})?{_query_and_fragment(_UCSCHAR, _IPRIVATE)}"
-
-
-def _iri_reference() -> str:
-    """RFC 3987, 2.2, ``IRI-reference``."""
-    return _reference(_UCSCHAR, _IPRIVATE)
+def _uri(more: str, private: str) -> str:
+    """RFC 3986, 3, ``URI``: with a scheme; ``more`` are further unreserved characters, and ``private`` of queries."""
+    return f"{_SCHEME}(?:{_hier_part(more)}|{_rootless(more)})?{_query_and_fragment(more, private)}"
 
 
 def _reference(more: str, private: str) -> str:
-    """With or without a scheme; without, the first segment has no colon. ``more``: further unreserved characters."""
+    """4.1, ``URI-reference``: with or without a scheme; without, the first segment has no colon."""
     no_scheme = f"(?:{_pchar('@', more)})+{_segments(more)}"
     path = f"(?:{_SCHEME})?(?:{_hier_part(more)})?|{_SCHEME}{_rootless(more)}|{no_scheme}"
     return f"(?:{path}){_query_and_fragment(more, private)}"
@@ -262,9 +185,12 @@ def _segments(more: str) -> str:
 
 
 def _authority(more: str) -> str:
-    """``[ userinfo "@" ] host [ ":" port ]``; the IPv4 addresses are among the registered names."""
+    """``[ userinfo "@" ] host [ ":" port ]``; the IPv4 addresses are among the registered names.
+
+    ``v`` of ``IPvFuture`` in lower case, as validators want it.
+    """
     future = rf"v{_HEX}+\.[{_UNRESERVED}{_SUB_DELIMS}:]+"
-    literal = rf"\[(?:{_ipv6()}|{future})\]"
+    literal = rf"\[(?:{_ipv6(7, _IPV4)}|{future})\]"
     return f"(?:(?:{_pchar(':', more)})*@)?(?:{literal}|(?:{_pchar('', more)})*)(?::[0-9]*)?"
 
 
@@ -277,62 +203,92 @@ def _pchar(also: str, more: str) -> str:
     return f"[{_UNRESERVED}{_SUB_DELIMS}{also}{more}]|{_PERCENT}"
 
 
-def _uri_template() -> str:
-    """RFC 6570, 2: what its grammar has, less what validators refuse.
+# RFC 6570, 2: what its grammar has, less what validators refuse: the operators that are reserved, names that begin
+# with ``%``, and prefixes of four digits.
+_LITERAL = rf"[!#$&(-;=?-\[\]_a-z~{_UCSCHAR}{_IPRIVATE}]|{_PERCENT}"
+_VARCHAR = f"(?:[A-Za-z0-9_]|{_PERCENT})"
+_VARIABLE = rf"[A-Za-z0-9_]{_VARCHAR}*(?:\.{_VARCHAR}+)*(?::[1-9][0-9]{{0,2}}|\*)?"
+_URI_TEMPLATE = rf"(?:{_LITERAL}|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 
-    These are the operators that are reserved, names that begin with ``%``, and prefixes of four digits.
+# -- patterns ---------------------------------------------------------------------------------------------------
+
+_ESCAPED = r"\\(?:[ -/:-@\[-`{-~dDsSwWfnrtv]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"
+_ONE_CHAR = r"[^\\()\[{*+?|^$]|\{[A-Za-z_]"  # the dot is one; no count begins with a letter
+_ANCHOR = r"[\^$|]|\\[bB]"  # or the next alternative: neither can be repeated
+
+
+def _regex() -> str:
+    r"""Patterns that ECMA-262 and Python's `re` both read.
+
+    Neither language is regular, for groups nest. Accepted is a subset, chosen to be what people write:
+
+    - characters, escapes, classes, ``.``, ``|``, anchors, ``\b`` and ``\B``, all repeats, lazy ones too;
+    - groups, capturing or not, at most three deep; look-ahead at the outermost level, with groups one deep in it.
+
+    ECMA-262 is taken with Annex B and without the flag ``u``, so that ``\-`` is a hyphen. Left out, besides deeper
+    nesting: back-references, named groups, look-behind, ``\p``, ``\c``, ``\0``; ``[]`` and ``[^]``, which `re` reads
+    otherwise; and a brace ``{`` that stands for itself, unless before a letter. So that the automaton stays small,
+    ranges of a class are of digits, or of letters of one case that begin with the first or end with the last of them;
+    counts have at most four digits; and the order of ``{m,n}`` shows in the number of digits, or in the first of one
+    or two (not ``{12,17}``).
     """
-    literal = rf"[!#$&(-;=?-\[\]_a-z~{_UCSCHAR}{_IPRIVATE}]|{_PERCENT}"
-    char = f"(?:[A-Za-z0-9_]|{_PERCENT})"
-    name = rf"[A-Za-z0-9_]{char}*(?:\.{char}+)*"
-    variable = rf"{name}(?::[1-9][0-9]{{0,2}}|\*)?"
-    expression = rf"\{{[+#./;?&]?{variable}(?:,{variable})*\}}"
-    return f"(?:{literal}|{expression})*"
+    items = rf"{_ONE_CHAR}|{_ESCAPED}|{_regex_class()}"
+
+    def terms(group: str = "", look_ahead: str = "") -> str:
+        item = rf"{items}|\((?:\?:)?{group}\)" if group else items
+        anchor = rf"{_ANCHOR}|\(\?[=!]{look_ahead}\)" if look_ahead else _ANCHOR
+        return f"(?:(?:{item})(?:{_regex_repeat()})?|{anchor})*"
+
+    return terms(terms(terms(terms())), look_ahead=terms(terms()))
 
 
-# -- identifiers and pointers -----------------------------------------------------------------------------------
+def _regex_class() -> str:
+    """``[...]`` of characters, escapes and ranges; a hyphen stands for itself first, last and behind a range."""
+    digits = "|".join(f"{low}-[{low}-9]" for low in range(10))
+    ranges = f"{digits}|a-[a-z]|[b-y]-z|A-[A-Z]|[B-Y]-Z"
+    char = rf"[^\\\]\-^]|{_ESCAPED}|\\b"
+    return rf"\[\^?(?:-?(?:(?:{ranges})-?|{char})(?:(?:{ranges})-?|{char}|\^)*-?|-)\]"
+
+
+def _regex_repeat() -> str:
+    """``*``, ``+``, ``?`` and counts, lazy or not."""
+    longer = r"[0-9],[1-9][0-9]{1,3}|[1-9][0-9],[1-9][0-9]{2,3}|[1-9][0-9]{2},[1-9][0-9]{3}"
+    one_digit = "|".join(f"{low},[{low}-9]" for low in range(10))
+    two_digits = "|".join(f"{ten}(?:0,[{ten}-9]|[0-9],[{ten + 1}-9])[0-9]" for ten in range(1, 9))
+    return rf"(?:[*+?]|\{{(?:[0-9]{{1,4}},?|{longer}|{one_digit}|{two_digits}|90,9[0-9])\}})\??"
+
 
 _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
-
-def _uuid() -> str:
-    """RFC 9562, 4: the text form, of any version and variant, in either case."""
-    return f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-
-
-def _json_pointer() -> str:
-    """RFC 6901, 3."""
-    return _POINTER
-
-
-def _relative_json_pointer() -> str:
-    """draft-handrews-relative-json-pointer-01, 3; the number has a zero at its end only, as validators want it."""
-    return f"(?:0|[1-9]+0?)(?:#|{_POINTER})"
-
-
-_PATTERNS: dict[str, Callable[[], str]] = {
-    "date": _date,
-    "time": _time,
-    "date-time": _date_time,
-    "duration": _duration,
-    "email": _email,
-    "idn-email": _idn_email,
-    "hostname": _hostname,
-    "idn-hostname": _idn_hostname,
-    "ipv4": _ipv4,
-    "ipv6": _ipv6,
-    "uri": _uri,
-    "uri-reference": _uri_reference,
-    "iri": _iri,
-    "iri-reference": _iri_reference,
-    "uri-template": _uri_template,
-    "uuid": _uuid,
-    "json-pointer": _json_pointer,
-    "relative-json-pointer": _relative_json_pointer,
+_PATTERNS = {
+    "date": _DATE,
+    "time": _TIME,
+    # ``T`` and ``Z`` in either case, but no space in place of ``T``.
+    "date-time": f"{_DATE}[Tt]{_TIME}",
+    "duration": _DURATION,
+    "email": _mailbox("", _MAIL_LABEL),
+    # RFC 6531, 3.3: beyond ASCII, any character in the local part, and in the domain U-labels.
+    "idn-email": _mailbox("\x80-\U0010ffff", f"(?:{_MAIL_LABEL}|{_U_LABEL})"),
+    "hostname": _HOSTNAME,
+    "idn-hostname": _IDN_HOSTNAME,
+    "ipv4": _IPV4,
+    "ipv6": _ipv6(7, _IPV4),
+    "uri": _uri("", ""),
+    "uri-reference": _reference("", ""),
+    "iri": _uri(_UCSCHAR, _IPRIVATE),
+    "iri-reference": _reference(_UCSCHAR, _IPRIVATE),
+    "uri-template": _URI_TEMPLATE,
+    # RFC 9562, 4: the text form, of any version and variant, in either case.
+    "uuid": f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}",
+    # RFC 6901, 3.
+    "json-pointer": _POINTER,
+    # draft-handrews-relative-json-pointer-01, 3; the number has a zero at its end only, as validators want it.
+    "relative-json-pointer": f"(?:0|[1-9]+0?)(?:#|{_POINTER})",
+    "regex": _regex(),
 }
 
 #: The names of all formats; any other is an annotation.
-FORMATS = frozenset({*_PATTERNS, "regex"})
+FORMATS = frozenset(_PATTERNS)
 
 #: Those whose automata are small enough for their rows to be shared by all schemas.
 SHAREABLE_FORMATS = FORMATS - {"idn-email", "idn-hostname", "regex"}

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
-from ...automata.dfa import TARGET_LOW, Dfa, runs_begin
-from .lengths import between_characters
+from ...automata.dfa import Dfa, runs_begin
+from .lengths import between_characters, trimmed
 
 _DEAD = -1
 _DOING = "writing a string's escapes"
@@ -264,7 +264,7 @@ class _Writer:
         accepting = np.append(dfa.accepting, np.zeros(extra, np.uint8))
         written = replace(dfa, table=table, classes=classes, accepting=accepting)
         if len(self.policy.raw) < len(_ALL - _MUST):
-            written = _reachable(written, meter)  # the states inside of characters that are no longer written raw
+            written = trimmed(written)  # of the states inside of characters that are no longer written raw
         return _fewer_classes(written)
 
 
@@ -286,23 +286,3 @@ def _fewer_classes(dfa: Dfa) -> Dfa:
         return dfa
     of_class = np.cumsum(new) - 1
     return replace(dfa, table=np.ascontiguousarray(table[:, new]), classes=of_class[dfa.classes].astype(np.int32))
-
-
-def _reachable(dfa: Dfa, meter: Meter) -> Dfa:
-    """Without the states that no text leads to."""
-    targets = dfa.records[:, TARGET_LOW:].tolist()
-    order = [dfa.start]
-    seen = set(order)
-    for state in meter.each(order, _DOING):  # grows while it is read
-        for entry in set(dfa.table[state].tolist()):
-            for target in targets[-2 - entry] if entry < _DEAD else (entry,):
-                if target != _DEAD and target not in seen:
-                    seen.add(target)
-                    order.append(target)
-    new = np.full(dfa.states + 1, _DEAD, np.int32)
-    new[order] = np.arange(len(order))
-    records = dfa.records.copy()
-    records[:, TARGET_LOW:] = new[records[:, TARGET_LOW:]]
-    table = dfa.table[order]
-    table = np.where(table < _DEAD, table, new[np.maximum(table, _DEAD)]).astype(np.int32)
-    return replace(dfa, table=table, accepting=dfa.accepting[order], records=records, start=0)

@@ -16,12 +16,14 @@ from .... import kernels
 from ....budget import Meter
 from ....errors import StructgenError
 from ...automata import dfa as automata
+from ...automata.charset import Ranges
 from ...automata.dfa import LOOP, OPERATION, TARGET_LOW, Dfa, add_to, determinize, minimize
 from ...automata.nfa import NfaBuilder
 from ...patterns.lower import language
 from ...patterns.measures import measure, post_order
 from ...patterns.syntax import Chars, Look, Node
 from .lengths import text_widths
+from .trees import Run
 from .words import everything
 
 _DEAD = -1
@@ -48,10 +50,19 @@ class Language:
         self._counted = self._plain = dfa
         self._runner: _Runner | None = None
         self._widths: Widths | None = None
+        #: The characters, where the language is all texts of them.
+        self.ranges: Ranges | None = None
         #: The tree has no look-around and no empty class, so that its measures are exact.
         self.is_clean = tree is not None and not any(
             isinstance(node, Look) or (isinstance(node, Chars) and not node.ranges) for node in post_order(tree)
         )
+
+    @classmethod
+    def of_characters(cls, ranges: Ranges) -> Language:
+        """All texts of these characters."""
+        found = cls(("characters", ranges), Run(ranges, 0, None).tree)
+        found.ranges = ranges
+        return found
 
     @property
     def key(self) -> Hashable:
@@ -97,6 +108,8 @@ class Language:
 
     def matches(self, text: str, meter: Meter) -> bool:
         """Whether the text, without lone surrogates, is in the language."""
+        if self.ranges is not None:
+            return all(any(low <= code <= high for low, high in self.ranges) for code in map(ord, set(text)))
         if self._runner is None:
             self._runner = _Runner(self.counted(meter))
         return self._runner.accepts(text.encode())
@@ -169,43 +182,16 @@ def digest(dfa: Dfa) -> bytes:
 
 def texts_of(dfa: Dfa, limit: int) -> list[str] | None:
     """All texts of an automaton without counters, sorted, if they are at most ``limit``."""
-    rows = [sorted({entry for entry in row if entry != _DEAD}) for row in dfa.table.tolist()]
-    order = _topological(rows, dfa.start) if rows else []
-    if order is None:
-        return None
-    sizes = np.bincount(dfa.classes, minlength=dfa.n_classes).tolist()
-    table, accepting = dfa.table.tolist(), dfa.accepting.tolist()
-    counts: dict[int, int] = {}
-    for state in reversed(order):
-        ways = sum(size * counts[entry] for size, entry in zip(sizes, table[state], strict=True) if entry != _DEAD)
-        counts[state] = min(limit + 1, accepting[state] + ways)
-    if not order or counts[dfa.start] > limit:
-        return None if order else []
-    classes = dfa.classes.tolist()
+    classes, table = dfa.classes.tolist(), dfa.table.tolist()
     found: list[str] = []
-    todo: list[tuple[int, bytes]] = [(dfa.start, b"")]
+    todo = [(dfa.start, b"")] if dfa.states else []
     while todo:
         state, text = todo.pop()
-        if accepting[state]:
+        if dfa.accepting[state]:
             found.append(text.decode())
+        if len(found) > limit or len(text) >= dfa.states:  # on a cycle
+            return None
         for byte, of_class in enumerate(classes):
             if table[state][of_class] != _DEAD:
                 todo.append((table[state][of_class], text + bytes((byte,))))
     return sorted(found)
-
-
-def _topological(heads: list[list[int]], start: int) -> list[int] | None:
-    """The states in an order in which every move leads on, or None if there is a cycle."""
-    missing = [0] * len(heads)
-    for targets in heads:
-        for target in targets:
-            missing[target] += 1
-    if missing[start]:
-        return None
-    order = [start]
-    for state in order:  # grows while it is read
-        for target in heads[state]:
-            missing[target] -= 1
-            if not missing[target]:
-                order.append(target)
-    return order if len(order) == len(heads) else None

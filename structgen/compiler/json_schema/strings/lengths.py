@@ -231,10 +231,10 @@ def _counted(dfa: Dfa, minimum: int, first: int, last: int, maximum: int, meter:
         records=np.vstack([entering, counting]).astype(np.int32),
         loops=np.array([(1, last - first)], np.int64),
     )
-    return minimize(_trimmed(counted), meter)
+    return minimize(trimmed(counted), meter)
 
 
-def _trimmed(dfa: Dfa) -> Dfa:
+def trimmed(dfa: Dfa) -> Dfa:
     """Without the states that nothing leads to and those that lead to no accepting one."""
     tails, classes = np.nonzero(dfa.table != _DEAD)
     entries = dfa.table[tails, classes]
@@ -254,7 +254,7 @@ def _trimmed(dfa: Dfa) -> Dfa:
     new[:-1][useful] = np.arange(int(useful.sum()))
     records = dfa.records.copy()
     records[:, TARGET_LOW:] = new[records[:, TARGET_LOW:]]
-    dead = (records[:, TARGET_LOW:] == _DEAD).all(axis=1)
+    dead = np.append((records[:, TARGET_LOW:] == _DEAD).all(axis=1), False)
     table = dfa.table[useful]
     number = np.maximum(-2 - table, 0)
     table = np.where(table < _DEAD, np.where(dead[number], _DEAD, table), new[np.maximum(table, _DEAD)])

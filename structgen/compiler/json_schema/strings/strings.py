@@ -1,13 +1,13 @@
 """Sets of strings, closed under and, or and not.
 
 A string is a sequence of Unicode scalar values. (JSON can spell a lone surrogate; no set contains such a string.)
-Sets come in three forms, and an operation stays in a cheap one where it can:
+Sets come in two forms, and an operation stays in a cheap one where it can:
 
 - *words*: finitely many texts, or all but finitely many. What meets a finite set is a matter of membership.
-- *run*: all texts of so many characters out of one class. ``maxLength`` is a run, ``^[a-z]+$`` is one, and two of
-  them meet in one.
 - *regular*: a language, which is a pattern's tree and becomes an automaton when it must, with bounds on the length
-  beside it. The bounds stay outside of the automaton until its text is asked for, which may count them.
+  beside it. The bounds stay outside of the automaton until its text is asked for, which may count them. Where the
+  language is all texts of one class of characters, the set is a *run*: ``maxLength`` is one, ``^[a-z]+$`` is one, and
+  two of them meet in one.
 
 Where it is known without much ado, few texts are words, and all or no strings are `StringSet.ANY` and
 `StringSet.EMPTY`.
@@ -15,7 +15,6 @@ Where it is known without much ado, few texts are words, and all or no strings a
 
 from __future__ import annotations
 
-import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
@@ -29,11 +28,12 @@ from ...automata import dfa as automata
 from ...automata.dfa import Dfa
 from ...automata.words import words_dfa
 from ...patterns import ecma
-from ...patterns.syntax import Chars, Node, Repeat
+from ...patterns.lower import language
+from ...patterns.syntax import Node
 from .json_escapes import json_text, needs_escape
 from .languages import Language, complement, digest, texts_of, union
 from .lengths import bounded, text_widths
-from .trees import ANYTHING, Run, few_texts, run_of, searched
+from .trees import ANYTHING, Run, few_texts, merged, run_of, searched
 from .words import everything, other_words_dfa
 
 #: A pattern or a run of so many texts, or fewer, becomes their set.
@@ -160,20 +160,12 @@ class StringSet(ABC):
             return other
         if other is StringSet.ANY or self is StringSet.EMPTY:
             return self
-        if isinstance(self, _Words):
-            return self._meet(other, meter)
-        if isinstance(other, _Words):
-            return other._meet(self, meter)
-        if isinstance(self, _Run):
-            return self._meet(other, meter)
-        if isinstance(other, _Run):
-            return other._meet(self, meter)
+        for a, b in ((self, other), (other, self)):
+            if isinstance(a, _Words):
+                return a._meet(b, meter)
         assert isinstance(self, _Regular)
         assert isinstance(other, _Regular)
-        common = automata.intersect(
-            self.language.plain(meter), other.language.plain(meter), meter, "intersecting patterns"
-        )
-        return _of_dfa(common, meter, max(self.min, other.min), _least(self.max, other.max))
+        return self._meet(other, meter)
 
     def union(self, other: StringSet, meter: Meter) -> StringSet:
         """What either holds."""
@@ -184,7 +176,8 @@ class StringSet(ABC):
         for a, b in ((self, other), (other, self)):
             if isinstance(a, _Words) and (joined := a._join(b)) is not None:
                 return joined
-        if isinstance(self, _Run) and isinstance(other, _Run) and (run := _touching(self.run, other.run)):
+        runs = [each.run for each in (self, other) if isinstance(each, _Regular) and each.run]
+        if len(runs) == 2 and (run := merged(sorted(runs, key=lambda run: run.min))):
             return _run(run)
         return _united(self, other, meter) or _of_dfa(union(self._plain(meter), other._plain(meter), meter), meter)
 
@@ -249,60 +242,9 @@ class _Words(StringSet):
         if isinstance(other, _Words) and not other.negated:
             return _words(self.words | other.words, negated=False)
         left = [text for text in self.words if text not in other]
-        if left == [""] and isinstance(other, _Run) and other.run.min == 1:
+        if left == [""] and isinstance(other, _Regular) and other.run and other.min == 1:
             return _run(other.run._replace(min=0))
         return None if left else other
-
-
-class _Run(StringSet):
-    """All texts of so many characters out of one class."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.run = run
-
-    def __repr__(self) -> str:
-        return f"<strings of {self.run.min} to {self.run.max} characters of {len(self.run.ranges)} ranges>"
-
-    def __contains__(self, text: str) -> bool:
-        run = self.run
-        if len(text) < run.min or (run.max is not None and len(text) > run.max):
-            return False
-        return all(any(low <= code <= high for low, high in run.ranges) for code in map(ord, set(text)))
-
-    def texts(self, limit: int) -> list[str] | None:
-        return _few_of_run(self.run, limit)
-
-    def complement(self, meter: Meter) -> StringSet:
-        low, high = self.run.min, self.run.max
-        if self.run.ranges == ANYTHING and (low == 0 or high is None):
-            return StringSet.length(0, low - 1) if high is None else StringSet.length(high + 1, None)
-        return super().complement(meter)
-
-    def _counted(self, meter: Meter) -> Dfa:
-        return Language(None, self._tree(meter)).counted(meter)
-
-    def _plain(self, meter: Meter) -> Dfa:
-        return Language(None, self._tree(meter)).plain(meter)
-
-    def _tree(self, meter: Meter) -> Node:
-        if self.run.min > _LONGEST:
-            meter.check_states(self.run.min, "counting the characters of a string")
-        return Repeat(Chars(self.run.ranges), self.run.min, self.run.max, column=0)
-
-    def _meet(self, other: StringSet, meter: Meter) -> StringSet:
-        low, high = self.run.min, self.run.max
-        if isinstance(other, _Run):
-            ranges = charset.intersect(self.run.ranges, other.run.ranges)
-            return _run(Run(ranges, max(low, other.run.min), _least(high, other.run.max)))
-        assert isinstance(other, _Regular)
-        low, high = max(low, other.min), _least(high, other.max)
-        if self.run.ranges == ANYTHING:
-            return _regular(other.language, low, high, meter)
-        inner, _, _ = _unbounded(self, meter)
-        return _of_dfa(
-            automata.intersect(inner, other.language.plain(meter), meter, "intersecting patterns"), meter, low, high
-        )
 
 
 class _Regular(StringSet):
@@ -320,10 +262,16 @@ class _Regular(StringSet):
     def __repr__(self) -> str:
         return f"<strings of {self.min} to {self.max} characters of {self.language.key!r}>"
 
+    @property
+    def run(self) -> Run | None:
+        """The run that it is, if it is one."""
+        ranges = self.language.ranges
+        return None if ranges is None else Run(ranges, self.min, self.max)
+
     def is_empty(self) -> bool:
         if self._is_empty is None:
             exact = self.language.is_clean or self.language.tree is None
-            if exact and (self._is_unbounded() or self._fits_shortest()):
+            if self.run or (exact and (self._is_unbounded() or self._fits_shortest())):
                 self._is_empty = False
             else:
                 self._is_empty = not self._counted(self._own_meter()).states
@@ -343,21 +291,49 @@ class _Regular(StringSet):
         return self.language.matches(text, self._own_meter())
 
     def texts(self, limit: int) -> list[str] | None:
+        if self.run:
+            texts = few_texts(self.run.tree, limit)
+            return None if texts is None else sorted(texts)
         meter = self._own_meter()
         _, longest = self.language.widths(meter)
         if longest is None and self.max is None and (self.language.is_clean or self.language.tree is None):
             return None
         return texts_of(self._plain(meter), limit)
 
+    def complement(self, meter: Meter) -> StringSet:
+        if self.language.ranges == ANYTHING and self.max is None:
+            return StringSet.length(0, self.min - 1)
+        if self.language.ranges == ANYTHING and self.max is not None and self.min == 0:
+            return StringSet.length(self.max + 1, None)
+        return super().complement(meter)
+
+    def _meet(self, other: _Regular, meter: Meter) -> StringSet:
+        low, high = max(self.min, other.min), _least(self.max, other.max)
+        a, b = self.language, other.language
+        if a.ranges is not None and b.ranges is not None:
+            return _run(Run(charset.intersect(a.ranges, b.ranges), low, high))
+        for one, another in ((a, b), (b, a)):
+            if one.ranges == ANYTHING:
+                return _regular(another, low, high, meter)
+        common = automata.intersect(a.plain(meter), b.plain(meter), meter, "intersecting patterns")
+        return _of_dfa(common, meter, low, high)
+
     def _counted(self, meter: Meter) -> Dfa:
-        if self._is_unbounded():
-            return self.language.counted(meter)
         if self._texts is None:
-            self._texts = bounded(self.language.plain(meter), self.min, self.max, meter)
+            self._texts = self._bounded(meter, count=True)
         return self._texts
 
     def _plain(self, meter: Meter) -> Dfa:
-        return bounded(self.language.plain(meter), self.min, self.max, meter, count=False)
+        return self._bounded(meter, count=False)
+
+    def _bounded(self, meter: Meter, *, count: bool) -> Dfa:
+        if self._is_unbounded():
+            return self.language.counted(meter) if count else self.language.plain(meter)
+        if self.run is None:
+            return bounded(self.language.plain(meter), self.min, self.max, meter, count=count)
+        if self.min > _LONGEST:
+            meter.check_states(self.min, "counting the characters of a string")
+        return language(self.run.tree, meter, count=count)
 
     def _own_meter(self) -> Meter:
         """That of the compile that made the set; sets made for longer go by the default budget."""
@@ -384,8 +360,12 @@ def _words(words: frozenset[str], negated: bool) -> StringSet:
 def _run(run: Run) -> StringSet:
     if run == (ANYTHING, 0, None):
         return StringSet.ANY
-    few = _few_of_run(run, _FEW)
-    return _Run(run) if few is None else StringSet.literal(few)
+    if run.max is not None and run.max < run.min:
+        return StringSet.EMPTY
+    few = [""] if run.max == 0 else few_texts(run.tree, _FEW)
+    if few is not None:
+        return StringSet.literal(few)
+    return _Regular(Language.of_characters(run.ranges), run.min, run.max, None)
 
 
 def _regular(language: Language, low: int, high: int | None, meter: Meter | None) -> StringSet:
@@ -437,9 +417,6 @@ def _unbounded(words: StringSet, meter: Meter) -> tuple[Dfa, int, int | None]:
     """A language and the bounds on the length that it takes to make the set of it."""
     if isinstance(words, _Regular):
         return words.language.plain(meter), words.min, words.max
-    if isinstance(words, _Run):
-        all_lengths = Repeat(Chars(words.run.ranges), 0, None, column=0)
-        return Language(None, all_lengths).plain(meter), words.run.min, words.run.max
     return words._plain(meter), 0, None
 
 
@@ -458,37 +435,6 @@ def _united(a: StringSet, b: StringSet, meter: Meter) -> StringSet | None:
         return None
     lower = bounded(inner_a, low_a, None, meter)
     return _of_dfa(union(lower, b._plain(meter), meter), meter, 0, high_a)
-
-
-def _few_of_run(run: Run, limit: int) -> list[str] | None:
-    """All texts of a run, sorted, if they are at most ``limit``."""
-    if run.max is not None and run.max < run.min:
-        return []
-    if not run.ranges or run.max == 0:
-        return [""] if run.min == 0 else []
-    if run.max is None:
-        return None
-    size = sum(high - low + 1 for low, high in run.ranges)
-    total = 0
-    for length in range(run.min, run.max + 1):
-        # A power of two or more outgrows any limit before long.
-        total += 1 if size == 1 or length == 0 else size ** min(length, limit.bit_length() + 1)
-        if total > limit:
-            return None
-    chars = [chr(code) for low, high in run.ranges for code in range(low, high + 1)]
-    texts = itertools.chain.from_iterable(
-        itertools.product(chars, repeat=length) for length in range(run.min, run.max + 1)
-    )
-    return sorted(map("".join, texts))
-
-
-def _touching(a: Run, b: Run) -> Run | None:
-    """The union of two runs, if it is one."""
-    if a.min > b.min:
-        a, b = b, a
-    if a.ranges != b.ranges or (a.max is not None and b.min > a.max + 1):
-        return None
-    return Run(a.ranges, a.min, None if a.max is None or b.max is None else max(a.max, b.max))
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -8,6 +8,7 @@ stranger's pattern nests.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...automata import charset
@@ -28,6 +29,11 @@ class Run(NamedTuple):
     ranges: Ranges
     min: int
     max: int | None
+
+    @property
+    def tree(self) -> Node:
+        """The run as a pattern's tree."""
+        return Repeat(Chars(self.ranges), self.min, self.max, column=0)
 
 
 def searched(tree: Node) -> Node:
@@ -147,7 +153,7 @@ def run_of(tree: Node) -> Run | None:
             run = _repeated(runs[id(node.item)], node)
         elif not isinstance(node, Look):
             parts = sorted((runs[id(child)] for child in children(node)), key=lambda run: run.min)
-            run = _in_a_row(parts) if isinstance(node, Concat) else _merged(parts)
+            run = _in_a_row(parts) if isinstance(node, Concat) else merged(parts)
         if run is None:
             return None
         runs[id(node)] = run
@@ -181,7 +187,7 @@ def _in_a_row(parts: list[Run]) -> Run | None:
     return Run(min(ranges, default=()), sum(run.min for run in parts), total)
 
 
-def _merged(parts: list[Run]) -> Run | None:
+def merged(parts: list[Run]) -> Run | None:
     """The union of runs of the same characters, shortest first, if their lengths leave no gap."""
     ranges = {run.ranges for run in parts if run.max != 0}
     if len(ranges) > 1 or not parts:
@@ -198,43 +204,34 @@ def few_texts(tree: Node, limit: int) -> list[str] | None:
     """All texts of the tree, with repetitions perhaps, if they are at most ``limit`` and not long."""
     found: dict[int, list[str]] = {}
     for node in post_order(tree):
-        below = [found[id(child)] for child in children(node)]
-        texts: list[str] | None = None
-        if isinstance(node, Chars):
-            if sum(high - low + 1 for low, high in node.ranges) <= limit:
-                texts = [chr(code) for low, high in node.ranges for code in range(low, high + 1)]
-        elif isinstance(node, Concat):
-            texts = _products(below, limit)
-        elif isinstance(node, Alternate):
-            texts = list(itertools.chain(*below))
-        elif isinstance(node, Repeat):
-            texts = _turns(below[0], node, limit)
-        if texts is None or len(texts) > limit or sum(map(len, texts)) > _MAX_TOTAL:
+        some = _texts(node, [found[id(child)] for child in children(node)])
+        if some is None:
             return None
+        texts: list[str] = []
+        total = 0
+        for text in some:
+            texts.append(text)
+            total += len(text)
+            if len(texts) > limit or total > _MAX_TOTAL:
+                return None
         found[id(node)] = texts
     return found[id(tree)]
 
 
-def _products(parts: list[list[str]], limit: int) -> list[str] | None:
-    texts = [""]
-    for part in parts:
-        if len(texts) * len(part) > limit or len(part) * sum(map(len, texts)) > _MAX_TOTAL:
-            return None
-        texts = [head + tail for head in texts for tail in part]
-    return texts
-
-
-def _turns(item: list[str], node: Repeat, limit: int) -> list[str] | None:
-    if not any(item):  # nothing, or only the empty text
-        return [""] if item or node.min == 0 else []
-    if node.max is None or node.max > limit or len(item) ** node.max > limit:
+def _texts(node: Node, below: list[list[str]]) -> Iterator[str] | None:
+    """The texts of a node, given those of the nodes below; None where they are not listed."""
+    if isinstance(node, Chars):
+        return (chr(code) for low, high in node.ranges for code in range(low, high + 1))
+    if isinstance(node, Concat):
+        return map("".join, itertools.product(*below))
+    if isinstance(node, Alternate):
+        return itertools.chain(*below)
+    if isinstance(node, Look):
         return None
-    texts: list[str] = []
-    turn: list[str] | None = [""]
-    for k in range(node.max + 1):
-        if turn is None:
-            return None
-        if k >= node.min:
-            texts += turn
-        turn = _products([turn, item], limit) if k < node.max else None
-    return texts
+    (item,) = below
+    if not any(item):  # nothing, or only the empty text
+        return iter([""] if item or node.min == 0 else [])
+    if node.max is None or node.min * max(map(len, item)) > _MAX_TOTAL:
+        return None
+    turns = (itertools.product(item, repeat=k) for k in range(node.min, node.max + 1))
+    return map("".join, itertools.chain.from_iterable(turns))

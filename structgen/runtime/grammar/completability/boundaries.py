@@ -24,8 +24,6 @@ from ....system.memo import Memo
 from ...core.digraph import solve
 from .obligations import Watched
 
-__all__ = ["Boundaries", "Fate", "Watched", "WatchedFutures"]
-
 if TYPE_CHECKING:
     from ..tables import GrammarTables
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ...core.bitsets import set_at
 from ...core.digraph import bits
-from ..completability.boundaries import Watched
+from ..completability.obligations import Watched
 from ..lexer_threads import Thread
 from ..parser.parser_driver import Parse, ParserDriver
 from ..tables import GrammarTables

@@ -1,0 +1,151 @@
+"""Goals to outlines, by recursion over the applicators that act in place (``allOf``, ``$ref``, ``not`` ...).
+
+Schemas are written by strangers, and may nest as deep as they like, so the recursion is kept on a list: a definition
+is a generator that yields the query it needs answered, and is sent the answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Hashable, Iterable
+from typing import Generic, TypeAlias, TypeVar
+
+from ....budget import Meter
+from ....errors import UnsupportedError
+from ..read.document import Schema
+from .assertions import Assertions
+from .goals import ANYTHING, NOTHING, Conjunction, in_order
+from .nodes import Nodes
+from .outline import EVERYTHING, TypeBounds, any_of, complement, exactly_one, join, meet
+from .outline import NOTHING as NO_VALUES
+
+_Query = TypeVar("_Query", bound=Hashable)
+_Answer = TypeVar("_Answer")
+
+#: The fields of applicators that act in place.
+IN_PLACE = frozenset({"refs", "all_of", "any_of", "one_of", "not_", "if_"})
+
+
+class Recursion(ABC, Generic[_Query, _Answer]):
+    """Answers queries about goals, and remembers the answers."""
+
+    def __init__(self, nodes: Nodes, meter: Meter) -> None:
+        self.nodes = nodes
+        self.meter = meter
+        self._answers: dict[_Query, _Answer] = {}
+        self._queries = 0
+
+    @abstractmethod
+    def _define(self, query: _Query) -> Generator[_Query, _Answer, _Answer]:
+        """Works out the answer to a query."""
+
+    @abstractmethod
+    def _about(self, query: _Query) -> tuple[Conjunction, Hashable]:
+        """The goal of a query, and what is asked of it, as far as a query that needs another like it has no end."""
+
+    def where(self, goal: Conjunction) -> str:
+        """The goal's place, for messages."""
+        return self.nodes.pointer(goal) or "the root"
+
+    def solve(self, query: _Query) -> _Answer:
+        """The answer to a query."""
+        answers = self._answers
+        answer = answers.get(query)
+        if answer is not None:
+            return answer
+        pending = {self._about(query)}
+        stack = [(query, self._define(query))]
+        while stack:
+            asked, definition = stack[-1]
+            try:
+                needed = next(definition) if answer is None else definition.send(answer)
+            except StopIteration as done:
+                answers[asked] = answer = done.value
+                pending.discard(self._about(asked))
+                stack.pop()
+                continue
+            answer = answers.get(needed)
+            if answer is None:
+                about = self._about(needed)
+                if about in pending:
+                    raise UnsupportedError(
+                        "a schema refers to itself without going into a member or an item",
+                        where=self.where(about[0]),
+                        remedy="Such a reference says nothing, and validators loop on it; remove it.",
+                    )
+                pending.add(about)
+                stack.append((needed, self._define(needed)))
+                self._queries += 1
+                if not self._queries & 63:
+                    self.meter.check_time(f"expanding {self.where(about[0])}")
+        assert answer is not None
+        return answer
+
+
+_Definition: TypeAlias = Generator[Conjunction, TypeBounds, TypeBounds]
+
+
+class Outlines(Recursion[Conjunction, TypeBounds]):
+    """The outlines of goals."""
+
+    def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter) -> None:
+        super().__init__(nodes, meter)
+        self.assertions = assertions
+        self._answers |= {ANYTHING: EVERYTHING, NOTHING: NO_VALUES}
+        self._barren: dict[Conjunction, bool] = {ANYTHING: False, NOTHING: True}
+
+    def barren(self, goal: Conjunction) -> bool:
+        """Whether the goal is plainly without values."""
+        known = self._barren.get(goal)
+        if known is None:
+            known = self._barren[goal] = self.nodes.clashes(goal) or self.solve(goal).is_empty()
+        return known
+
+    def meets(self, goal: Conjunction, wanted: Conjunction) -> bool:
+        """Whether it is plain that whatever reaches one goal reaches another."""
+        return self.nodes.meets(goal, wanted, self.barren)
+
+    def _about(self, query: Conjunction) -> tuple[Conjunction, Hashable]:
+        return query, ()
+
+    def _define(self, query: Conjunction) -> _Definition:
+        if len(query) > 1:
+            return self._meet((yield from _each(frozenset((atom,)) for atom in in_order(query))))
+        (atom,) = query
+        if atom < 0:
+            return complement((yield frozenset((~atom,))), self.meter)
+        schema, names = self.nodes.schemas[atom], self.nodes.said(atom)
+        parts = [self.assertions.outline(schema, names)]
+        if names & IN_PLACE:
+            parts += yield from self._applied(schema)
+        return self._meet(parts)
+
+    def _applied(self, schema: Schema) -> Generator[Conjunction, TypeBounds, list[TypeBounds]]:
+        """The outlines of the applicators that act in place."""
+        meter, goal = self.meter, self.nodes.goal
+        parts = yield from _each(map(goal, (*schema.refs, *schema.all_of)))
+        if schema.any_of is not None:
+            parts.append(any_of((yield from _each(map(goal, schema.any_of))), meter))
+        if schema.one_of is not None:
+            parts.append(exactly_one((yield from _each(map(goal, schema.one_of))), meter))
+        if schema.not_ is not None:
+            parts.append(complement((yield goal(schema.not_)), meter))
+        if schema.if_ is not None:
+            condition = yield goal(schema.if_)
+            yes = yield ANYTHING if schema.then is None else goal(schema.then)
+            no = yield ANYTHING if schema.else_ is None else goal(schema.else_)
+            parts.append(join(meet(condition, yes, meter), meet(complement(condition, meter), no, meter), meter))
+        return parts
+
+    def _meet(self, parts: list[TypeBounds]) -> TypeBounds:
+        result = parts[0]
+        for part in parts[1:]:
+            result = meet(result, part, self.meter)
+        return result
+
+
+def _each(goals: Iterable[Conjunction]) -> Generator[Conjunction, TypeBounds, list[TypeBounds]]:
+    found = []
+    for goal in goals:
+        found.append((yield goal))
+    return found

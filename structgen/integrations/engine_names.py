@@ -1,0 +1,53 @@
+"""Every name of an engine that is not part of its interface, and that structgen reads, calls or replaces.
+
+They are looked up where an adapter becomes part of its engine: a version that lacks one is refused there, by name,
+and does not fail in the middle of a text.
+"""
+
+from __future__ import annotations
+
+from functools import cache, reduce
+from importlib import import_module
+
+from ..errors import UnsupportedError
+
+_BATCHING = "transformers.generation.continuous_batching."
+
+#: By adapter: ``module:name``.
+NAMES: dict[str, tuple[str, ...]] = {
+    "outlines": ("outlines.backends:_get_backend",),
+    "sglang": ("sglang.srt.server_args:GRAMMAR_BACKEND_CHOICES",),
+    "tensorrt_llm": ("tensorrt_llm._torch.pyexecutor.guided_decoder:XGrammarMatcherFactory",),
+    "vllm_backend": (
+        "vllm.v1.structured_output:XgrammarBackend",
+        "vllm.v1.structured_output.backend_xgrammar:validate_xgrammar_grammar",
+    ),
+    "transformers.generate": tuple(
+        f"transformers.generation.utils:GenerationMixin.{name}"
+        for name in ("_sample", "_prefill", "_update_model_kwargs_for_generation", "_optimize_model_for_decode",
+                     "_valid_auto_compile_criteria")
+    ),
+    "transformers.batching": (
+        f"{_BATCHING}cb_logits_processors:ContinuousBatchingLogitsProcessorList._retrieve_processors_kwargs",
+        f"{_BATCHING}requests:RequestState._true_initial_tokens",
+    ),
+    "transformers.serve": tuple(
+        f"transformers.cli.serving.chat_completion:ChatCompletionHandler.{name}"
+        for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming")
+    ),
+}  # fmt: skip
+
+
+@cache
+def check_engine(adapter: str) -> None:
+    """Raise `UnsupportedError` where the installed version of an engine lacks a name."""
+    for each in NAMES[adapter]:
+        module, _, path = each.partition(":")
+        try:
+            reduce(getattr, path.split("."), import_module(module))
+        except (ImportError, AttributeError) as error:
+            raise UnsupportedError(
+                f"the installed version of {module.partition('.')[0]} has no {path}, which structgen relies on",
+                where=module,
+                remedy="Install the version that structgen's documentation names.",
+            ) from error

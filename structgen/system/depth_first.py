@@ -1,0 +1,41 @@
+"""Walks of graphs in depth, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
+
+_Node = TypeVar("_Node", bound=Hashable)
+
+
+def post_order(
+    roots: Iterable[_Node],
+    children: Callable[[_Node], Iterable[_Node]],
+    on_cycle: Callable[[list[_Node], _Node], object] | None = None,
+) -> Iterator[_Node]:
+    """What some roots lead to, each node after those that it leads to, as far as cycles allow.
+
+    ``on_cycle`` is called with a path and one of its nodes that the path's last one leads back to.
+    """
+    seen: set[_Node] = set()
+    for root in roots:
+        if root in seen:
+            continue
+        path, inside = [root], {root}
+        seen.add(root)
+        remaining = [iter(children(root))]
+        while path:
+            for child in remaining[-1]:
+                if child not in seen:
+                    seen.add(child)
+                    inside.add(child)
+                    path.append(child)
+                    remaining.append(iter(children(child)))
+                    break
+                if on_cycle is not None and child in inside:
+                    on_cycle(path, child)
+            else:
+                remaining.pop()
+                node = path.pop()
+                inside.discard(node)
+                yield node

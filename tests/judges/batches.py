@@ -1,0 +1,88 @@
+"""The judge of a batch: a guide for each of its rows, to which the same is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import structgen as sg
+from judges.naive import allowed_tokens
+from structgen.runtime.rows.bitmask import allocate
+
+
+class Sequence:
+    """One row, by a guide, or none: that allows every token."""
+
+    def __init__(self, vocabulary: sg.Vocabulary, guide: sg.Guide | None, taken: int = 0) -> None:
+        self.vocabulary, self.guide, self.taken = vocabulary, guide, taken
+
+    @classmethod
+    def of(cls, vocabulary: sg.Vocabulary, index: sg.Index | None) -> Sequence:
+        """A new one of an index, or without any."""
+        return cls(vocabulary, None if index is None else sg.Guide(index))
+
+    def mask(self) -> set[int]:
+        size = self.vocabulary.size
+        return set(range(size)) if self.guide is None else allowed_tokens(self.guide.bitmask(), size)
+
+    def advance(self, token: int) -> bool:
+        accepted = 0 <= token < self.vocabulary.size and (self.guide is None or self.guide.advance(token))
+        self.taken += accepted
+        return accepted
+
+    def rollback(self, n: int) -> None:
+        self.taken -= n
+        if self.guide is not None:
+            self.guide.rollback(n)
+
+    def fork(self) -> Sequence:
+        return Sequence(self.vocabulary, self.guide and self.guide.fork(), self.taken)
+
+
+def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
+    """Every mask, by all calls that give one, and what else is told of each row."""
+    size = batch.vocabulary.size
+    assert len(batch) == len(oracle)
+    wanted = [each.mask() for each in oracle]
+    wide = allocate(len(oracle), size + 100)
+    wide[:] = -1
+    batch.fill_bitmask(wide)
+    assert [allowed_tokens(row, size + 100) for row in wide] == wanted
+    assert [allowed_tokens(row, size) for row in batch.bitmask()] == wanted
+    rows = batch.rows.rows[batch.rows.numbers_of(batch.row_ids())]
+    assert [allowed_tokens(row, size) for row in rows] == wanted
+    assert batch.is_accepting().tolist() == [each.guide is None or each.guide.is_accepting() for each in oracle]
+    assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]
+
+
+def move(batch: sg.GuideBatch, oracle: list[Sequence], indexes: Iterable[sg.Index], chance: Random) -> None:
+    """Do one thing at random to both: add a row, remove one, reorder all, roll back, or append tokens."""
+    kind, size = chance.random(), batch.vocabulary.size
+    if not oracle or kind < 0.1:
+        index = chance.choice([*indexes, None])
+        assert batch.add(index) == len(oracle)
+        oracle.append(Sequence.of(batch.vocabulary, index))
+    elif kind < 0.14:
+        row = chance.randrange(len(oracle))
+        batch.remove([row])
+        del oracle[row]
+    elif kind < 0.2:
+        order = [chance.randrange(len(oracle)) for _ in range(chance.randint(1, len(oracle) + 1))]
+        batch.reorder(order)
+        oracle[:] = [oracle[row].fork() for row in order]
+    elif kind < 0.3:
+        back = [chance.randint(0, each.taken) for each in oracle]
+        batch.rollback(back)
+        for each, n in zip(oracle, back, strict=True):
+            each.rollback(n)
+    else:
+        rows = [row for row in range(len(oracle)) if chance.random() < 0.8]
+        tokens = [
+            chance.choice([*oracle[row].mask()]) if chance.random() < 0.8 else chance.randrange(size) for row in rows
+        ]
+        accepted = batch.advance(tokens, rows).tolist()
+        assert accepted == [oracle[row].advance(token) for row, token in zip(rows, tokens, strict=True)]
+        assert sorted(batch.errors) == [row for row, ok in zip(rows, accepted, strict=True) if not ok]
+        for row, error in batch.errors.items():
+            assert isinstance(error, sg.errors.TokenIdError)
+            assert error.where == f"row {row}"

@@ -1,0 +1,313 @@
+"""What judges each kernel: a use of structgen that comes to it, held against something plain that has no kernels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from judges.batches import Sequence, check, move
+from judges.grammars import BLOCKS, GRAMMARS, indentation
+from judges.guides import check_walk, ids_of_bits
+from judges.naive import small_vocabulary
+from judges.token_distances import check_bounds, check_budgets, check_places, searched
+from structgen import kernels
+from structgen.budget import Budget, Meter
+from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
+from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.runtime.batch import histories
+from structgen.runtime.pushdown import partial_masks, walker
+from structgen.runtime.rows import row_pool
+from structgen.storage.columns import LONG_GAP
+
+#: What a kernel is judged by; it raises `AssertionError`.
+Oracle: TypeAlias = Callable[[Random], object]
+
+
+# -- automata: texts of an NFA, one by one ---------------------------------------------------------------------------
+
+ALPHABET = b"abc"
+WORDS = [bytes(word) for n in range(6) for word in itertools.product(ALPHABET, repeat=n)]
+
+
+def meter() -> Meter:
+    """A budget that a first compile of the kernels, which counts here, does not use up."""
+    return Meter(Budget(seconds=3600))
+
+
+def random_nfa(random: Random) -> tuple[Nfa, set[bytes]]:
+    """An automaton, and those of `WORDS` that a textbook simulation from the first state to the last accepts."""
+    builder, n = NfaBuilder(), random.randint(2, 7)
+    for _ in range(n):
+        builder.state()
+    for _ in range(random.randint(1, 12)):
+        low = random.choice(ALPHABET)
+        builder.edge(random.randrange(n), low, random.randint(low, ALPHABET[-1]), random.randrange(n))
+    for _ in range(random.randint(0, 4)):
+        builder.epsilon(random.randrange(n), random.randrange(n))
+
+    def closed(states: set[int]) -> set[int]:
+        more = states | {t for s, t, _ in builder.epsilons if s in states}
+        return states if more == states else closed(more)
+
+    def after(states: set[int], byte: int) -> set[int]:
+        return closed({t for s, low, high, t in builder.edges if s in states and low <= byte <= high})
+
+    reached = {b"": closed({0})}
+    for word in WORDS[1:]:
+        reached[word] = after(reached[word[:-1]], word[-1])
+    return builder.build(0, n - 1), {word for word, states in reached.items() if n - 1 in states}
+
+
+def language(dfa: Dfa) -> set[bytes]:
+    """Those of `WORDS` that an automaton accepts."""
+    reached = {b"": dfa.start if dfa.states else kernels.DEAD}
+    for word in WORDS[1:]:
+        before = reached[word[:-1]]
+        reached[word] = int(dfa.table[before, dfa.classes[word[-1]]]) if before >= 0 else before
+    return {word for word, state in reached.items() if state >= 0 and dfa.accepting[state]}
+
+
+def nerode_classes(dfa: Dfa) -> int:
+    """Moore's algorithm: the number of states that can be told apart."""
+    block = [int(accepting) for accepting in dfa.accepting]
+    while True:
+        signature = [
+            (block[s], tuple(block[t] if t >= 0 else -1 for t in dfa.table[s].tolist())) for s in range(dfa.states)
+        ]
+        names = {key: i for i, key in enumerate(dict.fromkeys(signature))}
+        refined = [names[key] for key in signature]
+        if len(set(refined)) == len(set(block)):
+            return len(set(block))
+        block = refined
+
+
+def automata(random: Random) -> None:
+    """Subset construction and minimisation."""
+    for _ in range(25):
+        nfa, expected = random_nfa(random)
+        dfa = determinize(nfa, meter())
+        assert language(dfa) == expected
+        small = minimize(dfa, meter())
+        assert language(small) == expected
+        assert small.states == nerode_classes(small)
+        assert minimize(small, meter()).states == small.states
+
+
+def products(random: Random) -> None:
+    for _ in range(12):
+        (one, first), (two, second) = random_nfa(random), random_nfa(random)
+        a, b = (minimize(determinize(nfa, meter()), meter()) for nfa in (one, two))
+        assert language(intersect(a, b, meter())) == first & second
+        assert language(complement(a)) == set(WORDS) - first
+        assert language(intersect(a, complement(b), meter())) == first - second
+        assert language(trim(complement(complement(a)))) == first
+
+
+def graphs(random: Random) -> None:
+    """What reaches a goal, by going on until nothing changes."""
+    for _ in range(20):
+        n = random.randint(1, 30)
+        edges = [(random.randrange(n), random.randrange(n)) for _ in range(random.randint(0, 2 * n))]
+        goals = {node for node in range(n) if random.random() < 0.1}
+        reach = set(goals)
+        while more := {tail for tail, head in edges if head in reach} - reach:
+            reach |= more
+        tails, heads = np.array(edges, np.int32).reshape(-1, 2).T.copy()
+        found = kernels.co_accessible(tails, heads, np.isin(np.arange(n), [*goals]).astype(np.uint8))
+        assert set(np.flatnonzero(found).tolist()) == reach
+
+
+# -- rows: bit by bit ------------------------------------------------------------------------------------------------
+
+
+def rows(random: Random) -> None:
+    source = np.random.default_rng(random.randrange(1 << 32))
+    bases = source.integers(0, 1 << 32, (3, 5), np.uint32)
+    for row in [*bases, bases[1] ^ np.uint32(5), np.zeros(5, np.uint32), np.full(5, 0xFFFFFFFF, np.uint32)]:
+        distances = [sum(int(x).bit_count() for x in row ^ base) for base in (np.zeros(5, np.uint32), *bases)]
+        base, bits = kernels.nearest_base(row, bases, 3, 0)
+        assert bits == min(distances) == distances[base]
+        expected = ids_of_bits(row ^ bases[0])
+        found = kernels.set_bits(row, bases[0], len(expected))
+        assert found.tolist() == expected
+        again = row.copy()
+        kernels.flip_ids(again, found.astype(np.int32))
+        assert again.tobytes() == bases[0].tobytes()
+    ids = [*sorted(random.sample(range(1 << 18), 60)), (1 << 18) + 1, (1 << 19) - 1]  # with long gaps
+    bits = np.zeros(1 << 14, np.uint32)
+    kernels.flip_gaps(bits, row_pool.encode_gaps(np.array(ids, np.uint32)), LONG_GAP)
+    assert ids_of_bits(bits) == ids
+
+
+# -- masks: token by token -------------------------------------------------------------------------------------------
+
+COUNTED = r'"([^"\\]|\\.){3,200}"(a{2,90}b){2}'
+OBJECT = {
+    "properties": {
+        "id": {"type": "string", "minLength": 2, "maxLength": 40}, "me": {"$ref": "#"},
+        "n": {"anyOf": [{"type": "number"}, {"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 9}]},
+    },
+    "required": ["id"], "additionalProperties": False,
+}  # fmt: skip
+NESTED = sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*')
+STATEMENTS = sg.Grammar(GRAMMARS["statements"][0])
+INDENTED = sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6))
+
+
+@contextmanager
+def everything_is_wide() -> Any:
+    """The ways round walking a wide state are for real vocabularies."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partial_masks, "_WIDE", 0)
+        patch.setattr(partial_masks, "_FAR_APART", 20)
+        patch.setattr(walker, "_WORTH_A_BASE", 0.1)
+        yield
+
+
+@contextmanager
+def everything_is_long() -> Any:
+    """Walks go on in slices from their first node."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walker.StackWalker.narrow, "__defaults__", (0,))
+        patch.setattr(walker, "_NODES", 50)
+        yield
+
+
+def masks(*definitions: sg.Definition, eager: bool = False, when: Callable[[], Any] | None = None) -> Oracle:
+    """A mask has the tokens that can be appended one by one, also in an index that was stored."""
+
+    def judged(random: Random) -> None:
+        for definition in definitions:
+            with when() if when is not None else pytest.MonkeyPatch.context():
+                index = sg.compile(definition, small_vocabulary(), eager=eager)
+                check_walk(sg.Index.from_buffer(index.to_bytes()) if eager else index, random, steps=4)
+
+    return judged
+
+
+# -- distances: a search over all configurations, and texts that have to end -----------------------------------------
+
+
+def counted_distances(random: Random) -> None:
+    index = sg.compile(sg.Regex("a{3,20}b|(ab|c)+|(d{2,9}e){1,3}"), small_vocabulary(), eager=False)
+    _, expected = searched(index)
+    for more in (0, 1, 5):
+        most = index.shortest() + more
+        assert check_places(sg.Guide(index, max_tokens=most), most, random, expected) <= most
+
+
+def stack_distances(random: Random) -> None:
+    for definition in (NESTED, sg.Gbnf('root ::= "a" root "b" | [x-z]{2,30}'), sg.JsonSchema(OBJECT)):
+        index = sg.compile(definition, small_vocabulary(), eager=False)
+        check_bounds(index, random, texts=3, steps=8)
+        check_budgets(index, random, (0, 3))
+
+
+def grammar_distances(random: Random) -> None:
+    index = sg.compile(STATEMENTS, small_vocabulary(), eager=False)
+    check_budgets(index, random, (0, 3))
+
+
+# -- batches: a guide for each sequence ------------------------------------------------------------------------------
+
+
+def batches(random: Random) -> None:
+    vocabulary = small_vocabulary()
+    indexes = [
+        sg.compile(each, vocabulary, eager=False)
+        for each in (sg.Regex("(a|b)+"), sg.Regex("a{2,5}b{3}"), sg.JsonSchema({"enum": ["a", "ab", 1]}), NESTED)
+    ]
+    batch, guides = sg.GuideBatch(vocabulary), list[Sequence]()
+    for _ in range(40):
+        move(batch, guides, indexes, random)
+        check(batch, guides)
+    tokens = [random.choice([*each.mask()]) for each in guides]
+    count = len(guides)
+    ends = [each.fork() for each in guides]
+    first = [end.advance(token) for end, token in zip(ends, tokens, strict=True)]
+    again = [random.choice([*end.mask()]) for end in ends]
+    second = [ok and end.advance(token) for ok, end, token in zip(first, ends, again, strict=True)]
+    drafts = batch.draft([*tokens, *again], [-1] * count + [*range(count)], [*range(count)] * 2)
+    assert drafts.accepted.tolist() == first + second
+
+
+def forests(random: Random) -> None:
+    """Histories as lists, cut where no sequence can come back to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(histories, "_FEW", 16)
+        found = histories.Histories(4)
+        texts: list[list[int]] = [[0] for _ in range(3)]
+        found.at = np.array([found.begin(0) for _ in texts], np.int32)
+        for _ in range(60):
+            which = random.randrange(len(texts))
+            if random.random() < 0.3:  # one goes on from where another one is
+                other = random.randrange(len(texts))
+                texts[which], found.at[which] = [*texts[other]], found.at[other]
+            new = [random.randrange(100) for _ in range(random.randint(1, 3))]
+            last = found.grow(new, new)
+            found.befores[last - len(new) + 1] = found.at[which]
+            found.at[which] = last
+            texts[which] += new
+            back = np.array([random.randint(0, min(4, len(text) - 1)) for text in texts], np.int32)
+            nodes = found.before(np.arange(len(texts), dtype=np.int32), back)
+            wanted = [text[-1 - n] for text, n in zip(texts, back.tolist(), strict=True)]
+            assert found.configs[nodes].tolist() == wanted
+            if random.random() < 0.2:
+                found.sweep()
+            for sequence, text in enumerate(texts):
+                tokens, forgotten = found.tokens_of(sequence)
+                assert len(tokens) >= min(5, len(text))
+                before: list[int] = []
+                while forgotten is not None:
+                    forgotten, data = forgotten
+                    before = np.frombuffer(data, np.int32).tolist() + before
+                assert before + tokens[1:] == text[1:]
+
+
+#: The oracle of each kernel.
+ORACLES: Mapping[str, Oracle] = {
+    "determinize": automata,
+    "coarsest_partition": automata,
+    "intersect": products,
+    "co_accessible": graphs,
+    "nearest_base": rows,
+    "set_bits": rows,
+    "flip_ids": rows,
+    "flip_gaps": rows,
+    "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
+    "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
+    "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
+    "walk_counted": masks(sg.Regex(COUNTED), eager=True),
+    "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
+    "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
+    "walk_closed": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
+    "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
+    "walk_stack_counted": masks(sg.JsonSchema(OBJECT), eager=True),
+    "spread_counts": masks(sg.JsonSchema(OBJECT), eager=True),
+    "walk_lexer": masks(STATEMENTS),
+    "lay_out_places": masks(STATEMENTS, INDENTED),
+    "walk_stack_masks": masks(STATEMENTS, INDENTED),
+    "add_groups": masks(STATEMENTS, INDENTED),
+    "walk_outcomes": counted_distances,
+    "count_back": counted_distances,
+    "walk_within": counted_distances,
+    "cheapest_pops": stack_distances,
+    "most_gained": stack_distances,
+    "walk_reached": stack_distances,
+    "most_completed": grammar_distances,
+    "find_token": batches,
+    "advance_batch": batches,
+    "follow_tree": batches,
+    "copy_rows": batches,
+    "change_rows": batches,
+    "roll_back": forests,
+    "mark_nodes": forests,
+    "take_texts": forests,
+}
