@@ -6,18 +6,21 @@ import atexit
 import contextlib
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Grammar
 from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
-from .runtime.pushdown.shared_masks import SharedMasks
 from .storage.container import FORMAT_VERSION, key_of
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+
+T = TypeVar("T")
 
 #: Indexes that are gone, and wait to be written: each holds a machine.
 MOST_WAITING = 16
@@ -51,20 +54,24 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    vocabulary = index.vocabulary
+    index.machine.share_rows(_SharedRows(cache, index.vocabulary_fingerprint))
 
-    def shared_key(name: bytes) -> str:
-        return key_of("structgen-shared", vocabulary.fingerprint, name, str(FORMAT_VERSION), __version__)
 
-    def fetch_row(name: bytes) -> SharedMasks | None:
-        key = shared_key(name)
-        where = f"cache entry {key}"
-        return cache.read(key, lambda buffer: SharedMasks.from_buffer(buffer, vocabulary, where))
+@dataclass(frozen=True)
+class _SharedRows:
+    """The rows of a vocabulary in a cache, by name."""
 
-    def keep_row(name: bytes, place: SharedMasks) -> None:
-        cache.put(shared_key(name), place.to_bytes(), label="rows inside a string", kind="shared")
+    cache: Cache
+    fingerprint: str
 
-    index.machine.share_rows(fetch_row, keep_row)
+    def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
+        return self.cache.read(self._key(name), read)
+
+    def keep(self, name: bytes, value: bytes) -> None:
+        self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")
+
+    def _key(self, name: bytes) -> str:
+        return key_of("structgen-shared", self.fingerprint, name, str(FORMAT_VERSION), __version__)
 
 
 class WriteBack:

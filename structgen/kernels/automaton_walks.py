@@ -55,16 +55,22 @@ def walk_narrow(byte, depth, skip, first_token, token_ids, table, classes, n_cla
 
 
 @kernel
-def walk_row(byte, depth, skip, token, twins, table, classes, n_classes, state, max_depth, row):
+def walk_row(
+    byte, depth, skip, token, twins, table, classes, n_classes, state, max_depth, row, n_states, below
+):
     """Set the bit of every token that ``state`` allows in ``row``, ``uint32[words + 1]``.
 
     ``token`` is ``int32[nodes]``: the id that ends at a node, or ``32 * words``, a spare bit, where none does, so
     that the loop has no branch for it. Further ids with the same bytes are set at the end: ``twins`` is
     ``int32[*, 2]``, such an id and the one at the node.
+
+    From ``n_states`` on an entry of the table pops the state off a stack: the rest of a token is up to what lies
+    below. Writes the nodes where tokens go on there to ``below``, ``int32[nodes]``, and returns their number.
     """
     n_nodes = len(byte)
     at = np.empty(max_depth + 1, np.int32)
     at[0] = state
+    n_below = 0
     i = 1
     while i < n_nodes:
         d = depth[i]
@@ -72,11 +78,18 @@ def walk_row(byte, depth, skip, token, twins, table, classes, n_classes, state, 
         if s < 0:
             i = skip[i]
             continue
-        at[d] = s
         t = token[i]
         row[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
+        if s >= n_states:
+            if i + 1 < skip[i]:
+                below[n_below] = i
+                n_below += 1
+            i = skip[i]
+            continue
+        at[d] = s
         i += 1
     _copy_twins(twins, row)
+    return n_below
 
 
 @inlined

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import FunctionType
 
 import numba
 from numba.core import caching
@@ -31,6 +31,7 @@ from ..errors import CacheError, CacheWarning
 from ..system import private_folder
 from ..system.folders import ENVIRONMENT_VARIABLE, cache_root
 from ..system.locks import at_fork
+from ..system.types import Foreign
 
 # A child of a process in which a thread compiles would wait for that thread for ever.
 at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
@@ -87,7 +88,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return str(self._line)
 
     @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+    def from_function(cls, py_func: FunctionType, py_file: str) -> _Locator | None:
         folder = _folder(Path(py_file).parent)
         return None if folder is None else cls(folder, py_file, py_func.__code__.co_firstlineno)
 
@@ -101,14 +102,14 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     _impl_class = _CacheImpl
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: object) -> object:
         try:
             private_folder.check(Path(self.cache_path))
             return super().load_overload(sig, target_context)
         except Exception:
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
         except (CacheError, OSError):
@@ -118,7 +119,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
-def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
+def _kept(compiled: Foreign, function: Callable[..., object]) -> Foreign:
     """A kernel whose machine code is kept across processes."""
     # With NUMBA_DISABLE_JIT=1, njit hands the function back.
     if hasattr(compiled, "_cache") and _folder(Path(inspect.getfile(function)).parent) is not None:
@@ -132,22 +133,22 @@ def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
 _HELPER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., object]) -> Foreign:
     """Compile a function lazily, without the GIL, and keep the machine code across processes."""
     return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True)(function), function)
 
 
-def bare_kernel(function: Callable[..., Any]) -> Any:
+def bare_kernel(function: Callable[..., object]) -> Foreign:
     """As `kernel`, for a function that allocates nothing."""
     return _kept(numba.njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function), function)
 
 
 #: For helpers that only other kernels call, and that allocate nothing: compiled into their callers, not kept on their
 #: own.
-inlined: Any = numba.njit(**_HELPER, _nrt=False)
+inlined: Foreign = numba.njit(**_HELPER, _nrt=False)
 
 #: For small helpers of bare kernels, in whose place their text is put: a call hands over seven words for each array.
-spliced: Any = numba.njit(**_HELPER, _nrt=False, inline="always")
+spliced: Foreign = numba.njit(**_HELPER, _nrt=False, inline="always")
 
 #: For helpers that allocate.
-allocating: Any = numba.njit(**_HELPER)
+allocating: Foreign = numba.njit(**_HELPER)

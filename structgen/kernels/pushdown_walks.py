@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .automaton_walks import _FIXED, _copy_twins, _join
+from .automaton_walks import _FIXED, _join
 from .jit import bare_kernel, inlined, kernel
 from .subset_construction import _grown_rows, _zone
 from .values import DEAD, INC, LOW, MARK, MID, NO_ROOM, OK, SET, TOO_MUCH_WORK
@@ -473,7 +473,7 @@ _COST_OF_NODE, _COST_OF_THREAD = 8, 8
 
 @kernel
 def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, entering, start, work, progress, at,
-              threads, cells, slots, begins, members, returning, set_slots, following, ids, below):  # fmt: skip
+              threads, cells, slots, begins, members, returning, set_slots, following, ids, sets, below):  # fmt: skip
     """`walk_stack` in slices, with numbers for sets of threads, and where each leads to remembered: a lazy DFA.
 
     For walks that take long. A node costs a look-up, however many threads there are, once its set was met with its
@@ -502,6 +502,8 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
         more class stands for the threads that enter, which join the set.
     ids, below:
         As in `walk_stack`.
+    sets:
+        ``int32[tokens]``, out: by id where the token leads, as in ``following``.
 
     Returns
     -------
@@ -608,6 +610,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
             if step:
                 for t in range(first_token[i], first_token[i + 1]):
                     ids[n_ids] = token_ids[t]
+                    sets[n_ids] = step
                     n_ids += 1
             if i + 1 < after and (step & 1 or returning[here]):
                 below[n_below] = i
@@ -678,41 +681,6 @@ def _set_number(arena, threads, begin, end, cells, begins, members, returning, s
     returning[n_sets] = _may_return(arena, threads, begin, end, cells)
     slots[slot] = n_sets
     return np.int64(n_sets)
-
-
-@kernel
-def walk_closed(byte, depth, skip, token, twins, max_depth, arena, state, row, below):
-    """`walk_stack` from the root for a state whose automaton only moves and pops, three times as fast.
-
-    ``token``, ``twins`` and ``row`` are those of `walk_row`. Returns the number of nodes written to ``below``.
-    """
-    n_nodes = len(byte)
-    n_states = arena[A_STATES]
-    n_classes = arena[A_CLASSES]
-    class_of = arena[A_CLASS_OF]
-    table = arena[A_TABLE]
-    at = np.empty(max_depth + 1, np.int32)
-    at[0] = state
-    n_below = 0
-    i = 1
-    while i < n_nodes:
-        d = depth[i]
-        entry = arena[table + at[d - 1] * n_classes + arena[class_of + byte[i]]]
-        if entry < 0:
-            i = skip[i]
-            continue
-        t = token[i]
-        row[t >> 5] |= np.uint32(1) << np.uint32(t & 31)
-        if entry >= n_states:
-            if i + 1 < skip[i]:
-                below[n_below] = i
-                n_below += 1
-            i = skip[i]
-            continue
-        at[d] = entry
-        i += 1
-    _copy_twins(twins, row)
-    return n_below
 
 
 @kernel

@@ -44,6 +44,23 @@ def flip_gaps(row, gaps, long_gap):
 
 
 @bare_kernel
+def write_gaps(ids, long_gap, gaps):
+    """Ascending ids as ``uint16`` gaps, see `encode_gaps`; returns how many."""
+    n = 0
+    before = np.int64(0)
+    for i in range(len(ids)):
+        gap = ids[i] - before
+        while gap >= long_gap:
+            gaps[n] = long_gap
+            gap -= long_gap
+            n += 1
+        gaps[n] = gap
+        before = np.int64(ids[i])
+        n += 1
+    return n
+
+
+@bare_kernel
 def flip_ids(row, ids):
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):

@@ -56,7 +56,7 @@ ROOMS = {
     ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
-        " compiler.patterns compiler.programs runtime.automaton"
+        " compiler.patterns compiler.programs runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"
@@ -76,7 +76,7 @@ ROOMS = {
     ),
     "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
     "grammar_store": "cache runtime.grammar storage",
-    "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
+    "index_store": "cache definitions runtime.index storage vocabulary",
     "building": (
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
         " compiler.json_schema compiler.patterns compiler.programs definitions grammar_store runtime.automaton"

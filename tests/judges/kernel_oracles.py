@@ -142,8 +142,12 @@ def rows(random: Random) -> None:
         assert again.tobytes() == bases[0].tobytes()
     ids = [*sorted(random.sample(range(1 << 18), 60)), (1 << 18) + 1, (1 << 19) - 1]  # with long gaps
     bits = np.zeros(1 << 14, np.uint32)
-    kernels.flip_gaps(bits, row_pool.encode_gaps(np.array(ids, np.uint32)), LONG_GAP)
+    gaps = row_pool.encode_gaps(np.array(ids, np.uint32))
+    kernels.flip_gaps(bits, gaps, LONG_GAP)
     assert ids_of_bits(bits) == ids
+    written = np.empty(len(gaps) + 9, np.uint16)
+    written = written[: kernels.write_gaps(np.array(ids, np.int32), LONG_GAP, written)]
+    assert written.tolist() == gaps.tolist()
 
 
 # -- masks: token by token -------------------------------------------------------------------------------------------
@@ -166,7 +170,7 @@ def everything_is_wide() -> Any:
     """The ways round walking a wide state are for real vocabularies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_masks, "_WIDE", 0)
-        patch.setattr(partial_masks, "_FAR_APART", 20)
+        patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
         yield
 
@@ -281,13 +285,13 @@ ORACLES: Mapping[str, Oracle] = {
     "set_bits": rows,
     "flip_ids": rows,
     "flip_gaps": rows,
+    "write_gaps": rows,
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
-    "walk_closed": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_stack_counted": masks(sg.JsonSchema(OBJECT), eager=True),
     "spread_counts": masks(sg.JsonSchema(OBJECT), eager=True),
@@ -300,7 +304,6 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_within": counted_distances,
     "cheapest_pops": stack_distances,
     "most_gained": stack_distances,
-    "walk_reached": stack_distances,
     "most_completed": grammar_distances,
     "find_token": batches,
     "advance_batch": batches,

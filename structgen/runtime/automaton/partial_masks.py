@@ -23,7 +23,6 @@ from ... import kernels
 from ...budget import Meter
 from ...progress import Progress, silent
 from ...system.locks import Lock
-from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.row_pool import RowPool, Segments
 from .tables import DEAD, Tables
@@ -66,7 +65,7 @@ class TokenMapper:
         self._table = tables.dense(classes)
         self._automaton = (self._table.reshape(-1), classes, self._table.shape[1])
         self._counters = tuple(np.array(a) for a in (tables.records, tables.loops, tables.live))
-        self._eos = np.array(vocabulary.eos_ids, np.int64)
+        self._eos = np.array(vocabulary.eos_ids, np.int32)
         self._counting = _reaches_a_count(tables)
         self._weights = trie.nodes_below(classes)
 
@@ -92,15 +91,15 @@ class TokenMapper:
         workers = _processors() if threads is None else max(1, threads)
         if nodes < _WORTH_THREADS and threads is None:
             workers = 1
-        report = _Report(progress, len(states))
         plain = [state for state in states if not self._counting[state]]
         counting = [state for state in states if self._counting[state]]
         with _Walkers(workers, meter) as walkers:
             found = chain(self._plain_segments(plain, walkers), self._counted_segments(counting, walkers))
-            for state, segments in found:
-                report.one()
+            for done, (state, segments) in enumerate(found, 1):
+                if done == len(states) or done % 16 == 0:
+                    progress("token maps", done, len(states))
                 yield state, segments
-                if meter and report.done % _CHUNK == 0:
+                if meter and done % _CHUNK == 0:
                     meter.check_memory(self.pool.nbytes, "token rows")
 
     # -- states from which no counter is reached -------------------------------------------------------
@@ -167,7 +166,10 @@ class TokenMapper:
         state, base, base_row = job
         row = np.zeros(self.pool.words + 1, np.uint32)  # the last word takes the spare bit
         if base_row is None:
-            kernels.walk_row(*self._trie_of_nodes, *self._automaton, state, self._max_depth, row)
+            nothing = np.empty(0, np.int32)  # pops
+            kernels.walk_row(
+                *self._trie_of_nodes, *self._automaton, state, self._max_depth, row, self.tables.states, nothing
+            )
         else:
             row[:-1] = base_row
             kernels.walk_difference(*self._trie_of_nodes, *self._automaton, state, base, self._max_depth, row)
@@ -175,7 +177,7 @@ class TokenMapper:
 
     def _dense(self, state: int, row: NDArray[np.uint32]) -> Segments:
         if self.tables.accepting[state]:
-            _flip(row, self._eos)
+            kernels.flip_ids(row, self._eos)
         with self._lock:
             return Segments((0,), (self.pool.add_dense(row),))
 
@@ -217,7 +219,7 @@ class TokenMapper:
     ) -> Segments:
         """Sweep over the counts: a row for each stretch in which no token comes or goes."""
         if self.tables.accepting[state]:
-            _flip(row, self._eos)
+            kernels.flip_ids(row, self._eos)
         when = np.concatenate([first, last + 1])
         which = np.concatenate([tokens, tokens])
         # NumPy sorts 16-bit integers by radix, ten times faster than others.
@@ -230,18 +232,13 @@ class TokenMapper:
         rows: list[int] = []
         for begin, (i, j) in zip(cuts.tolist(), pairwise(bounds.tolist()), strict=True):
             walkers.check()
-            _flip(row, which[i:j])
+            kernels.flip_ids(row, which[i:j])
             with self._lock:
                 number = self.pool.add_dense(row)
             if not rows or rows[-1] != number:
                 begins.append(begin)
                 rows.append(number)
         return Segments((0, *begins[1:]), tuple(rows))
-
-
-def _flip(row: NDArray[np.uint32], ids: Array) -> None:
-    ids = ids.astype(np.uint32)
-    np.bitwise_xor.at(row, ids >> 5, np.uint32(1) << (ids & 31))
 
 
 def _reaches_a_count(tables: Tables) -> NDArray[np.uint8]:
@@ -259,18 +256,6 @@ def _reaches_a_count(tables: Tables) -> NDArray[np.uint8]:
 def _processors() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-class _Report:
-    """Counts finished states and passes the number on now and then."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self.done = progress, total, 0
-
-    def one(self) -> None:
-        self.done += 1
-        if self.done == self._total or self.done % 16 == 0:
-            self._progress("token maps", self.done, self._total)
 
 
 class _Walkers:

@@ -29,6 +29,13 @@ def byte_classes(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.
     return np.cumsum(cuts[:256]).astype(np.uint8)
 
 
+def bytes_in(low: NDArray[np.uint8], high: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """``bool[256]``: the bytes that some range holds."""
+    changes = np.bincount(low, minlength=257) - np.bincount(high.astype(np.int64) + 1, minlength=257)
+    found: NDArray[np.bool_] = np.cumsum(changes)[:256] > 0
+    return found
+
+
 def dense_table(
     edge_start: Array,
     low: NDArray[np.uint8],

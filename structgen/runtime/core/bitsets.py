@@ -38,10 +38,3 @@ def from_bits(bits: Array) -> NDArray[np.uint32]:
     data = np.packbits(bits, axis=1, bitorder="little")
     data = np.pad(data, [(0, 0), (0, -data.shape[1] % 4)])
     return data.view("<u4").astype(np.uint32)
-
-
-def are_below(words: NDArray[np.uint32], members: int) -> bool:
-    """Whether all sets are of numbers below ``members``, in no more words than these need."""
-    if words.shape[1] != -(-members // 32):
-        return False
-    return members % 32 == 0 or not (words[:, -1] >> np.uint32(members % 32)).any()

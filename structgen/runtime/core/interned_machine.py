@@ -1,4 +1,4 @@
-"""`StackMachine`: what machines have in common whose configurations are sets of threads, each with a stack.
+"""`InternedMachine`: what machines have in common whose configurations are sets of threads, each with a stack.
 
 Nearly always there is one thread. Configurations are interned, so that equal ones are the same object, and remember
 where their tokens lead: a step that was made before, by any sequence, is one look-up in a dictionary. (It is the
@@ -54,7 +54,7 @@ class Configuration(Generic[T]):
         return " | ".join(map(repr, self.threads))
 
 
-class StackMachine(CompiledMachine, Generic[T]):
+class InternedMachine(CompiledMachine, Generic[T]):
     """A `structgen.runtime.core.machine.CompiledMachine` over threads of type ``T``.
 
     Parameters
@@ -90,7 +90,7 @@ class StackMachine(CompiledMachine, Generic[T]):
         """The threads after some bytes, at least one; those that cannot come to an end are left out."""
 
     @abstractmethod
-    def _may_end(self, threads: tuple[T, ...]) -> bool:
+    def may_end(self, threads: tuple[T, ...]) -> bool:
         """Whether the text is complete in some thread."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class StackMachine(CompiledMachine, Generic[T]):
 
     def may_stop(self, byte_state: tuple[T, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token without bytes."""
-        return self._may_end(byte_state) or bool(self._tokens(byte_state))
+        return self.may_end(byte_state) or bool(self._tokens(byte_state))
 
     def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
@@ -181,7 +181,7 @@ class StackMachine(CompiledMachine, Generic[T]):
     def is_accepting(self, config: Configuration[T]) -> bool:
         """Whether the text so far is complete."""
         if config.accepting is None:
-            config.accepting = self._may_end(config.threads)
+            config.accepting = self.may_end(config.threads)
         return config.accepting
 
     def match(self, data: bytes) -> Match:
@@ -193,7 +193,7 @@ class StackMachine(CompiledMachine, Generic[T]):
                 self._make_room()
             threads = following
             consumed += 1
-        can_end = self._may_end(threads)
+        can_end = self.may_end(threads)
         expected = ranges_of(sorted(byte for byte, _ in self.following(threads)))
         return Match(consumed, can_end and consumed == len(data), can_end, expected)
 
@@ -214,12 +214,13 @@ class StackMachine(CompiledMachine, Generic[T]):
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
+        told = self.on_new_row
         with self._lock:
-            known = self.known_rows
+            known = self.known_rows if told else 0
             row = self._work_out(config)
-            fresh = self.known_rows > known
-        if fresh and self.on_new_row:
-            self.on_new_row()
+            fresh = told and self.known_rows > known
+        if told and fresh:
+            told()
         return row
 
     @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,21 @@ from ...progress import Progress, silent
 from ...system.types import JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 
+T = TypeVar("T")
+
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
-ByteState: TypeAlias = Any
+ByteState: TypeAlias = Config
+
+
+class SharedRows(Protocol):
+    """Where rows that belong to a vocabulary are kept, by name."""
+
+    def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
+        """What ``read`` makes of what is kept; None where nothing is, or nothing sound."""
+
+    def keep(self, name: bytes, value: bytes) -> None:
+        """Keep a new one."""
 
 
 class Machine(Protocol):
@@ -181,8 +193,8 @@ class CompiledMachine(Machine, Protocol):
         """Call kernels that rows of another definition can need, and those of this one may not."""
         return
 
-    def share_rows(self, fetch: Callable[[bytes], Any], keep: Callable[[bytes, Any], None]) -> None:
-        """Ask for rows that belong to the vocabulary by name, None where there is none, and hand over new ones."""
+    def share_rows(self, kept: SharedRows) -> None:
+        """Look there for rows that belong to the vocabulary, and keep new ones there."""
         return
 
     # -- devices and files -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
-from ..core.interned_machine import Configuration, Grown, StackMachine
+from ..core.interned_machine import Configuration, Grown, InternedMachine
 from .distances.token_distances import GrammarDistances
 from .embedded import Embedded, row_of
 from .lexeme_futures import LexemeFutures
@@ -41,7 +41,7 @@ _DOING = "looking for a text of the grammar"
 _FIELDS = (Field("filled", bool),)
 
 
-class GrammarMachine(StackMachine[Thread]):
+class GrammarMachine(InternedMachine[Thread]):
     """A lexer and a parser over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads.
@@ -179,7 +179,8 @@ class GrammarMachine(StackMachine[Thread]):
             if isinstance(at, tuple):
                 yield from self.embedded.definitions[at[0]][1].candidates(at[1])
 
-    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
+    def may_end(self, threads: tuple[Thread, ...]) -> bool:
+        """Whether the text is complete in some thread."""
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:

@@ -6,5 +6,5 @@ which the state below goes on (docs/internals/stacks.md has the equations).
 
 Read `tables`, `machine`, `stacks`, `partial_masks` with `walker` (the kernels' callers) and `counts`, `shared_masks`
 with `subautomata` (rows that belong to the vocabulary), `fill` (what an eager compile works out), `storage`,
-`distances` with `successors`; `flow` has the moves as a graph.
+`distances`; `flow` has the moves as a graph.
 """

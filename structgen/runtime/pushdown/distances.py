@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from ...errors import BudgetExceededError, FormatError, UnsupportedError
 from ...system.memo import Memo
 from ...vocabulary.trie import Trie
+from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.distances import MEMO_ENTRIES, NEVER
-from ..automaton.tables import DEAD, MARK
+from ..automaton.tables import DEAD, MARK, bytes_in
 from ..core.interned_machine import Configuration
 from ..core.lazy_table import LazyTable
-from .stacks import Fork, Stack, Thread
-from .successors import StackAutomaton, SuccessorDistances, row_of
-from .tables import PushdownTables
+from .partial_masks import StateMasks
+from .stacks import Fork, Stack, Stacks, Thread, laid_out
+from .tables import Moves, PushdownTables, Record
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
 _MOST_OFFSETS, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
@@ -40,8 +41,31 @@ _FEW_PLACES = 1 << 14
 _MOST_STEPS = 1 << 26
 
 
-#: What a move does with a counter or a register, None for neither.
-_Record: TypeAlias = "tuple[int, ...] | None"
+#: Configurations for which it is remembered where tokens lead, a megabyte each at most with Llama-3's vocabulary.
+_MOST_CONFIGS = 16
+
+
+#: Tokens, and how far from the end each leads.
+_Successors: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+
+class StackAutomaton(Protocol):
+    """What distances need of a `structgen.runtime.pushdown.machine.PushdownMachine`."""
+
+    vocabulary: Vocabulary
+    tables: PushdownTables
+    rows: StateMasks
+    stacks: Stacks
+
+    @property
+    def start(self) -> Configuration[Thread]:
+        """The initial configuration."""
+
+    def _move(self, state: int, byte: int) -> int | Moves: ...
+
+    def _make(
+        self, record: Record, sequence: tuple[int, ...], count: int, frame: Stack, found: dict[Thread, None]
+    ) -> None: ...
 
 
 class StackDistances:
@@ -85,17 +109,18 @@ class StackDistances:
         counts = np.append(tables.loops[:, 1], 0)[tables.live].astype(np.int64) + 1
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
         self._costs = self._find_costs(arena, table[:, classes[self._bytes]])
-        if (self._costs >= self._far).any() and not vocabulary.single_bytes[_read(tables)].all():
+        read = bytes_in(tables.edge_low, tables.edge_high)
+        if (self._costs >= self._far).any() and not vocabulary.single_bytes[read].all():
             raise UnsupportedError(
                 "max_tokens is not supported for a vocabulary without a token for each single byte",
                 remedy="Use a vocabulary with all single bytes, or leave max_tokens out.",
             )
-        self._next: Memo[tuple[int, int], tuple[int, _Record, tuple[int, ...]]] = Memo(MEMO_ENTRIES)
+        self._next: Memo[tuple[int, int], tuple[int, Record, tuple[int, ...]]] = Memo(MEMO_ENTRIES)
         self._after: dict[Thread, tuple[int, tuple[Thread | None, ...]]] = {}
         self._tokens: dict[Thread | None, int] = {None: self._end}
         self._sums: dict[Stack, int] = {None: 0}
         self._known: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
-        self._reached = SuccessorDistances(machine, arena)
+        self._successors: Memo[Configuration[Thread], _Successors] = Memo(_MOST_CONFIGS)
         self._farthest: Memo[Configuration[Thread], int] = Memo(MEMO_ENTRIES)
         self._potential = self._find_potential(arena)
         if self.distance(machine.start) == NEVER - 1:
@@ -132,9 +157,10 @@ class StackDistances:
         else:
             least = np.zeros(len(lengths), np.int64)
         most = np.maximum.reduceat(costs, self._offsets[:-1])
-        below = {state for group in self._machine.tables.moves for _, sequence in group for state in sequence[:-1]}
-        for group in self._machine.tables.moves:
+        below: set[int] = set()
+        for group in self._machine.tables.all_moves():
             for record, sequence in group:
+                below.update(sequence[:-1])
                 if record is not None and sequence:
                     below.update(state for state in record[2:] if state >= 0)
         trie = self._trie
@@ -181,14 +207,14 @@ class StackDistances:
             found = self._after[thread] = byte, self._decided(after)
         return found
 
-    def _choose(self, state: int, count: int) -> tuple[int, _Record, tuple[int, ...]]:
+    def _choose(self, state: int, count: int) -> tuple[int, Record, tuple[int, ...]]:
         """The byte that begins the cheapest text of a state, with its record and sequence: the first among equals."""
         wanted = self._cost(state, count)
         for byte in self._bytes:
             moves = self._machine._move(state, byte)
-            if moves is None:
+            if moves == DEAD:
                 continue
-            for record, sequence in [(None, (moves,))] if type(moves) is int else moves:
+            for record, sequence in [(None, (moves,))] if isinstance(moves, int) else moves:
                 after: dict[Thread, None] = {}
                 self._machine._make(record, sequence, count, None, after)
                 for top, n, frame in after:
@@ -309,14 +335,31 @@ class StackDistances:
         found = self._farthest.get(config)
         if found is None:
             with self._work():
-                found = self._farthest[config] = int(self._reached.find(config, self)[1].max(initial=0))
+                found = self._farthest[config] = int(self._behind_tokens(config)[1].max(initial=0))
         return found
 
     def row(self, config: Configuration[Thread], most: int) -> NDArray[np.int32]:
         """The tokens that lead to a distance of at most ``most``, without EOS ids; read-only ``int32[words]``."""
         with self._work():
-            tokens, far = self._reached.find(config, self)
+            tokens, far = self._behind_tokens(config)
         return row_of(tokens[far <= most], self._words)
+
+    def _behind_tokens(self, config: Configuration[Thread]) -> _Successors:
+        """The tokens that are allowed, without EOS ids, and the distance behind each: ``int32[allowed]``."""
+        found = self._successors.get(config)
+        if found is None:
+            tokens, far = [], []
+            for ids, which, sets, cells in self._machine.rows.reached(*laid_out(config.threads)):
+                stacks: dict[int, Stack] = {-1: None}
+                of_cell = self._machine.stacks.of_cell
+                behind = [
+                    self.of_threads(tuple([(s, count, of_cell(cell, cells, stacks)) for s, count, cell in threads]))
+                    for threads in sets
+                ]
+                tokens.append(ids)
+                far.append(np.array(behind, np.int32)[which])
+            found = self._successors[config] = np.concatenate(tokens), np.concatenate(far)
+        return found
 
 
 def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:
@@ -350,17 +393,19 @@ def preferred(single: NDArray[np.bool_], classes: NDArray[np.int32], trie: Trie)
     return list(chosen.values())
 
 
-def _read(tables: PushdownTables) -> NDArray[np.bool_]:
-    """``bool[256]``: the bytes that some edge takes."""
-    read = np.zeros(257, np.int64)
-    np.add.at(read, tables.edge_low, 1)
-    np.add.at(read, tables.edge_high.astype(np.int64) + 1, -1)
-    found: NDArray[np.bool_] = np.cumsum(read)[:256] > 0
-    return found
-
-
 def _too_long(what: str) -> BudgetExceededError:
     return BudgetExceededError(
         f"the distances that max_tokens needs take too long: {what}",
         remedy="Use smaller bounds in the definition, or leave max_tokens out.",
     )
+
+
+def row_of(tokens: NDArray[np.int32], words: int) -> NDArray[np.int32]:
+    """Tokens as a row: read-only ``int32[words]``."""
+    from ... import kernels
+
+    row = np.zeros(words, np.uint32)
+    kernels.flip_ids(row, tokens)
+    found = row.view(np.int32)
+    found.flags.writeable = False
+    return found

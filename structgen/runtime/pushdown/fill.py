@@ -121,7 +121,7 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
     doing, states = "finding what can lie below a state", tables.states
     below: list[set[int]] = [set() for _ in range(states)]
     entered: list[set[int]] = []  # by group: what takes the state's own place
-    for group in meter.each(tables.moves, doing):
+    for group in meter.each(tables.all_moves(), doing):
         entered.append(set())
         for record, sequence in group:
             firsts, rest = (sequence[:1], sequence[1:]) if record is None else (tuple(zones_of(record)), sequence)

@@ -8,8 +8,8 @@ As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,14 @@ from ...system.memo import shorten
 from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import FIELDS, MARK, SET
-from ..core.interned_machine import Configuration, StackMachine
+from ..automaton.tables import DEAD, FIELDS, MARK, SET
+from ..core.interned_machine import Configuration, InternedMachine
+from ..core.machine import SharedRows
 from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StateMasks
-from .shared_masks import SharedMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
-from .tables import PushdownTables
+from .tables import Moves, PushdownTables
 
 #: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
@@ -41,22 +41,20 @@ _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
 #: A walk that is entered at more nodes than this takes long.
 _MANY_NODES = 1 << 10
 
-_UNKNOWN = object()
-
 #: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
 _SHORT = 8
 
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
 
-#: A move for a byte: a state for a plain one, a list of (record, sequence), or None.
-_Move: TypeAlias = Any
+#: What a state does with a byte: the state of a plain move, `DEAD` for none, or moves that are all made.
+_Move: TypeAlias = int | Moves
 
 #: The rows of a byte state, and the residual lists of what it leaves to whatever follows the text.
 _Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
-class PushdownMachine(StackMachine[Thread]):
+class PushdownMachine(InternedMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
     Safe to use from several threads.
@@ -154,22 +152,23 @@ class PushdownMachine(StackMachine[Thread]):
             while True:
                 if state < 0:
                     return (self.step(self.stacks.opened(popped), data[i]), i + 1) if state == FORK else ((), i)
-                move = moves.get(state << 8 | data[i], _UNKNOWN)
-                if move is _UNKNOWN:
-                    move = self._move(state, data[i])
+                move = moves.get(state << 8 | data[i])
                 if move is None:
-                    if not returns[state] or frame is None:
-                        return (), i
-                    popped = frame
-                    state, frame = popped.state, popped.below
+                    move = self._move(state, data[i])
+                if move != DEAD:
+                    break
+                if not returns[state] or frame is None:
+                    return (), i
+                popped = frame
+                state, frame = popped.state, popped.below
+            if isinstance(move, int):
+                if not returns[state]:
+                    state = move
                     continue
-                break
-            if type(move) is int and not returns[state]:
-                state = move
-                continue
-            if (returns[state] and frame is not None) or (type(move) is not int and len(move) > 1):
+                move = [(None, (move,))]
+            if (returns[state] and frame is not None) or len(move) > 1:
                 return self.step(((state, 0, frame),), data[i]), i + 1
-            sequence = (move,) if type(move) is int else move[0][1]
+            sequence = move[0][1]
             if not sequence:
                 popped = frame
                 state, frame = (END, None) if popped is None else (popped.state, popped.below)
@@ -186,14 +185,14 @@ class PushdownMachine(StackMachine[Thread]):
         for state, count, frame in self._closed(threads):
             if state < 0:
                 continue
-            move = moves.get(state << 8 | byte, _UNKNOWN)
-            if move is _UNKNOWN:
+            move = moves.get(state << 8 | byte)
+            if move is None:
                 move = self._move(state, byte)
-            if type(move) is int:
-                found[move, count if live[move] >= 0 else 0, frame] = None
-            elif move is not None:
+            if not isinstance(move, int):
                 for record, sequence in move:
                     self._make(record, sequence, count, frame, found)
+            elif move >= 0:
+                found[move, count if live[move] >= 0 else 0, frame] = None
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 
     def _closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -247,15 +246,15 @@ class PushdownMachine(StackMachine[Thread]):
         found[state, count, frame] = None
 
     @cached_property
-    def _edges(self) -> tuple[list[int], ...]:
-        t = self.tables
-        return tuple(column.tolist() for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
+    def _edges(self) -> tuple[memoryview, ...]:
+        t = self.tables  # as buffers, which yield ints faster than arrays
+        return tuple(column.data for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
 
     def _move(self, state: int, byte: int) -> _Move:
         """A state's move for a byte."""
         starts, lows, highs, targets, like = self._edges
-        key, here = state << 8 | byte, state
-        move: _Move = None
+        here = state
+        move: _Move = DEAD
         while here >= 0:
             begin = starts[here]
             edge = bisect_right(lows, byte, begin, starts[here + 1]) - 1
@@ -265,31 +264,26 @@ class PushdownMachine(StackMachine[Thread]):
                     move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
                 break
             here = like[here] - 1
-        self._moves[key] = move
+        self._moves[state << 8 | byte] = move
         if len(self._moves) > MEMO_MOVES:
             shorten(self._moves, MEMO_MOVES)
         return move
 
     def _candidates(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int]]:
-        seen: set[int] = set()
-        for byte in self.candidates(threads):
-            if byte not in seen:
-                seen.add(byte)
-                yield (byte,)
+        return ((byte,) for byte in self.candidates(threads))
 
     def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
         starts, lows, highs, targets, like = self._edges
+        seen: set[int] = set()
         for state in {state for state, _, _ in self.stacks.closed(threads)}:
             here = state
             while here >= 0:
                 for edge in range(starts[here], starts[here + 1]):
-                    if targets[edge]:
-                        yield from range(lows[edge], highs[edge] + 1)
+                    new = range(lows[edge], highs[edge] + 1) if targets[edge] else ()
+                    yield from (byte for byte in new if byte not in seen)
+                    seen.update(new)
                 here = like[here] - 1
-
-    def _may_end(self, threads: tuple[Thread, ...]) -> bool:
-        return self.may_end(threads)
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete where some thread is."""
@@ -326,11 +320,11 @@ class PushdownMachine(StackMachine[Thread]):
         self._lock.begin()
         self._fills += 1  # what others find out meanwhile does not make room for itself
         try:
-            if self._takes_long(threads):
-                found = laid_out(threads, _MOST_CELLS)
-                if found is not None:
-                    return {self.rows.row_of_all(*found)}
-            return self.decide(threads, ROOT, self._lock.give_way)[0]
+            if (len(threads) > 1 or isinstance(threads[0][2], Fork)) and self._takes_long(threads):
+                walked, cells = laid_out(threads, _MOST_CELLS)
+                if len(cells) <= _MOST_CELLS:
+                    return {self.rows.row_of_all(walked, cells)}
+            return self.decide(threads, ROOT)[0]
         finally:
             self._fills -= 1
 
@@ -349,13 +343,10 @@ class PushdownMachine(StackMachine[Thread]):
                 missing += sum((found.residual, each.state, 0) not in known for each in members if each is not None)
         return missing > _MANY_WALKS
 
-    def decide(
-        self, threads: tuple[Thread, ...], residual: int, pause: Callable[[], None] | None = None
-    ) -> tuple[set[int], set[int]]:
+    def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
 
-        With them come the residual lists of what is left to whatever follows the text. ``pause`` is called between
-        walks.
+        With them come the residual lists of what is left to whatever follows the text.
         """
         rows: set[int] = set()
         left: set[int] = set()
@@ -368,8 +359,6 @@ class PushdownMachine(StackMachine[Thread]):
                 found = decided.get((after, state, 0)) if live[state] < 0 else None
                 row, after = found or self.rows.decide(after, state, count)
                 rows.add(row)
-                if pause is not None:
-                    pause()
                 if after == NOTHING:
                     break
                 if frame is None:
@@ -377,14 +366,14 @@ class PushdownMachine(StackMachine[Thread]):
                     break
                 depth += 1
                 if frame.state == FORK or depth == _SHORT:
-                    more = self._decide_below(after, frame, pause)
+                    more = self._decide_below(after, frame)
                     rows |= more[0]
                     left |= more[1]
                     break
                 state, count, frame = frame.state, frame.count, frame.below
         return rows, left
 
-    def _decide_below(self, residual: int, stack: Frame, pause: Callable[[], None] | None) -> _Deciding:
+    def _decide_below(self, residual: int, stack: Frame) -> _Deciding:
         """`decide` for what lies below threads. Remembered for each frame."""
         known = self._below
         if len(known) >= MEMO_FRAMES:
@@ -402,8 +391,6 @@ class PushdownMachine(StackMachine[Thread]):
                 lower = [(after, frame.below)] if after != NOTHING else []
             missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]
             if missing:
-                if pause is not None:
-                    pause()
                 todo += missing
                 continue
             todo.pop()
@@ -436,11 +423,9 @@ class PushdownMachine(StackMachine[Thread]):
         """How many partial masks there are so far."""
         return len(self.rows)
 
-    def share_rows(
-        self, fetch: Callable[[bytes], SharedMasks | None], keep: Callable[[bytes, SharedMasks], None]
-    ) -> None:
-        """Ask for rows inside strings, and hand over new ones."""
-        self.rows.shared.fetch, self.rows.shared.keep = fetch, keep
+    def share_rows(self, kept: SharedRows) -> None:
+        """Look there for rows inside strings, and keep new ones there."""
+        self.rows.shared.keep_in(kept)
 
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need."""
@@ -470,11 +455,8 @@ class PushdownMachine(StackMachine[Thread]):
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
         with self._lock:
-            self.rows.pauses = False
-            try:
-                return self.tables.to_sections() | to_sections(self.rows, self_contained)
-            finally:
-                self.rows.pauses = True
+            shared = self.rows.shared.find_all() if self_contained else {}
+            return self.tables.to_sections() | to_sections(self.rows, shared)
 
     @classmethod
     def from_sections(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, where: str) -> PushdownMachine:

@@ -22,6 +22,7 @@ automaton.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +35,12 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
 from .counts import Counts, counts_of
-from .shared_masks import PLAIN, PartialRow, SharedMasks, SharedMaskStore
+from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states, subautomaton
 from .tables import PushdownTables
 from .walker import StackWalker, stretches
 
 __all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
-
-#: A walk of a whole automaton is cheaper than one beside another that tells more nodes apart.
-_FAR_APART = 20_000
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
@@ -132,9 +130,8 @@ class StateMasks:
     ) -> None:
         self.tables = tables
         self.vocabulary = vocabulary
-        #: Held while rows are worked out; long walks pass it on.
+        #: Held while rows are worked out, and passed on between walks and in long ones.
         self.lock = Lock(Rank.MACHINE)
-        self.pauses = True  # whether they do; not while all of it is written down
         self.pool = pool if pool is not None else RowPool(vocabulary.size)
         self.residuals = residuals if residuals is not None else Residuals()
         self.shared = SharedMaskStore(tables, vocabulary, self.pool, self.residuals, self._walk)
@@ -225,9 +222,10 @@ class StateMasks:
         return count if count + reach >= minimum else 1
 
     def _row(self, ids: NDArray[np.int32]) -> int:
-        """A row of these token ids, in any order."""
+        """A row of these token ids, in any order, which a walk has just written."""
         if len(ids) <= self.pool.longest_list:
-            return self.pool.add_ids(np.sort(ids))
+            ids.sort()
+            return self.pool.add_ids(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
     def takes_long(self, state: int, count: int) -> bool:
@@ -249,6 +247,12 @@ class StateMasks:
         `structgen.runtime.pushdown.stacks.laid_out`."""
         return self._row(self._walk().whole(threads, cells))
 
+    def reached(
+        self, threads: NDArray[np.int64], cells: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], list[list[list[int]]], NDArray[np.int64]]]:
+        """Where tokens lead from threads whose stacks are known; see `StackWalker.reached`."""
+        return self._walk().reached(threads, cells)
+
     def is_wide(self, state: int) -> bool:
         """Whether walking a state visits a good part of the vocabulary."""
         return bool(self._walk().weight[state] >= _WIDE)
@@ -263,11 +267,10 @@ class StateMasks:
         base = walk.base(state)
         if base is None:
             return self._before_counting(state) or self.shared.plain(state)
-        shareable = self.shared.name(state, PLAIN) is not None
-        if shareable and self.shared.is_known(state):
+        if self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
-        found = walk.difference((state, 0), base, _FAR_APART) if shareable else walk.difference((state, 0), base)
+        found = walk.difference((state, 0), base)
         return self.shared.plain(state) if found is None else self._different(held, *found)
 
     def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
@@ -384,12 +387,8 @@ class StateMasks:
 
     def _walk(self) -> StackWalker:
         if self._walker is None:
-            self._walker = StackWalker(self.tables, self.vocabulary, self._give_way)
+            self._walker = StackWalker(self.tables, self.vocabulary, lambda: self.lock.give_way())
         return self._walker
-
-    def _give_way(self) -> None:
-        if self.pauses:
-            self.lock.give_way()
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""

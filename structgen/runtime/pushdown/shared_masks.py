@@ -17,6 +17,7 @@ from ...storage.columns import MOST, Column
 from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
 from .subautomata import Subautomaton, subautomaton
@@ -122,7 +123,7 @@ class SharedMaskStore:
     """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
     What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
-    (``fetch``), and is walked if nobody has it.
+    (`keep_in`), and is walked if nobody has it.
 
     Parameters
     ----------
@@ -152,10 +153,11 @@ class SharedMaskStore:
         #: By name and number of the stretch: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
-        #: Called with a name; may find what another process has worked out.
-        self.fetch: Callable[[bytes], SharedMasks | None] | None = None
-        #: Called with what was worked out afresh.
-        self.keep: Callable[[bytes, SharedMasks], None] | None = None
+        self._cache: SharedRows | None = None
+
+    def keep_in(self, cache: SharedRows) -> None:
+        """Look there for what another process has worked out, and keep there what is worked out afresh."""
+        self._cache = cache
 
     # -- partial masks ----------------------------------------------------------------------------------------
 
@@ -257,20 +259,26 @@ class SharedMaskStore:
     def find(self, name: bytes, state: int) -> SharedMasks:
         """What a name stands for; ``state`` has it. Raises `FormatError` where it does not."""
         known = self._vocabulary.shared_rows
-        shared = known.get(name)
+        shared: SharedMasks | None = known.get(name)
         if shared is None and name in self.stored:
             return self.stored[name]  # a file speaks for itself only: this is not published
-        if shared is None and self.fetch is not None:
-            shared = known[name] = self.fetch(name)
+        if shared is None and self._cache is not None:
+            read = partial(SharedMasks.from_buffer, vocabulary=self._vocabulary, where="the cache")
+            shared = self._cache.fetch(name, read)
+            if shared is not None:
+                known[name] = shared
         if shared is None:
             shared = self._walk(name, state)
             self._add(name, shared)
-        return shared  # type: ignore[no-any-return]
+        return shared
 
-    def find_all(self) -> None:
-        """Have every shared mask at hand that is used."""
-        for (name, _), (state, _) in self.used.items():
-            self.find(name, state)
+    def find_all(self) -> dict[bytes, SharedMasks]:
+        """Every shared mask that is used, by its name; others may come into use while they are walked."""
+        found: dict[bytes, SharedMasks] = {}
+        while missing := {name: state for (name, _), (state, _) in self.used.items() if name not in found}:
+            for name, state in missing.items():
+                found[name] = self.find(name, state)
+        return found
 
     def row_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.uint32]:
         """The row of a shared mask that ``state`` has."""
@@ -296,8 +304,8 @@ class SharedMaskStore:
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared
-        if self.keep is not None:
-            self.keep(name, shared)
+        if self._cache is not None:
+            self._cache.keep(name, shared.to_bytes())
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)

@@ -106,6 +106,30 @@ class Stacks:
             found = self._frames.setdefault(key, Frame(state, count, below, ends))
         return found
 
+    def of_cell(self, cell: int, cells: NDArray[np.int64], known: dict[int, Stack]) -> Stack:
+        """The inverse of `laid_out` for one cell; ``known`` has the stacks of those before, and of -1."""
+        todo = [cell]
+        while todo:
+            here = todo[-1]
+            if here in known:
+                todo.pop()
+                continue
+            state, count, below = cells[here, :3].tolist()
+            lower = [below]
+            if state == FORK:
+                lower = [count]
+                while below >= 0:
+                    lower.append(int(cells[below, 1]))
+                    below = int(cells[below, 2])
+            missing = [number for number in lower if number not in known]
+            if missing:
+                todo += missing
+            elif state == FORK:
+                known[here] = self.union([known[number] for number in lower])
+            else:
+                known[here] = self.push(state, count, known[below])
+        return known[cell]
+
     def opened(self, stack: Stack) -> tuple[Thread, ...]:
         """The threads that a thread becomes by popping its state off a stack."""
         if stack is None:
@@ -150,13 +174,11 @@ class Stacks:
 
     def _by_top(self, threads: Collection[Thread]) -> tuple[Thread, ...]:
         """Threads, those with equal states and counts made one."""
-        if len(threads) == 1:
+        if len({(state, count) for state, count, _ in threads}) == len(threads):
             return tuple(threads)
         by_top: dict[tuple[int, int], list[Stack]] = {}
         for state, count, stack in threads:
             by_top.setdefault((state, count), []).append(stack)
-        if len(by_top) == len(threads):
-            return tuple(threads)
         return tuple(
             [
                 (state, count, stacks[0] if len(stacks) == 1 else self.union(stacks))
@@ -266,10 +288,10 @@ class Stacks:
                 todo[here.below] = None
 
 
-def laid_out(threads: Iterable[Thread], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def laid_out(threads: Iterable[Thread], most: int = 1 << 62) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Threads and the frames below them, down to the bottom, as `structgen.kernels` has threads and cells.
 
-    None where there are more than ``most`` frames.
+    Only some of the frames, and no thread, where there are more than ``most`` frames.
     """
     numbers: dict[Stack, int] = {None: -1}
     cells: list[tuple[int, int, int, int, int]] = []
@@ -284,8 +306,8 @@ def laid_out(threads: Iterable[Thread], most: int) -> tuple[NDArray[np.int64], N
         if missing:
             todo += missing
             continue
-        if len(cells) + len(lower) > most:
-            return None
+        if len(cells) > most:
+            return np.empty((0, 3), np.int64), np.array(cells, np.int64)
         if isinstance(here, Fork):
             number, ends = -2, 0
             for member in sorted(lower, key=numbers.__getitem__, reverse=True):

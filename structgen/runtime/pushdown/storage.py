@@ -56,8 +56,8 @@ SEGMENTS = (
 )
 
 
-def to_sections(rows: StateMasks, self_contained: bool) -> dict[str, Array]:
-    """The sections; ``self_contained`` includes the shared rows."""
+def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
+    """The sections, with these shared masks: all that are used, or none."""
     keys, values = in_order(rows.all_decided())  # a reader searches
     found = {"set_resume": keys[:, 0], "set_state": keys[:, 1], "set_row": values[:, 0], "set_next": values[:, 1]}
     if keys[:, 2].any():
@@ -77,14 +77,13 @@ def to_sections(rows: StateMasks, self_contained: bool) -> dict[str, Array]:
         sections["set_members"] = np.array(words, np.uint32)
     sections |= rows.pool.to_sections() | rows.residuals.to_sections()
     if rows.shared.used:
-        sections |= _shared_sections(rows, self_contained)
+        sections |= _shared_sections(rows, shared)
     return sections
 
 
-def _shared_sections(rows: StateMasks, self_contained: bool) -> dict[str, Array]:
+def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
     used = rows.shared.used
-    state_of = {name: state for (name, _), (state, _) in used.items()}
-    number = {name: i for i, name in enumerate(state_of)}
+    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _ in used))}
     found = {
         "shared_name": [number[name] for name, _ in used],
         "shared_place": [stretch for _, stretch in used],
@@ -93,15 +92,15 @@ def _shared_sections(rows: StateMasks, self_contained: bool) -> dict[str, Array]
         "shared_next": [decided.residual for _, decided in used.values()],
     }
     sections: dict[str, Array] = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
-    if self_contained:
-        kept = [rows.shared.find(name, state) for name, state in state_of.items()]
+    if shared:
+        kept = [shared[name] for name in number]
         together = SharedMasks(
-            [begin for shared in kept for begin in shared.begins],
-            np.concatenate([shared.rows for shared in kept]),
-            [nodes for shared in kept for nodes in shared.residuals],
+            [begin for masks in kept for begin in masks.begins],
+            np.concatenate([masks.rows for masks in kept]),
+            [nodes for masks in kept for nodes in masks.residuals],
         )
         sections |= {f"sh_{name}": section for name, section in together.to_sections().items()}
-        found["sh_first"] = [0, *np.cumsum([len(shared.rows) for shared in kept]).tolist()]
+        found["sh_first"] = [0, *np.cumsum([len(masks.rows) for masks in kept]).tolist()]
     return sections | {name: smallest(np.array(column)) for name, column in found.items()}
 
 

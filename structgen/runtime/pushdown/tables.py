@@ -5,8 +5,10 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +20,19 @@ from ...storage.container import smallest
 from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
+from ..core.lazy_table import LazyTable
 
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
 MOST_MEMBERS = 62
 
 #: States that a move puts in place of one at most.
 MOST_SEQUENCE = 1 << 13
+
+#: What a move does with a counter or a register, as the five columns of its record, None for neither.
+Record: TypeAlias = "tuple[int, ...] | None"
+
+#: A group's moves: the record of each, and its sequence.
+Moves: TypeAlias = list[tuple[Record, tuple[int, ...]]]
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -142,24 +151,26 @@ class PushdownTables:
                     edges.pop(byte, None)
         return edges
 
-    def targets(self, state: int) -> set[int]:
-        """Where edges of a state lead, and of the one it is like: a few too many, if its own hide some of those."""
-        begin, end = int(self.edge_start[state]), int(self.edge_start[state + 1])
-        found = {target - 1 for target in self.edge_target[begin:end].tolist() if target}
-        like = int(self.like[state])
-        return found | self.targets(like - 1) if like else found
-
     @cached_property
-    def moves(self) -> list[list[tuple[tuple[int, ...] | None, tuple[int, ...]]]]:
-        """For each group its moves: the record, as its five columns, and the sequence."""
-        records = [None, *(tuple(r) for r in self.records.tolist())]
-        starts, states = self.move_start.tolist(), self.sequence.tolist()
-        moves = [
-            (records[record], tuple(states[starts[m] : starts[m + 1]]))
-            for m, record in enumerate(self.move_record.tolist())
-        ]
-        groups = self.group_start.tolist()
-        return [moves[i:j] for i, j in pairwise(groups)]
+    def moves(self) -> LazyTable[Moves]:
+        """The moves of each group, spelled out when first asked for."""
+        groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
+
+        def of(group: int) -> Moves:
+            found: Moves = []
+            for move in range(groups[group], groups[group + 1]):
+                record = tuple(self.records[numbers[move] - 1].tolist()) if numbers[move] else None
+                found.append((record, tuple(self.sequence[starts[move] : starts[move + 1]].tolist())))
+            return found
+
+        return LazyTable(of)
+
+    def all_moves(self) -> Iterator[Moves]:
+        """The moves of one group after the other, sooner than each by itself."""
+        records = [None, *map(tuple, self.records.tolist())]
+        starts, states, numbers = self.move_start.tolist(), self.sequence.tolist(), self.move_record.tolist()
+        for i, j in pairwise(self.group_start.tolist()):
+            yield [(records[numbers[m]], tuple(states[starts[m] : starts[m + 1]])) for m in range(i, j)]
 
     def is_deterministic(self, below: list[set[int]]) -> bool:
         """Whether no text leads to two stacks, as far as that is seen without following any.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, INC, SET
+from ..core.lazy_table import LazyTable
+from .stacks import END
 from .tables import PushdownTables
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
@@ -33,7 +36,7 @@ _NODES, _PIECES = 1 << 19, 1 << 16
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
-_FAR_APART = 1 << 15
+_FAR_APART = 20_000
 
 
 class _Scratch(threading.local):
@@ -72,25 +75,34 @@ class CountedWalk(NamedTuple):
 class _Sets:
     """Scratch arrays of `kernels.walk_sets`, ``times`` their first size, and how far the walk came."""
 
-    def __init__(self, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
+    def __init__(self, tokens: int, width: int, deep: int, known: NDArray[np.int64], times: int) -> None:
         from ... import kernels
 
         self.progress = np.zeros(kernels.PROGRESS, np.int64)
         self.progress[kernels.P_CELLS] = len(known)
         sets, most = times * _MOST_SETS, times * _MOST_CELLS
-        cells = np.empty((most, kernels.CELL), np.int64)
-        cells[: len(known)] = known
+        self.steps = np.empty(tokens, np.int32)
+        self.cells = np.empty((most, kernels.CELL), np.int64)
+        self.cells[: len(known)] = known
+        self._begins = np.empty(sets + 1, np.int32)
+        self._members = np.empty((times * _MOST_MEMBERS, 3), np.int64)
         self.arrays = (
             np.zeros(deep, np.int32),
             np.empty((times * _MOST_THREADS, 3), np.int64),
-            cells,
+            self.cells,
             np.empty(2 * most, np.int32),
-            np.empty(sets + 1, np.int32),
-            np.empty((times * _MOST_MEMBERS, 3), np.int64),
+            self._begins,
+            self._members,
             np.empty(sets, np.bool_),
             np.empty(2 * sets, np.int32),
             np.empty(sets * width, np.int32),
         )
+
+    def threads_after(self, step: int) -> list[list[int]]:
+        """The threads of a set, each as state, count and cell; with the end of the text where one popped."""
+        begin, end = self._begins[step >> 1 : (step >> 1) + 2]
+        found: list[list[int]] = self._members[begin:end].tolist()
+        return [*found, [END, 0, -1]] if step & 1 else found
 
 
 class StackWalker:
@@ -117,11 +129,12 @@ class StackWalker:
         self._words = vocabulary.words
         self._arena = tables.arena()
         self._n = tables.states
-        classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256]
+        classes = self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         begin, width = int(self._arena[kernels.A_TABLE]), int(self._arena[kernels.A_CLASSES])
         self._table = self._arena[begin : begin + self._n * width].reshape(self._n, width)
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
+        self._widest = LazyTable(self._find_widest)
         self._far: NDArray[np.int32] | None = None
         #: Trie nodes below the bytes that each state takes.
         self.weight = (self._table != DEAD) @ self._weights
@@ -134,11 +147,12 @@ class StackWalker:
 
         What takes more than ``at_once`` threads is walked in slices.
         """
+        self._pause()
         ids, below = _scratch.of(*self._sizes)
         here = np.array(config, np.int64)
         n, m, node = self._kernels.walk_stack(*self._trie, self._arena, residual, here, ROOM, at_once, ids, below)
         if node < self._sizes[1]:
-            n, m = self._in_slices(residual, *self._cells(config), (n, m, node), ids, below)
+            ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
         return ids[:n], below[:m]
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -147,8 +161,22 @@ class StackWalker:
         ``int64[*, 3]`` and ``int64[*, 5]``, as `structgen.kernels` has threads and cells.
         """
         ids, below = _scratch.of(*self._sizes)
-        n, _ = self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below)
+        ((_, n, _),) = deque(self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below), 1)
         return ids[:n]
+
+    def reached(
+        self, threads: NDArray[np.int64], cells: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], list[list[list[int]]], NDArray[np.int64]]]:
+        """The ids of `whole` part by part, with where each leads.
+
+        That is the number of a set of threads; then these sets, a thread as state, count and cell; and the cells.
+        """
+        ids, below = _scratch.of(*self._sizes)
+        before = 0
+        for sets, n, _ in self._in_slices(np.zeros(1, np.int32), threads, cells, (0, 0, 0), ids, below):
+            steps, which = np.unique(sets.steps[before:n], return_inverse=True)
+            yield ids[before:n].copy(), which, [sets.threads_after(step) for step in steps.tolist()], sets.cells
+            before = n
 
     def _cells(self, config: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The thread of a configuration, and the cells of its frames."""
@@ -165,9 +193,10 @@ class StackWalker:
         found: tuple[int, int, int],
         ids: NDArray[np.int32],
         below: NDArray[np.int32],
-    ) -> tuple[int, int]:
+    ) -> Iterator[tuple[_Sets, int, int]]:
         """What threads on such cells allow, entered at residual nodes, from a node on; so much was found before it.
 
+        Yields how much is found so far, and the sets that this leads to, whenever these are forgotten and at the end.
         What is remembered of sets has bounds, at which it is forgotten; they grow only where a node needs more.
         """
         kernels, trie = self._kernels, self._trie
@@ -176,28 +205,33 @@ class StackWalker:
         while len(cells) >= times * _MOST_CELLS:
             times *= 4
         while True:
-            sets, left = _Sets(width, trie[-1] + 3, cells, times), residual[trie[2][residual] > start]
+            sets = _Sets(self._sizes[0], width, trie[-1] + 3, cells, times)
+            left = residual[trie[2][residual] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
             status = kernels.TOO_MUCH_WORK
             while status == kernels.TOO_MUCH_WORK:
                 self._pause()
                 status = kernels.walk_sets(
-                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, below
-                )
+                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids,
+                    sets.steps, below,
+                )  # fmt: skip
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
+            yield sets, n, m
             if status == kernels.OK:
-                return n, m
+                return
             came_to = int(sets.progress[kernels.P_NODE])
             times, start = times if came_to > start else 4 * times, max(start, came_to)
 
     def difference(
-        self, config: tuple[int, ...], base: tuple[int, ...], limit: int = _FAR_APART
+        self, config: tuple[int, ...], base: tuple[int, ...]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much."""
+        self._pause()
         ids, below = _scratch.of(*self._sizes)
         n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ROOM, limit, ids, below
-        )
+            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ROOM, _FAR_APART, ids,
+            below,
+        )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
     def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
@@ -208,22 +242,23 @@ class StackWalker:
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
         byte, depth, skip, *_, max_depth = self._trie
-        arena = self._uncounted() if far else self._arena
-        m = self._kernels.walk_closed(byte, depth, skip, *self._ends, max_depth, arena, state, row, below)
+        table = self._uncounted() if far else self._table
+        m = self._kernels.walk_row(
+            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], state, max_depth, row,
+            self._n, below,
+        )  # fmt: skip
         return row[:-1], below[:m].copy()
 
     def _uncounted(self) -> NDArray[np.int32]:
-        """The arena with plain moves in place of those that add to a count, as if no bound were near."""
+        """The table with plain moves in place of those that add to a count, as if no bound were near."""
         if self._far is None:
-            follow = np.arange(self._n + len(self._moves) + 1)  # the last for the dead
-            for group, moves in enumerate(self._moves, self._n):
+            follow = np.arange(self._n + len(self._tables.group_start))  # the last for the dead
+            for group, moves in enumerate(self._tables.all_moves(), self._n):
                 record, sequence = moves[0]
                 if len(moves) == 1 and record is not None and record[0] == INC and not sequence:
                     follow[group] = record[3]
             follow[-1] = DEAD
-            self._far = self._arena.copy()
-            begin = int(self._arena[self._kernels.A_TABLE])
-            self._far[begin : begin + self._table.size] = follow[self._table.reshape(-1)]
+            self._far = follow[self._table].astype(np.int32)
         return self._far
 
     def uncounted(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
@@ -272,7 +307,7 @@ class StackWalker:
         for _ in range(_LONGEST_APPROACH):
             if self.weight[here] < self._narrowest_base:
                 return None
-            entry, share = self._widest(here)
+            entry, share = self._widest[here]
             if entry < self._n:
                 if entry == here:
                     return None if here == state and not frames else _config(here, frames)
@@ -293,14 +328,14 @@ class StackWalker:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
         if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
             return None
-        entry, share = self._widest(state)
+        entry, share = self._widest[state]
         moves = self._moves[entry - self._n] if entry >= self._n else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
         operation, _, inside, *_ = moves[0][0]
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
-    def _widest(self, state: int) -> tuple[int, float]:
+    def _find_widest(self, state: int) -> tuple[int, float]:
         """The entry that takes the most trie nodes, and its share of what the state takes."""
         sums = np.bincount(self._table[state] + 1, self._weights)  # entry -1, dead, comes first
         best = int(sums[1:].argmax())

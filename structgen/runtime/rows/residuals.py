@@ -34,10 +34,9 @@ class Residuals:
 
     def __init__(self) -> None:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
-        # How to get a list that is not there yet: one that was stored, or a shared one.
-        self._sources: dict[int, Callable[[], NDArray[np.int32]]] = {}
-        self._stored: Callable[[int], NDArray[np.int32]] | None = None  # any other, by number
-        self._shared: set[int] = set()
+        # How to get a list that is not there yet: a shared one, and any other by its number in a file.
+        self._shared: dict[int, Callable[[], NDArray[np.int32]]] = {}
+        self._stored: Callable[[int], NDArray[np.int32]] | None = None
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
         #: Bytes of what was added, about, since it was last cut.
         self.grown = 0
@@ -52,9 +51,8 @@ class Residuals:
         return nodes
 
     def _fetch(self, number: int) -> NDArray[np.int32]:
-        source = self._sources.get(number)
-        if source is not None or self._stored is None:
-            return self._sources[number]()
+        if number in self._shared or self._stored is None:
+            return self._shared[number]()
         return self._stored(number)
 
     def add(self, nodes: NDArray[np.int32]) -> int:
@@ -76,8 +74,7 @@ class Residuals:
         """Keep the first lists only."""
         del self._lists[count:]
         self._numbers = None
-        self._sources = {number: source for number, source in self._sources.items() if number < count}
-        self._shared = {number for number in self._shared if number < count}
+        self._shared = {number: source for number, source in self._shared.items() if number < count}
         self.grown = 0
 
     def add_shared(self, source: Callable[[], NDArray[np.int32]]) -> int:
@@ -89,8 +86,7 @@ class Residuals:
 
     def share(self, number: int, source: Callable[[], NDArray[np.int32]]) -> None:
         """Say where a list is kept whose place in the numbering is known."""
-        self._sources[number] = source
-        self._shared.add(number)
+        self._shared[number] = source
 
     @property
     def nbytes(self) -> int:

@@ -106,7 +106,10 @@ class RowPool:
 
     def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        gaps = encode_gaps(ids)
+        from ... import kernels
+
+        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
+        gaps = gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -332,23 +335,23 @@ class RowPool:
     def to_sections(self) -> dict[str, Array]:
         """The sections ``bases``, ``row_base``, ``row_start`` and ``row_gaps`` (see docs/internals/format.md)."""
         ends = int(self._start[-1]) + np.cumsum([len(gaps) for _, gaps in self._added], dtype=np.int64)
-        base = np.array([b for b, _ in self._added], np.int64)
-        if len(self._base) and (self._flat_bases, self._flat_shared) != (self._n_bases, len(self.shared)):
-            flat = np.array([self._row(number)[0] for number in range(len(self._base))], np.int64)
-        else:
-            flat = self._base
-        # In the file: 0, the whole rows, the shared rows, the rows.
-        base = np.where(base >= SHARED, base - SHARED + self._n_bases + 1, base)
-        base = np.where(base < 0, self._n_bases + len(self.shared) - base, base)
-        if flat is not self._base:
-            flat = np.where(flat >= SHARED, flat - SHARED + self._n_bases + 1, flat)
-            flat = np.where(flat < 0, self._n_bases + len(self.shared) - flat, flat)
+        base = self._in_file([base for base, _ in self._added])
+        flat = self._base
+        if (self._flat_bases, self._flat_shared) != (self._n_bases, len(self.shared)):
+            flat = self._in_file([self._row(number)[0] for number in range(len(flat))])
         return {
             "bases": self._bases[: self._n_bases],
             "row_base": smallest(np.append(flat, base)),
             "row_start": smallest(np.append(self._start, ends)),
             "row_gaps": np.concatenate([self._gaps, *(gaps for _, gaps in self._added)]),
         }
+
+    def _in_file(self, bases: list[int]) -> Array:
+        """Bases as a file numbers them: 0, the whole rows, the shared rows, the rows."""
+        found = np.array(bases, np.int64)
+        found[found >= SHARED] -= SHARED - self._n_bases - 1
+        found[found < 0] = self._n_bases + len(self.shared) - found[found < 0]
+        return found
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> RowPool:
@@ -394,11 +397,8 @@ def _digest(row: Array) -> bytes:
 
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
-    if len(ids) < 2 and (not len(ids) or ids[0] < LONG_GAP):
-        return np.asarray(ids).astype(np.uint16)
-    steps = ids.astype(np.int64)
-    steps[1:] -= steps[:-1].copy()
-    if int(steps.max()) < LONG_GAP:
+    steps = np.diff(ids.astype(np.int64), prepend=0)
+    if int(steps.max(initial=0)) < LONG_GAP:
         return steps.astype(np.uint16)
     long = steps // LONG_GAP
     gaps = np.full(len(steps) + int(long.sum()), LONG_GAP, np.uint16)

@@ -30,7 +30,7 @@ from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core.interned_machine import Configuration
 from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
-from structgen.runtime.pushdown.successors import stacks_of
+from structgen.runtime.pushdown.stacks import Fork, Frame, Stack, Thread
 
 VOCABULARY = small_vocabulary()
 EOS = VOCABULARY.eos_ids[0]
@@ -58,6 +58,23 @@ def spellings(case: dict[str, Any], vocabulary: sg.Vocabulary) -> list[list[int]
     """The texts of a case in random tokens, always the same."""
     random = Random(case["name"])
     return [speller(vocabulary).spell(text.encode(), random) for text in case["accept"]]
+
+
+def stacks_of(thread: Thread) -> list[tuple[int, int, list[Frame]]]:
+    """A thread's stacks, each as state, count and frames, topmost first."""
+    found: list[tuple[int, int, list[Frame]]] = []
+    state, count, stack = thread
+    todo: list[tuple[Stack, list[Frame]]] = [(stack, [])]
+    while todo:
+        here, frames = todo.pop()
+        while here is not None and not isinstance(here, Fork):
+            frames.append(here)
+            here = here.below
+        if here is None:
+            found.append((state, count, frames))
+        else:
+            todo += ((member, frames[:]) for member in here.members)
+    return found
 
 
 class TestCases:
@@ -283,7 +300,7 @@ class PlainWalk:
         mask = np.zeros(guide.index.vocabulary.size, np.bool_)
         root = np.zeros(1, np.int32)
         for thread in guide._config.threads:  # type: ignore[attr-defined]
-            for state, count, frames in stacks_of(thread, 1000):
+            for state, count, frames in stacks_of(thread):
                 if state < 0:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)

@@ -24,9 +24,6 @@ from structgen.runtime.pushdown import (
     partial_masks as stack_rows,
 )
 from structgen.runtime.pushdown import (
-    successors as reached,
-)
-from structgen.runtime.pushdown import (
     walker as stack_walks,
 )
 from structgen.runtime.pushdown.distances import StackDistances
@@ -89,8 +86,7 @@ def test_threads_that_are_walked_together_allow_the_same(name: str) -> None:
     config: Any = machine.start
     for _ in range(30):
         tokens = set(ids_of(machine.row(config)).tolist()) - {117}
-        found = laid_out(config.threads, 1 << 14)
-        assert found is not None
+        found = laid_out(config.threads)
         assert set(walker.whole(*found).tolist()) == tokens
         opening = [token for token in tokens if (VOCABULARY.token(token) or b"")[:1] in (b"a", b"[", b"(")]
         if not tokens:
@@ -205,9 +201,11 @@ def test_counts_are_told_apart_in_slices(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("name", ["arrays", "a tail that may be empty", "two tails"])
 def test_distances_are_found_in_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in one piece, also where a configuration has so many stacks that tokens are followed one by one."""
+    """As in one piece, and with sets that are forgotten again and again."""
     index, sliced = (sg.compile(DEFINITIONS[name], VOCABULARY, eager=False) for _ in range(2))
-    rng, configs, pauses = random.Random(name), (index.machine.start, sliced.machine.start), 0
+    assert isinstance(sliced.machine, PushdownMachine)
+    rng, pauses = random.Random(name), 0
+    configs: tuple[Config, Config] = (index.machine.start, sliced.machine.start)
 
     def give_way() -> None:
         nonlocal pauses
@@ -216,8 +214,9 @@ def test_distances_are_found_in_slices(name: str, monkeypatch: pytest.MonkeyPatc
     for _ in range(8):
         monkeypatch.undo()
         expected = index.distances.row(configs[0], 20), index.distances.farthest(configs[0])
-        monkeypatch.setattr(reached, "_THREADS", 5)
-        monkeypatch.setattr(sliced.distances, "give_way", give_way)
+        for constant, value in {"_NODES": 5, **TIGHT}.items():
+            monkeypatch.setattr(stack_walks, constant, value)
+        monkeypatch.setattr(sliced.machine.rows._walk(), "_pause", give_way)
         row, farthest = sliced.distances.row(configs[1], 20), sliced.distances.farthest(configs[1])
         np.testing.assert_array_equal(row, expected[0])
         assert farthest == expected[1]

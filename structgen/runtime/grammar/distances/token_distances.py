@@ -17,8 +17,7 @@ from ....system.memo import Memo
 from ...automaton.distances import MEMO_ENTRIES, NEVER
 from ...core.interned_machine import Configuration
 from ...core.lazy_table import LazyTable
-from ...pushdown.distances import children_of, preferred
-from ...pushdown.successors import row_of
+from ...pushdown.distances import children_of, preferred, row_of
 from ..lexer_threads import Thread
 from .potential import Potential, find_potential
 from .successors import GrammarSuccessors, LexedMachine
