@@ -54,7 +54,7 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    index.machine.share_rows(_SharedRows(cache, index.vocabulary_fingerprint))
+    index.machine.share_rows(_SharedRows(cache, index.vocabulary.fingerprint))
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,7 @@ ORACLES: Mapping[str, Oracle] = {
     "flip_gaps": rows,
     "write_gaps": rows,
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
-    "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
+    "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
