@@ -37,41 +37,30 @@ _HOMES = {
     "errors": "errors",
 }
 
-__all__ = [
-    "Budget",
-    "Cache",
-    "Definition",
-    "Error",
-    "Fsm",
-    "Gbnf",
-    "Grammar",
-    "Guide",
-    "GuideBatch",
-    "Indentation",
-    "Index",
-    "JsonEvents",
-    "JsonSchema",
-    "Regex",
-    "Vocabulary",
-    "compile",
-    "compile_base_rows",
-]
+__all__ = [name for name in _HOMES if name != "errors"]
 
 if TYPE_CHECKING:
-    from . import errors as errors
-    from .api import compile, compile_base_rows
-    from .budget import Budget
-    from .cache.cache import Cache
-    from .definitions import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex
-    from .errors import Error
-    from .runtime.batch.batch import GuideBatch
-    from .runtime.events.events import JsonEvents
-    from .runtime.guide.guide import Guide
-    from .runtime.index.index import Index
-    from .vocabulary.vocabulary import Vocabulary
+    from .api import compile as compile
+    from .api import compile_base_rows as compile_base_rows
+    from .budget import Budget as Budget
+    from .cache.cache import Cache as Cache
+    from .definitions import Definition as Definition
+    from .definitions import Fsm as Fsm
+    from .definitions import Gbnf as Gbnf
+    from .definitions import Grammar as Grammar
+    from .definitions import Indentation as Indentation
+    from .definitions import JsonSchema as JsonSchema
+    from .definitions import Regex as Regex
+    from .errors import Error as Error
+    from .runtime.batch.batch import GuideBatch as GuideBatch
+    from .runtime.events.events import JsonEvents as JsonEvents
+    from .runtime.guide.guide import Guide as Guide
+    from .runtime.index.index import Index as Index
+    from .system.types import Foreign
+    from .vocabulary.vocabulary import Vocabulary as Vocabulary
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Foreign:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'structgen' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """A cache in one file, to carry from a build machine to a server.
 
 An uncompressed tar file of ``manifest.jsonl`` and then, in the manifest's order, ``values/000000.sgx`` and so
-on. Any tar program can list and unpack it. Each line of the manifest is a JSON object: the first says what the file
+on. A tar program can list and unpack it. Each line of the manifest is a JSON object: the first says what the file
 is, every other one is an `Item`. Reading takes exactly what `write` writes: each line and each header is parsed on
 its own, the next member must be the one that the manifest announces, and nothing is ever unpacked to a path. So
 there are no links, sparse files, extended headers or compressed data to be careful with, and what is refused is
@@ -18,9 +18,10 @@ import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ..errors import CacheError, FormatError
+from ..system.types import JsonMap
 from . import folder
 from .entry import Entry, check_key, clean, is_size
 
@@ -150,7 +151,7 @@ def _items(manifest: bytes, where: str) -> list[Item]:
     return items
 
 
-def _parse(lines: IO[bytes], where: str) -> dict[str, Any]:
+def _parse(lines: IO[bytes], where: str) -> JsonMap:
     """The object on the next line."""
     line = lines.readline(_LONGEST_LINE)
     try:

@@ -55,7 +55,7 @@ def findings(directory: Path, reader: Reader) -> Iterator[tuple[Problem, Repair]
     Raises `sqlite3.Error` and `OSError`.
     """
     # diskcache's names of settings are spelled out in `structgen.cache.store`, which imports it.
-    from .store import KNOWN_SETTINGS
+    from .store import KNOWN_SETTINGS, Store
 
     for name in reader.settings():
         if name not in KNOWN_SETTINGS:
@@ -67,7 +67,7 @@ def findings(directory: Path, reader: Reader) -> Iterator[tuple[Problem, Repair]
         found = _inspect(directory, row)
         # Meanwhile another process may have replaced the entry, or removed it, and its file.
         if found is not None and reader.holds(row):
-            yield found, partial(_remove_row, row)
+            yield found, partial(Store.remove_row, row=row)
     for path in folder.strays(directory, {row.filename for row in rows}):
         yield Problem("stray", str(path), "a file without a row"), lambda store: store.sweep()
 
@@ -81,9 +81,5 @@ def _inspect(directory: Path, row: Row) -> Problem | None:
     except FormatError as error:
         return Problem("damaged", error.where, error.what)
     except OSError as error:
-        return Problem("missing", row.key, str(error))
+        return Problem("missing", str(row.key), str(error))
     return None
-
-
-def _remove_row(row: Row, store: Store) -> None:
-    store.remove_row(row)

@@ -30,8 +30,6 @@ from .reader import Reader
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["Cache", "Entry", "Problem"]
-
 T = TypeVar("T")
 
 PathLike = str | os.PathLike[str]
@@ -206,7 +204,7 @@ class Cache:
                 raise error from error.__cause__
         # SQLite has no room to write down what it deletes. So the files go first, which makes room and their rows
         # misses; then the rows, now or when somebody evicts next.
-        victims = evictable(self.directory, rows, max_bytes).victims
+        _, victims = evictable(self.directory, rows, max_bytes)
         for row, _ in victims:
             folder.remove(folder.value_path(self.directory, row.filename))
         with suppress(CacheError):

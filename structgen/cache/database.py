@@ -164,7 +164,7 @@ def rows(execute: Execute) -> list[Row]:
         return [found for (number,) in numbers if (found := row(execute, number)) is not None]
 
 
-def row(execute: Execute, number: int) -> Row | None:
+def row(execute: Execute, number: object) -> Row | None:
     """The row of a number, None where there is none. One that is too long to be loaded has nothing but its number."""
     try:
         found = execute(f"SELECT {COLUMNS} FROM Cache WHERE rowid = ?", (number,)).fetchone()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from ..errors import CacheError
 from . import folder
@@ -33,14 +33,14 @@ _LATEST = 1e11
 class Row(NamedTuple):
     """A row of the table ``Cache`` as it stands there: diskcache's columns, of any type."""
 
-    rowid: Any
-    key: Any = None
-    raw: Any = None
-    store_time: Any = None
-    tag: Any = None
-    size: Any = None
-    mode: Any = None
-    filename: Any = None
+    rowid: object
+    key: object = None
+    raw: object = None
+    store_time: object = None
+    tag: object = None
+    size: object = None
+    mode: object = None
+    filename: object = None
 
 
 def bounded(column: str) -> str:
@@ -168,24 +168,14 @@ def check_stored(directory: Path, row: Row) -> Entry:
     return entry
 
 
-class Evictable(NamedTuple):
-    """What goes from a cache that is to be smaller.
+def evictable(
+    directory: Path, rows: Sequence[Row], max_bytes: int, keep: str = ""
+) -> tuple[list[Row], list[tuple[Row, Entry]]]:
+    """What goes so that the entries that stay, ``keep`` among them, have at most ``max_bytes``.
 
-    Parameters
-    ----------
-    useless:
-        Rows without a file of the size that they say, and what is not structgen's: they count as bytes and serve
-        nobody.
-    victims:
-        Rows of the entries used longest ago, that one first, with the entries.
+    Rows that serve nobody: without a file of the size that they say, or not structgen's. And the rows of the entries
+    used longest ago, that one first, with the entries.
     """
-
-    useless: list[Row]
-    victims: list[tuple[Row, Entry]]
-
-
-def evictable(directory: Path, rows: Sequence[Row], max_bytes: int, keep: str = "") -> Evictable:
-    """What goes so that the entries that stay, ``keep`` among them, have at most ``max_bytes``."""
     useless, usable = [], []
     for row in rows:
         try:
@@ -200,4 +190,4 @@ def evictable(directory: Path, rows: Sequence[Row], max_bytes: int, keep: str = 
         if entry.key != keep:
             victims.append((row, entry))
             left -= entry.nbytes
-    return Evictable(useless, victims)
+    return useless, victims

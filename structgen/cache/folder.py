@@ -150,7 +150,7 @@ def is_full(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
-def strays(directory: Path, known: set[str]) -> list[Path]:
+def strays(directory: Path, known: set[object]) -> list[Path]:
     """Value files without a row, old enough that no writer can still be at work on them."""
     limit = time.time() - STRAY_AGE
     found = []

@@ -12,9 +12,9 @@ import atexit
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from . import database, folder, fork
 from .entry import Row, bounded
@@ -31,6 +31,8 @@ _INTEGRITY_SECONDS = 60.0
 _FIND = (
     f"SELECT key, {bounded('mode')}, {bounded('filename')}, {bounded('size')} FROM Cache WHERE key = ? AND raw = 1"
 )
+
+T = TypeVar("T")
 
 _Identity = tuple[int, int, int]
 _NO_FILE: _Identity = (0, 0, 0)
@@ -71,36 +73,37 @@ class Reader:
         self._identity = _NO_FILE
         fork.watch(self)
 
-    def find(self, key: str) -> tuple[Any, ...] | None:
+    def find(self, key: str) -> tuple[object, ...] | None:
         """Key, mode, file name and size of a key's row; None where there is none."""
-        rows = self._select(_FIND, (key,), _LOOK_UP_SECONDS)
-        return rows[0] if rows else None
+        found: tuple[object, ...] | None = self._with(
+            lambda connection: connection.execute(_FIND, (key,)).fetchone(), None, _LOOK_UP_SECONDS
+        )
+        return found
 
     def rows(self) -> list[Row]:
         """All rows, as they stand there."""
-        with fork.READING:
-            connection = self._ready(database.STATEMENT_SECONDS)
-            return [] if connection is None else database.rows(connection.execute)
+        return self._with(lambda connection: database.rows(connection.execute), [])
 
     def holds(self, row: Row) -> bool:
         """Whether a row still is as it was."""
-        with fork.READING:
-            connection = self._ready(database.STATEMENT_SECONDS)
-            return connection is not None and database.row(connection.execute, row.rowid) == row
+        return self._with(lambda connection: database.row(connection.execute, row.rowid) == row, False)
 
-    def settings(self) -> list[Any]:
+    def settings(self) -> list[object]:
         """The names in diskcache's table of settings."""
-        with fork.READING:
-            connection = self._ready(database.STATEMENT_SECONDS)
-            if connection is None:
-                return []
+
+        def names(connection: sqlite3.Connection) -> list[object]:
             database.check_settings(connection)
             return [name for (name,) in connection.execute(f"SELECT {bounded('key')} FROM Settings")]
 
+        return self._with(names, [])
+
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; empty if nothing."""
-        found = self._select("PRAGMA integrity_check", seconds=_INTEGRITY_SECONDS)
-        return [text for (text,) in found if text != "ok"]
+
+        def damage(connection: sqlite3.Connection) -> list[str]:
+            return [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+
+        return self._with(damage, [], _INTEGRITY_SECONDS)
 
     def close(self) -> None:
         """Give the connection back; the next look-up opens another."""
@@ -114,22 +117,21 @@ class Reader:
         if self._connection is not None:
             _orphans.add(self._connection)
 
-    def _select(
-        self, query: str, values: Sequence[object] = (), seconds: float = database.STATEMENT_SECONDS
-    ) -> list[tuple[Any, ...]]:
+    def _with(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        nothing: T,
+        seconds: float = database.STATEMENT_SECONDS,
+    ) -> T:
+        """What statements of so many seconds find, or ``nothing`` where there is no database, or no table, yet."""
         with fork.READING:
-            connection = self._ready(seconds)
-            return [] if connection is None else connection.execute(query, values).fetchall()
-
-    def _ready(self, seconds: float) -> sqlite3.Connection | None:
-        """The connection for a statement of so many seconds; None where there is no database, or no table, yet."""
-        if self._connection is not None and self._identity != self._identify():
-            self.close()
-        if self._connection is None:
-            _orphans.close()
-            self._open()
-        self._deadline.restart(seconds)
-        return self._connection
+            if self._connection is not None and self._identity != self._identify():
+                self.close()
+            if self._connection is None:
+                _orphans.close()
+                self._open()
+            self._deadline.restart(seconds)
+            return nothing if self._connection is None else work(self._connection)
 
     def _identify(self) -> _Identity:
         """Which file the path leads to: it may be deleted and made anew while a connection is open."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import diskcache
 from diskcache.core import ENOVAL, METADATA
@@ -82,12 +82,12 @@ class Store(diskcache.Cache):  # type: ignore[misc]
             self.close()
             raise
 
-    def reset(self, key: str, value: Any = ENOVAL, update: bool = True) -> Any:
+    def reset(self, key: str, value: object = ENOVAL, update: bool = True) -> int | str:
         """A setting of ours, whatever the database says; of diskcache's counters none is believed."""
-        value = SETTINGS.get(key, 0)
-        if key in SETTINGS or key in METADATA:
-            setattr(self, key, value)
-        return value
+        ours = SETTINGS.get(key, 0)
+        if key in KNOWN_SETTINGS:
+            setattr(self, key, ours)
+        return ours
 
     @property
     def _con(self) -> sqlite3.Connection:
@@ -107,15 +107,13 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def _sql(self) -> Execute:
         return self._execute
 
-    @property
-    def _sql_retry(self) -> Execute:
-        return self._execute
+    _sql_retry = _sql
 
-    def _execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
         """Execute a statement as soon as other processes let us, within our timeout and not diskcache's minute."""
         return self._retried(self._con.execute, statement, *values)
 
-    def _retried(self, call: Callable[..., T], *values: Any) -> T:
+    def _retried(self, call: Callable[..., T], *values: object) -> T:
         while True:
             self._statement.restart()
             try:
@@ -126,7 +124,9 @@ class Store(diskcache.Cache):  # type: ignore[misc]
                 time.sleep(_PAUSE)
 
     @contextmanager
-    def _transact(self, retry: bool = False, filename: str | None = None) -> Iterator[tuple[Execute, Any]]:
+    def _transact(
+        self, retry: bool = False, filename: str | None = None
+    ) -> Iterator[tuple[Execute, Callable[[object], None]]]:
         """As diskcache's, but the file of one that fails anywhere, COMMIT included, does not stay."""
         try:
             with super()._transact(retry, filename) as handles:
@@ -192,8 +192,7 @@ class Store(diskcache.Cache):  # type: ignore[misc]
     def sweep(self) -> None:
         """Delete the value files that no row names and no writer can still be at work on."""
         with self._transact() as (sql, cleanup):
-            known = {row.filename for row in database.rows(sql)}
-            for path in folder.strays(Path(self.directory), known):
+            for path in folder.strays(Path(self.directory), {row.filename for row in database.rows(sql)}):
                 cleanup(path.name)
 
     def remove_row(self, row: Row) -> None:

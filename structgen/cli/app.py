@@ -27,7 +27,7 @@ from . import cache, check, compile, inspect, warm
 class _Commands(TyperGroup):
     """A command group whose subcommands may raise structgen's and the system's errors."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> object:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", StructgenWarning)
@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(130) from error
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
+def _show_warning(message: Warning | str, *_: object) -> None:
     _say("warning", str(message))
 
 

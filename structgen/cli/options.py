@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -94,6 +94,6 @@ def load_vocabulary(spec: str) -> Vocabulary:
     return Vocabulary.from_pretrained(spec)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print one JSON document on standard output."""
     typer.echo(json.dumps(value, indent=2))

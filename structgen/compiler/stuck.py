@@ -7,7 +7,7 @@ configurations that tokens reach are enumerated, and each must reach a complete 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +17,48 @@ from ..errors import VocabularyError
 from ..runtime.automaton.machine import AutomatonMachine
 from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.digraph import set_of, solve
+from ..runtime.core.machine import Config, Machine
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
 from .grammar.lexer.minimise import reached, successors
 
+_DOING = "checking that the vocabulary can finish every text"
+
 
 def check_never_stuck(machine: AutomatonMachine, meter: Meter) -> None:
     """Raise `VocabularyError`, with an example, where some configuration cannot be finished."""
     missing = bytes_in(machine.tables.edge_low, machine.tables.edge_high) & ~machine.vocabulary.single_bytes
-    if not missing.any():
-        return
-    texts: dict[int, bytes] = {machine.tables.start: b""}
-    into: dict[int, set[int]] = {}
-    todo = [machine.tables.start]
-    while todo:
-        config = todo.pop()
-        meter.check_time("checking that the vocabulary can finish every text")
-        meter.check_states(len(texts), "checking that the vocabulary can finish every text")
-        for target, token in _moves(machine, config).items():
+    if missing.any():
+        names = ", ".join(f"0x{b:02x}" for b in np.flatnonzero(missing)[:8])
+        where = f"no token is just the byte {names}{', ...' if missing.sum() > 8 else ''}"
+        _check_configurations(machine, lambda config: _moves(machine, config).items(), where, meter)
+
+
+def _check_configurations(
+    machine: Machine, moves: Callable[[Config], Iterable[tuple[Config, bytes]]], where: str, meter: Meter
+) -> None:
+    """Every configuration that tokens reach must reach a complete text. ``moves``: the next ones, and by what."""
+    texts: dict[Config, bytes] = {machine.start: b""}
+    into: dict[Config, set[Config]] = {}
+    for config in (queue := [machine.start]):
+        meter.check_states(len(texts), _DOING)
+        for target, token in moves(config):
             into.setdefault(target, set()).add(config)
             if target not in texts:
                 texts[target] = texts[config] + token
-                todo.append(target)
+                queue.append(target)
     finishing = [config for config in texts if machine.is_accepting(config)]
     finished = set(finishing)
     while finishing:
-        for config in into.get(finishing.pop(), ()):
-            if config not in finished:
-                finished.add(config)
-                finishing.append(config)
+        new = into.get(finishing.pop(), set()) - finished
+        finished |= new
+        finishing += new
     stuck = min((text for config, text in texts.items() if config not in finished), key=len, default=None)
     if stuck is not None:
-        names = ", ".join(f"0x{b:02x}" for b in np.flatnonzero(missing)[:8])
         raise VocabularyError(
             f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
-            where=f"no token is just the byte {names}{', ...' if missing.sum() > 8 else ''}",
+            where=where,
             remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
         )
 
@@ -93,9 +99,8 @@ def check_stack_never_stuck(machine: PushdownMachine, meter: Meter) -> None:
         return
     spelt = np.zeros(256, np.bool_)
     spelt[machine.vocabulary.blob] = True
-    if not _unfinished(tables, single, spelt):
-        return
-    _check_configurations(machine, meter)
+    if _unfinished(tables, single, spelt):
+        _check_configurations(machine, lambda config: _steps(machine, config), "", meter)
 
 
 def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArray[np.bool_]) -> set[int]:
@@ -131,35 +136,13 @@ def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArra
     return reached - finished
 
 
-def _check_configurations(machine: PushdownMachine, meter: Meter) -> None:
-    """Every configuration that tokens reach must reach a complete text."""
-    doing = "checking that the vocabulary can finish every text"
-    texts: dict[Any, bytes] = {machine.start: b""}
-    into: dict[Any, set[Any]] = {}
-    for config in (queue := [machine.start]):
-        meter.check_time(doing)
-        meter.check_states(len(texts), doing)
-        row = machine.row(config).view(np.uint32)
-        for token in np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist():
-            target = machine.advance(config, token)
-            if target is None:
-                continue  # an EOS id
-            into.setdefault(target, set()).add(config)
-            if target not in texts:
-                texts[target] = texts[config] + (machine.vocabulary.token(token) or b"")
-                queue.append(target)
-    finishing = [config for config in texts if machine.is_accepting(config)]
-    finished = set(finishing)
-    while finishing:
-        new = into.get(finishing.pop(), set()) - finished
-        finished |= new
-        finishing += new
-    stuck = min((text for config, text in texts.items() if config not in finished), key=len, default=None)
-    if stuck is not None:
-        raise VocabularyError(
-            f"after {stuck!r} no sequence of this vocabulary's tokens completes the text",
-            remedy="Use a definition that the vocabulary can spell, or a vocabulary with all single bytes.",
-        )
+def _steps(machine: PushdownMachine, config: Config) -> Iterator[tuple[Config, bytes]]:
+    """The configurations that tokens lead to, with their bytes."""
+    row = machine.row(config).view(np.uint8)
+    for token in np.flatnonzero(np.unpackbits(row, bitorder="little")).tolist():
+        target = machine.advance(config, token)
+        if target is not None:  # as it is after an EOS id
+            yield target, machine.vocabulary.token(token) or b""
 
 
 def check_lexer_never_stuck(machine: GrammarMachine, meter: Meter) -> None:
@@ -167,14 +150,13 @@ def check_lexer_never_stuck(machine: GrammarMachine, meter: Meter) -> None:
 
     What the vocabulary can then begin it can finish, byte by byte. Raises `BudgetExceededError`.
     """
-    doing = "checking that the vocabulary can finish every text"
     tables = machine.tables
     spelled = np.zeros(tables.table.shape[1], np.bool_)
     spelled[tables.class_of[machine.vocabulary.single_bytes]] = True
     if spelled.all():
         return
     future = [set_of({terminal for terminal, _ in tables.ends_of[state]}) for state in range(len(tables.table))]
-    solve(future, successors(tables.table[:, spelled], meter), lambda: meter.check_time(doing))
+    solve(future, successors(tables.table[:, spelled], meter), lambda: meter.check_time(_DOING))
     for state in _states_met(machine):
         possible, left = tables.futures[state], future[state]
         if possible != left:

@@ -74,7 +74,7 @@ class LogitsProcessor:
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
         self._llama = llama
-        self._lines = SequenceTracker(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
+        self._tracker = SequenceTracker(index, prompt_length=prompt_length, most=2)  # a Llama has one sequence
         self._sampler: weakref.ref[object] | None = None
         self._position = 0
         #: What went wrong since the last `reset` or `check`; the text was ended there.
@@ -88,12 +88,12 @@ class LogitsProcessor:
     def __deepcopy__(self, memo: dict[int, object]) -> LogitsProcessor:
         """One for the same model, at the same place."""
         twin = copy(self)
-        twin._lines, twin._sampler = deepcopy(self._lines, memo), self._sampler
+        twin._tracker, twin._sampler = deepcopy(self._tracker, memo), self._sampler
         return twin
 
     def reset(self) -> None:
         """Forget the generation in progress, and its error: the next call is the first of a new one."""
-        self._lines.reset()
+        self._tracker.reset()
         self._sampler = None
         self.error = None
 
@@ -140,13 +140,13 @@ class LogitsProcessor:
         self._called = True
         try:
             begins = self._look(input_ids)
-            row = self._lines.follow(input_ids[: self._position], may_begin=begins).bitmask()
+            row = self._tracker.follow(input_ids[: self._position], may_begin=begins).bitmask()
             if row is None or scores.ndim != 1:
                 raise BitmaskError(f"scores are float32[width], got {describe(scores)}")
             apply_bitmask(scores, row)
         except StructgenError as error:
             self.error = error
-            self._lines.reset()
+            self._tracker.reset()
             _allow_only(scores, self._index.vocabulary.eos_ids)
             raise
         return scores

@@ -44,11 +44,11 @@ class LogitsProcessor:
     """
 
     def __init__(self, index: Index, *, prompt_length: int | None = None) -> None:
-        self._lines = SequenceTracker(index, prompt_length=prompt_length)
+        self._tracker = SequenceTracker(index, prompt_length=prompt_length)
 
     def reset(self) -> None:
         """Forget the generations in progress: the next call is the first of a new one."""
-        self._lines.reset()
+        self._tracker.reset()
 
     def __call__(self, tokens: Foreign, logits: Foreign) -> Foreign:
         """Mask the logits of the next token.
@@ -78,7 +78,7 @@ class LogitsProcessor:
         # The order matters: what is started first is done first, and does not wait for the model.
         mx.async_eval(tokens)
         mx.async_eval(logits)
-        row = self._lines.follow(np.asarray(tokens)).bitmask()
+        row = self._tracker.follow(np.asarray(tokens)).bitmask()
         assert row is not None, "only a row without an index has no mask"
         return apply_bitmask(logits, mx.array(row))
 

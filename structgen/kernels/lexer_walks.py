@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
-from .pushdown_walks import OVERFLOW
+from .jit import bare_kernel, kernel
+from .values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
 #: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
 BEATEN = -2
 NOT_FOLLOWED = -3
 
+#: Numbers in `progress` of `walk_lexer`: the residual node that it is below, the node that it came to, or -1 where it
+#: has not begun below that; numbers of tokens and nodes found; the set that it does not know.
+L_RESIDUAL, L_NODE, L_IDS, L_BELOW, L_SET, LEXER_PROGRESS = range(6)
 
-@kernel
-def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, table, goes_on, beats, sets, residual,
-               state, watch, ids, ends, end_watch, below, below_state, below_watch, missing):  # fmt: skip
+
+@bare_kernel
+def walk_lexer(byte, depth, skip, first_token, token_ids, class_of, table, goes_on, beats, sets, residual, state,
+               watch, most, progress, path, tokens, below):  # fmt: skip
     """The tokens that a lexeme in progress allows, and where in the trie it can be complete.
 
     Parameters
@@ -31,45 +35,51 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
     watch:
         A state of an earlier lexeme that must not be completed any more, a set of such, or -1: the walk ends where
         it beats.
-    ids, ends, end_watch:
-        ``int32[*]``, out: allowed tokens in the trie's order, the lexer state after each, and, where something was
-        watched, what is after it.
-    below, below_state, below_watch:
-        ``int32[*]``, out: nodes at which the lexeme may be complete and a token may go on with another one, its state
-        there, and what is watched there.
-    missing:
-        ``int32[*]``, out: sets that lead somewhere unknown; the walk has to be made again then.
+    most:
+        So many nodes are looked at in this call.
+    progress, path:
+        ``int64[LEXER_PROGRESS]`` and ``int32[2, max_depth + 2]``: where an earlier call came to. In the beginning
+        ``L_NODE`` is -1, the others 0.
+    tokens, below:
+        ``int32[3, *]``, out: allowed tokens in the trie's order, and nodes at which the lexeme may be complete and a
+        token may go on with another one; the lexer state there, and what is watched there.
 
     Returns
     -------
-    (number of tokens, number of nodes, number of sets), or ``(OVERFLOW, 0, 0)`` where an output is too short.
+    `OK`; or, where it can go on, `TOO_MUCH_WORK`, `CONFLICT` where a set leads somewhere unknown, and `NO_ROOM`.
     """
-    states = np.empty(max_depth + 2, np.int32)
-    watched = np.empty(max_depth + 2, np.int32)
-    n = 0
-    m = 0
-    unknown = 0
-    for r in range(len(residual)):
+    n = progress[L_IDS]
+    m = progress[L_BELOW]
+    i = progress[L_NODE]
+    r = progress[L_RESIDUAL]
+    status = OK
+    while r < len(residual):
         root = residual[r]
-        states[depth[root]] = state
-        watched[depth[root]] = watch
-        i = root + 1
+        if i < 0:
+            path[0, depth[root]] = state
+            path[1, depth[root]] = watch
+            i = root + 1
         end = skip[root]
         while i < end:
+            if most == 0:
+                status = TOO_MUCH_WORK
+                break
+            most -= 1
             d = depth[i]
             c = class_of[byte[i]]
-            s = table[states[d - 1], c]
+            s = table[path[0, d - 1], c]
             if s < 0:
                 i = skip[i]
                 continue
-            w = watched[d - 1]
+            w = path[1, d - 1]
             if w >= len(table):
                 before = w
                 w = sets[before - len(table), c]
-                if w == NOT_FOLLOWED and unknown < len(missing) and (not unknown or missing[unknown - 1] != before):
-                    missing[unknown] = before
-                    unknown += 1
-                if w < -1:
+                if w == NOT_FOLLOWED:
+                    progress[L_SET] = before
+                    status = CONFLICT
+                    break
+                if w == BEATEN:
                     i = skip[i]
                     continue
             elif w >= 0:
@@ -77,13 +87,13 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 if w >= 0 and beats[w]:
                     i = skip[i]
                     continue
+            if n + first_token[i + 1] - first_token[i] > tokens.shape[1] or m == below.shape[1]:
+                status = NO_ROOM
+                break
             for t in range(first_token[i], first_token[i + 1]):
-                if n == len(ids):
-                    return OVERFLOW, 0, 0
-                ids[n] = token_ids[t]
-                ends[n] = s
-                if watch >= 0:
-                    end_watch[n] = w
+                tokens[0, n] = token_ids[t]
+                tokens[1, n] = s
+                tokens[2, n] = w
                 n += 1
             if i + 1 < skip[i]:
                 # Only where some token goes on behind a lexeme that ends here.
@@ -91,16 +101,22 @@ def walk_lexer(byte, depth, skip, first_token, token_ids, max_depth, class_of, t
                 while child < skip[i] and not goes_on[s, class_of[byte[child]]]:
                     child = skip[child]
                 if child < skip[i]:
-                    if m == len(below):
-                        return OVERFLOW, 0, 0
-                    below[m] = i
-                    below_state[m] = s
-                    below_watch[m] = w
+                    below[0, m] = i
+                    below[1, m] = s
+                    below[2, m] = w
                     m += 1
-                states[d] = s
-                watched[d] = w
+                path[0, d] = s
+                path[1, d] = w
             i += 1
-    return n, m, unknown
+        if status != OK:
+            break
+        r += 1
+        i = np.int64(-1)
+    progress[L_IDS] = n
+    progress[L_BELOW] = m
+    progress[L_NODE] = i
+    progress[L_RESIDUAL] = r
+    return status
 
 
 @kernel

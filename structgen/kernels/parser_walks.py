@@ -12,14 +12,19 @@ from .jit import bare_kernel, inlined, spliced
 # numbered pairs, each with the slots by which a pair is found: the number and 1, or 0 for a free one. Slots are a
 # power of 2, and at least twice as many as there can be pairs.
 
-# Places in `counts`: how many there are, and the cell of the stack that the last mask was for.
-_N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = 0, 1, 2, 3, 4
+# Numbers in `counts`: how many there are, and the cell of the stack that the last mask was for; then, of a mask that
+# is not finished, what is left to do, or 0, what there is of each output, the lowest depth looked at, what was done.
+_N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = range(5)
+_N_TODO, _N_ALLOWED, _N_MISSING, _N_OPEN, _LOOKED, _VISITED, GSS_PROGRESS = range(5, 12)
 
 #: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
 REFUSED, SHORT, FULL = -1, -2, -3
 
-# Reductions, and states followed, in a row; only damaged tables need more.
-_MOST_STEPS = 1000000
+#: What stands for the number of groups where a mask is not finished.
+UNFINISHED = -4
+
+# Reductions, and states followed, in a row, and records for one mask; only damaged tables need more.
+_MOST_STEPS, _MOST_RECORDS = 1000000, 10000000
 
 
 @spliced
@@ -414,7 +419,7 @@ def add_groups(records, ids, groups, row, pool_rows):
 @bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
                      keep, given, moves, levels, records, sets, tight, target, stack, record,
-                     within, level, cells, cell_slots, shifts, shift_slots, accepted,
+                     within, level, most, cells, cell_slots, shifts, shift_slots, accepted,
                      accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
                      open_questions):  # fmt: skip
     """Everything that a partial mask allows on a stack, through all terminals that tokens complete.
@@ -448,6 +453,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``int32[continuations, contexts]``: the record that goes on from a continuation in a context, or -1.
     stack, record, within, level:
         ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
+    most:
+        So many records are gone through in this call.
     cells, cell_slots:
         ``int32[*, 5]``: cell below, state, depth, and, as soon as it is known, 1 plus the number of what is
         accepted, and the lowest depth looked at for that. The slots of this table and the next ones are ``int32[*]``.
@@ -459,8 +466,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``int32[offers, 2]`` number of such a set, and level; ``uint32[offers, words]``: what of it the level leaves;
         ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
     counts:
-        ``int64[5]``: how many cells, shifts, sets and offers there are, which are left to the next call; and, out,
-        the cell of ``stack``.
+        ``int64[GSS_PROGRESS]``: how many cells, shifts, sets and offers there are, which are left to the next call;
+        out, the cell of ``stack``; and how far an earlier call came with this mask.
     waiting, masks, todo:
         Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
     allowed, missing, open_questions:
@@ -471,31 +478,50 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     Returns
     -------
     (number of groups, number missing, number left open, lowest depth looked at); the first is `SHORT` where more of
-    the stack is needed or scratch does not suffice, and `FULL` where the tables have to be emptied.
+    the stack is needed or scratch does not suffice, `FULL` where the tables have to be emptied, and `UNFINISHED`
+    where the same call goes on.
     """
-    below = -1
-    for k in range(len(stack)):
-        below = _cell(cells, cell_slots, counts, stack[k], below)
-        if below < 0:
-            return below, 0, 0, 0
-    counts[_STACK] = below
-    looked = cells[below, 2]
-    n_allowed = 0
-    n_missing = 0
-    n_open = 0
+    n_allowed = np.int64(0)
+    n_missing = np.int64(0)
+    n_open = np.int64(0)
+    visited = np.int64(0)
+    n_todo = counts[_N_TODO]
+    if n_todo == 0:
+        below = -1
+        for k in range(len(stack)):
+            below = _cell(cells, cell_slots, counts, stack[k], below)
+            if below < 0:
+                return below, 0, 0, 0
+        counts[_STACK] = below
+        looked = np.int64(cells[below, 2])
+        todo[0, 0] = record
+        todo[0, 1] = below
+        todo[0, 2] = within
+        todo[0, 3] = level
+        n_todo = np.int64(1)
+    else:
+        looked = counts[_LOOKED]
+        n_allowed = counts[_N_ALLOWED]
+        n_missing = counts[_N_MISSING]
+        n_open = counts[_N_OPEN]
+        visited = counts[_VISITED]
+        counts[_N_TODO] = 0
     newline = lines[0]
     at_zero = lines[3]
     columns = moves.shape[1] - 2
-    todo[0, 0] = record
-    todo[0, 1] = below
-    todo[0, 2] = within
-    todo[0, 3] = level
-    n_todo = 1
-    visited = 0
     while n_todo:
+        if most == 0:
+            counts[_N_ALLOWED] = n_allowed
+            counts[_N_MISSING] = n_missing
+            counts[_N_OPEN] = n_open
+            counts[_LOOKED] = looked
+            counts[_VISITED] = visited
+            counts[_N_TODO] = n_todo
+            return UNFINISHED, 0, 0, 0
+        most -= 1
         n_todo -= 1
         visited += 1
-        if visited > 10000000:  # a circle, which only a damaged file holds
+        if visited > _MOST_RECORDS:
             return SHORT, 0, 0, 0
         p = todo[n_todo, 0]
         c = todo[n_todo, 1]
@@ -508,7 +534,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             )  # fmt: skip
             if failed:
                 return failed, 0, 0, 0
-        looked = min(looked, cells[c, 4])
+        looked = min(looked, np.int64(cells[c, 4]))
         offer = _offer(
             keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[c, 3] - 1, p_level
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     LogitsProcessor: Foreign  # it lives in structgen.integrations.transformers
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Foreign:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from ..errors import FormatError
-from ..system.types import Array, DType, Foreign, JsonMap, JsonValue, Sections
+from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 #: A number, the name of a quantity, or a sum of these.
 Total: TypeAlias = "int | str | tuple[int | str, ...]"
@@ -315,30 +315,25 @@ def read_meta(meta: JsonMap, fields: Sequence[Field], sizes: Sizes, where: str) 
     return found
 
 
-def _is_sound(field: Field, value: JsonValue, sizes: Sizes) -> bool:
-    kind: Foreign = field.kind
-    if kind is float:
-        return type(value) in (int, float) and 0 <= value < MOST  # so no NaN
-    if type(value) is not kind:
+def _is_sound(field: Field, value: object, sizes: Sizes) -> bool:
+    if field.kind is float:
+        return isinstance(value, int | float) and type(value) is not bool and 0 <= value < MOST  # so no NaN
+    if type(value) is not field.kind:
         return False
-    if kind is str or kind is bool:
-        return True
-    if field.of is None:
-        return _are_sound(field, int, [value], sizes)
-    return _are_sound(field, field.of, list(value.values()) if kind is dict else value, sizes)
-
-
-def _are_sound(field: Field, kind: type, values: list[object], sizes: Sizes) -> bool:
-    if kind is list:
-        assert isinstance(field.below, list)
+    values = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    kind = field.of or field.kind
+    if kind is not int and kind is not list:
+        return all(type(each) is kind for each in values)
+    if isinstance(field.below, list):  # pairs
         bounds = [total(each, sizes) for each in field.below]
         return all(
-            type(pair) is list and len(pair) == len(bounds)
-            and all(type(n) is int and field.least <= n < below for n, below in zip(pair, bounds, strict=True))
+            isinstance(pair, list) and len(pair) == len(bounds)
+            and all(_is_within(field, n, below) for n, below in zip(pair, bounds, strict=True))
             for pair in values
         )  # fmt: skip
-    if kind is not int:
-        return all(type(value) is kind for value in values)
-    assert not isinstance(field.below, list)
     below = total(field.below, sizes)
-    return all(type(value) is int and field.least <= value < below for value in values)
+    return all(_is_within(field, n, below) for n in values)
+
+
+def _is_within(field: Field, number: object, below: int) -> bool:
+    return type(number) is int and field.least <= number < below

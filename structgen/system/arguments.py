@@ -82,10 +82,7 @@ def checked_rollback(max_rollback: object) -> int | None:
     """How many tokens are to be remembered; None for all. Raises `RollbackError`."""
     if max_rollback is None:
         return None
-    number = integer(max_rollback, "max_rollback", RollbackError)
-    if number < 0:
-        raise RollbackError(f"max_rollback is {number}", remedy="Use a number of tokens, or None.")
-    return number
+    return integer(max_rollback, "max_rollback", RollbackError, least=0)
 
 
 def integers(
@@ -103,8 +100,7 @@ def integers(
     if type(values) is list and dimensions == 1 and values and {int}.issuperset(map(type, values)):
         with suppress(OverflowError):
             return np.fromiter(values, np.int64, len(values))
-    device = getattr(values, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
+    if device := _device(values):
         raise BatchError(f"{name} are read on the CPU, got a tensor on {device}", remedy="Copy it there first.")
     try:
         array = np.asarray(values)
@@ -119,6 +115,12 @@ def integers(
     if array.dtype == np.uint64 and array.size and array.max() >= 1 << 63:
         raise error(f"{name} are int64, got {array.max()}")
     return array.astype(np.int64, copy=False)
+
+
+def _device(values: object) -> str:
+    """The device of a tensor that is not on the CPU; empty for anything else."""
+    device = getattr(values, "device", None)
+    return "" if device is None or getattr(device, "type", "cpu") == "cpu" else str(device)
 
 
 def _has_bool(values: Iterable[object]) -> bool:
@@ -174,8 +176,7 @@ def array_of(bitmask: object, wanted: str) -> Array:
 
     Raises `BitmaskError`, which says what is ``wanted``.
     """
-    device = getattr(bitmask, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
+    if device := _device(bitmask):
         raise BitmaskError(
             f"masks are written to CPU memory, got a tensor on {device}",
             remedy="Use structgen.runtime.logits.devices.DeviceRows, which keeps masks on the device, or fill a CPU "

@@ -42,12 +42,13 @@ def remembered(
     name = f"{method.__name__} by arguments"
 
     def known(self: _Owner, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        results: dict[tuple[object, ...], _Result] = self.__dict__.setdefault(name, {})
         try:
-            return results[args]
+            results: dict[tuple[object, ...], _Result] = self.__dict__[name]
         except KeyError:
-            result = results[args] = method(self, *args, **kwargs)
-            return result
+            results = self.__dict__[name] = {}
+        if args not in results:
+            results[args] = method(self, *args, **kwargs)
+        return results[args]
 
     update_wrapper(known, method)
     return known

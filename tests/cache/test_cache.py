@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structgen.cache import Cache, Entry
 from structgen.cache import folder as cache_folder
+from structgen.cache.cache import Cache
+from structgen.cache.entry import Entry
 from structgen.errors import CacheError, CacheWarning, FormatError
 from structgen.storage.container import pack, unpack
 

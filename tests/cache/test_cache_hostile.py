@@ -16,8 +16,9 @@ import pytest
 from test_cache import container, content, file_of, plant, recorded, sql, values_in
 from test_cache_processes import run
 
-from structgen.cache import Cache, database, store
 from structgen.cache import cache as cache_module
+from structgen.cache import database, store
+from structgen.cache.cache import Cache
 from structgen.cache.store import Store
 from structgen.errors import CacheError
 
@@ -132,7 +133,7 @@ COLUMNS = ("key", "tag", "size", "mode", "filename", "store_time", "raw")
 
 
 @pytest.mark.parametrize(
-    ("column", "kind"), [("key", "BLOB"), *zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)]
+    ("column", "kind"), [*zip(COLUMNS, itertools.cycle(["TEXT", "BLOB"]), strict=False)]
 )
 def test_large_values_are_not_loaded(tmp_path: Path, column: str, kind: str) -> None:
     """Whoever cuts a row short of memory here would do it to a server."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import structgen
-from structgen.cache import Cache
+from structgen.cache.cache import Cache
 from structgen.storage.container import unpack
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork, signals and resource limits")
@@ -25,7 +25,7 @@ import os, random, resource, signal, sys, time, warnings
 from contextlib import suppress
 from pathlib import Path
 import numpy as np
-from structgen.cache import Cache
+from structgen.cache.cache import Cache
 from structgen.errors import CacheWarning
 from structgen.storage.container import pack, unpack
 

@@ -16,8 +16,8 @@ import pytest
 from test_cache import container, content, file_of, recorded
 
 import structgen
-from structgen.cache import Cache
 from structgen.cache import folder as cache_folder
+from structgen.cache.cache import Cache
 from structgen.errors import CacheError, CacheWarning
 from structgen.system import private_folder
 
@@ -390,7 +390,7 @@ def test_a_folder_that_root_filled_serves_others(shared: Path) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
     program = f"""
 import os, sys, sqlite3
-from structgen.cache import Cache
+from structgen.cache.cache import Cache
 import structgen.system.private_folder
 os.setgid({THEM}); os.setuid({THEM})
 print(bytes(Cache(sys.argv[1]).get("key")))

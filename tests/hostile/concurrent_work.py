@@ -115,7 +115,7 @@ def walk(index: sg.Index, seed: int, most: int = 25, max_tokens: int | None = No
 
 
 #: Texts of each kind.
-SEEDS = 6
+SEEDS = 4
 
 
 @cache

@@ -224,7 +224,7 @@ class TestFork:
     def test_in_the_middle_of_walks(self, kind: str) -> None:
         """Children hang in no lock, and what they work out goes on from what is whole."""
         expected(kind)
-        for _ in range(3):
+        for _ in range(2):
             index = compiled(kind)
             with in_background(partial(check, index, kind, 1), 3):
                 for _ in range(2):

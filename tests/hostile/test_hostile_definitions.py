@@ -20,6 +20,7 @@ import pytest
 from judges.naive import small_vocabulary
 
 import structgen as sg
+from hostile import hostile_schemas
 from hostile.hostile_definitions import DEFINITIONS
 from structgen import kernels
 from structgen.budget import Meter
@@ -36,8 +37,9 @@ from structgen.system.garbage import paused
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = small_vocabulary()
 
-#: A third of all, of each kind; ``make attack`` compiles the others, too.
-SOME = dict(itertools.islice(DEFINITIONS.items(), 0, None, 3))
+#: A third of those of each kind that no other test compiles; ``make attack`` compiles all.
+_TRIED = {f"schema: {name}" for name in hostile_schemas.REFUSED | hostile_schemas.HARMLESS}
+SOME = dict(itertools.islice(((n, make) for n, make in DEFINITIONS.items() if n not in _TRIED), 0, None, 3))
 
 #: Those whose rows are worked out, too.
 EAGER = dict(itertools.islice(DEFINITIONS.items(), 0, None, 10))

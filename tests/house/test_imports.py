@@ -56,7 +56,7 @@ ROOMS = {
     ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
-        " compiler.patterns compiler.programs runtime.automaton"
+        " compiler.patterns compiler.programs runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"

@@ -142,8 +142,12 @@ def rows(random: Random) -> None:
         assert again.tobytes() == bases[0].tobytes()
     ids = [*sorted(random.sample(range(1 << 18), 60)), (1 << 18) + 1, (1 << 19) - 1]  # with long gaps
     bits = np.zeros(1 << 14, np.uint32)
-    kernels.flip_gaps(bits, row_pool.encode_gaps(np.array(ids, np.uint32)), LONG_GAP)
+    gaps = row_pool.encode_gaps(np.array(ids, np.uint32))
+    kernels.flip_gaps(bits, gaps, LONG_GAP)
     assert ids_of_bits(bits) == ids
+    written = np.empty(len(gaps) + 9, np.uint16)
+    written = written[: kernels.write_gaps(np.array(ids, np.int32), LONG_GAP, written)]
+    assert written.tolist() == gaps.tolist()
 
 
 # -- masks: token by token -------------------------------------------------------------------------------------------

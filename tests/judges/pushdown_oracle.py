@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import TypeAlias
 
-from structgen.compiler.programs.program import REFUSED, SET, Edge, MarkedEdge, Program
+from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, Program
+from structgen.runtime.automaton.tables import SET
 
 #: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]

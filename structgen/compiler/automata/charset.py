@@ -120,21 +120,12 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 @cache
-def word(ascii: bool) -> Ranges:
-    r"""What ``\w`` matches, with `re.ASCII` or without."""
-    return _found(r"\w", ascii)
-
-
-@cache
-def digit(ascii: bool) -> Ranges:
-    r"""What ``\d`` matches, with `re.ASCII` or without."""
-    return _found(r"\d", ascii)
-
-
-@cache
-def space(ascii: bool) -> Ranges:
-    r"""What ``\s`` matches, with `re.ASCII` or without."""
-    return _found(r"\s", ascii)
+def shorthand(letter: str, ascii: bool) -> Ranges:
+    r"""What `re` finds of ``\w``, ``\d`` or ``\s`` among all characters, with `re.ASCII` or without."""
+    # Said twice because re looks for a leading class in a tight loop, and for a leading repeat it does not.
+    pattern = re.compile(rf"\{letter}\{letter}*", re.ASCII if ascii else 0)
+    text = _characters(128 if ascii else _MAX + 1)
+    return normalise((match.start(), match.end() - 1) for match in pattern.finditer(text))
 
 
 @cache
@@ -197,14 +188,6 @@ def _case_variants(ascii: bool) -> tuple[list[int], dict[int, Ranges]]:
 def _characters(count: int) -> str:
     """The first code points as one text; all of them are 4 MB, therefore not kept."""
     return str(np.arange(count, dtype=np.uint32).view(f"U{count}")[0])
-
-
-def _found(shorthand: str, ascii: bool) -> Ranges:
-    """What `re` finds of a shorthand class among all characters."""
-    # Said twice because re looks for a leading class in a tight loop, and for a leading repeat it does not.
-    pattern = re.compile(f"{shorthand}{shorthand}*", re.ASCII if ascii else 0)
-    text = _characters(128 if ascii else _MAX + 1)
-    return normalise((match.start(), match.end() - 1) for match in pattern.finditer(text))
 
 
 @cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from ... import kernels
 from ...budget import Meter
 from ...runtime.automaton.tables import Tables
 from ...storage.container import smallest
+from ...system.types import Array
 from .nfa import BYTES, Nfa, NfaBuilder
 
 #: Elementary steps of a kernel between two looks at the clock: 3 to 10 ns each in the subset construction, 5 to 50 ns
@@ -180,7 +180,7 @@ def determinize(nfa: Nfa, meter: Meter, doing: str = "determinising", *, most: i
     )
 
 
-def _with_room(array: NDArray[Any], size: int, held: int, meter: Meter, doing: str) -> NDArray[Any]:
+def _with_room(array: Array, size: int, held: int, meter: Meter, doing: str) -> Array:
     """The array, or one twice as long, or as long as there is memory for, if it is shorter than ``size``.
 
     ``held`` bytes are held already, those of the array among them.
@@ -305,7 +305,7 @@ def _transitions(
     return tails.astype(np.int32), classes + first, columns[tails, classes]
 
 
-def runs_begin(values: NDArray[Any]) -> NDArray[np.bool_]:
+def runs_begin(values: Array) -> NDArray[np.bool_]:
     """Where a run of equal values begins in a sequence, or one of equal columns in a table: `bool[columns]`."""
     begins = np.ones(values.shape[-1], np.bool_)
     different = values[..., 1:] != values[..., :-1]

@@ -18,7 +18,6 @@ LOW and MID) and out to the exit once it is at least m (MID and HIGH). The state
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +165,7 @@ class NfaBuilder:
         )
 
 
-def _starts(sources: NDArray[Any], n: int) -> NDArray[np.int32]:
+def _starts(sources: NDArray[np.int32], n: int) -> NDArray[np.int32]:
     return np.searchsorted(sources, np.arange(n + 1)).astype(np.int32)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...budget import Meter
+from ...system.depth_first import post_order
 from ..automata.utf8 import utf8_edges
 from .facts import RuleFacts
 from .syntax import CharacterSet, NodeId, QuotedText, Reference, Repetition, children
@@ -57,8 +58,13 @@ class Plan:
 
 def plan(facts: RuleFacts, start: int, meter: Meter) -> Plan:
     """Decide for all rules that the start needs. Raises `BudgetExceededError`."""
-    order, circular = _ordered(facts, start, meter)
-    circular.add(start)
+    circular = {start}  # without these, no circle of rules is left
+
+    def mentioned(rule: int) -> Iterator[int]:
+        meter.check_time(_DOING)
+        return useful_references(facts, rule)
+
+    order = list(post_order([start], mentioned, lambda path, rule: circular.add(rule)))
     rules, nodes = facts.document.rules, len(facts.document.nodes)
     counted = frozenset(number for number in meter.each(range(nodes), _DOING) if _worth_counting(facts, number))
     for bound in _BOUNDS:
@@ -85,34 +91,6 @@ def useful_references(facts: RuleFacts, rule: int) -> Iterator[int]:
             yield node.rule
         else:
             todo.extend(children(node))
-
-
-def _ordered(facts: RuleFacts, start: int, meter: Meter) -> tuple[list[int], set[int]]:
-    """The rules that the start needs, each after those that it mentions; and those that close a circle.
-
-    Those are where a depth-first search comes back to a rule that it is inside of; without them no circle is left.
-    """
-    order: list[int] = []
-    circular: set[int] = set()
-    inside = {start}
-    seen = {start}
-    todo = [(start, useful_references(facts, start))]
-    while todo:
-        meter.check_time(_DOING)
-        here, mentioned = todo[-1]
-        for rule in mentioned:
-            if rule in inside:
-                circular.add(rule)
-            elif rule not in seen:
-                seen.add(rule)
-                inside.add(rule)
-                todo.append((rule, useful_references(facts, rule)))
-                break
-        else:
-            todo.pop()
-            inside.discard(here)
-            order.append(here)
-    return order, circular
 
 
 def _measure(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...budget import Meter
 from ...errors import UnsupportedError
+from ...system.depth_first import post_order
 from .syntax import CharacterSet, Choice, GbnfGrammar, NodeId, QuotedText, Reference, Repetition, Rule, Sequence
 
 NULLABLE, PRODUCTIVE, FERTILE = 1, 2, 4
@@ -97,27 +98,22 @@ def _in_a_row(parts: list[int]) -> int:
 def refuse_left_recursion(facts: RuleFacts, meter: Meter) -> None:
     """Raise `UnsupportedError` where a rule can begin with itself, naming the rules on the way."""
     rules = facts.document.rules
-    done: set[int] = set()
-    for root in range(len(rules)):
-        path: list[int] = []
-        todo: list[tuple[int, Iterator[int]]] = []
-        on_path: set[int] = set()
-        new = root if root not in done else -1
-        while new >= 0 or todo:
-            meter.check_time("looking for left recursion")
-            if new >= 0:
-                path.append(new)
-                on_path.add(new)
-                todo.append((new, _left_corners(facts, rules[new])))
-            here, corners = todo[-1]
-            new = next((rule for rule in corners if rule not in done), -1)
-            if new in on_path:
-                raise _left_recursive(rules, path[path.index(new) :])
-            if new < 0:
-                todo.pop()
-                path.pop()
-                on_path.discard(here)
-                done.add(here)
+
+    def refuse(path: list[int], rule: int) -> None:
+        cycle = path[path.index(rule) :]
+        names = [rules[number].name for number in (*cycle, rule)]
+        raise UnsupportedError(
+            f"the rule {names[0]} can begin with itself: {' -> '.join(names)}",
+            where=rules[rule].where,
+            remedy='Say it with a repeat: sum ::= term ("+" term)* in place of sum ::= sum "+" term | term.',
+        )
+
+    def corners(rule: int) -> Iterator[int]:
+        meter.check_time("looking for left recursion")
+        return _left_corners(facts, rules[rule])
+
+    for _ in post_order(range(len(rules)), corners, refuse):
+        pass
 
 
 def _left_corners(facts: RuleFacts, rule: Rule) -> Iterator[int]:
@@ -137,12 +133,3 @@ def _left_corners(facts: RuleFacts, rule: Rule) -> Iterator[int]:
                 todo.append(part)
                 if not facts.nullable(part):
                     break
-
-
-def _left_recursive(rules: tuple[Rule, ...], cycle: list[int]) -> UnsupportedError:
-    names = [rules[number].name for number in (*cycle, cycle[0])]
-    return UnsupportedError(
-        f"the rule {names[0]} can begin with itself: {' -> '.join(names)}",
-        where=rules[cycle[0]].where,
-        remedy='Say it with a repeat: sum ::= term ("+" term)* in place of sum ::= sum "+" term | term.',
-    )

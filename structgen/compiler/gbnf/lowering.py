@@ -8,9 +8,11 @@ Nothing is pushed where ``q`` could only return, so ``list ::= item ("," list)?`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ...budget import Meter
+from ...system.depth_first import post_order
+from ...system.properties import remembered
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, Program, State
 from .interiors import Interiors
@@ -42,7 +44,6 @@ class Lowering:
         self._interiors = Interiors(self.program)
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
-        self._sequences: dict[tuple[int, int], tuple[State, ...]] = {}
         self._first: dict[int, list[Edge]] = {}
         self._todo: list[tuple[int, int]] = []
         self._edges = 0
@@ -73,13 +74,10 @@ class Lowering:
             self._todo.append((rule, q))
         return state
 
+    @remembered
     def _sequence(self, rule: int, q: int) -> tuple[State, ...]:
         """What to put in a rule's place to go on from ``q``."""
-        known = self._sequences.get((rule, q))
-        if known is None:
-            known = () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
-            self._sequences[rule, q] = known
-        return known
+        return () if self._rules[rule].is_end(q) else self._interior(rule, q) or (self._state(rule, q),)
 
     def _interior(self, rule: int, q: int) -> tuple[State, ...] | None:
         """The sequence by way of an interior, where ``q`` has one."""
@@ -95,19 +93,13 @@ class Lowering:
 
     def _find_first_edges(self) -> None:
         """The edges of all rules' first states, callees before callers."""
-        for rule in self._rules:
-            todo = [rule]
-            while todo:
-                here = todo[-1]
-                there = self._rules[here]
-                missing = [callee for callee, _ in there.calls[there.start] if callee not in self._first]
-                if missing:
-                    todo += missing
-                    continue
-                todo.pop()
-                if here not in self._first:
-                    self._first[here] = self._edges_of(here, there.start)
-                    self._check()
+        for rule in post_order(self._rules, self._called_first):
+            self._first[rule] = self._edges_of(rule, self._rules[rule].start)
+            self._check()
+
+    def _called_first(self, rule: int) -> Iterator[int]:
+        there = self._rules[rule]
+        return (callee for callee, _ in there.calls[there.start])
 
     def _edges_of(self, rule: int, q: int) -> list[Edge]:
         there = self._rules[rule]

@@ -120,6 +120,7 @@ class _Parser(PatternReader):
     plain = (re.compile(r"[^\\\[\](){}*+?^$|.]{1,4096}"),) * 2
     counts = re.compile(r"(?!,?\})([0-9]*)(,?)([0-9]*)\}")
     dots = Chars(charset.complement(_LINE_ENDS)), Chars(_ANYTHING)
+    folds_sets = True
 
     def __init__(self, pattern: str, meter: Meter, bracket_first: bool) -> None:
         shown = repr(pattern if len(pattern) <= 80 else pattern[:77] + "...")
@@ -136,7 +137,7 @@ class _Parser(PatternReader):
             super().special(char)
 
     def alternate(self, options: list[Node]) -> Node:
-        """Any one of several options; a class if all of them are classes."""
+        """One of several options; a class if all of them are classes."""
         ranges = [option.ranges for option in options if isinstance(option, Chars)]
         return Chars(charset.union(*ranges)) if len(ranges) == len(options) else super().alternate(options)
 
@@ -227,38 +228,13 @@ class _Parser(PatternReader):
         self.add(literal(int(octal[0], 8) if octal else ord(self.pattern[self.index - 1]), self.group.flags & I))
 
     def char_class(self) -> Ranges:
-        """Read a class whose bracket has just been read."""
         start = self.index - 1
-        negate = self.take("^")
-        members: set[Ranges] = set()
-        singles: list[tuple[int, int]] = []
-        first = self.index
-        while not self.class_ends(start, first):
-            self.meter.check_time("reading the pattern")
-            low = self.class_atom(start)
-            if not self.pattern.startswith("-", self.index) or self.pattern.startswith("-]", self.index):
-                self.collect(low, singles, members)
-                continue
-            self.index += 1
-            high = self.class_atom(start)
-            if isinstance(low, int) and isinstance(high, int):
-                if low > high:
-                    raise self.malformed(
-                        f"bad character range {_shown(low)}-{_shown(high)}", start, "Write two characters in order."
-                    )
-                singles.append((low, high))
-            else:
-                for atom in (low, ord("-"), high):
-                    self.collect(atom, singles, members)
+        found = super().char_class()
         if _POSIX.search(self.pattern, start + 1, self.index):
             raise self.refused("a POSIX class", start, r"Write the characters, or \p{L} and the like.")
-        found = self.ranges(singles, members)
-        if self.group.flags & I:
-            found = charset.ignore_case(found, False)
-        return charset.complement(found) if negate else found
+        return found
 
     def class_ends(self, start: int, first: int) -> bool:
-        """Read the bracket that ends a class whose members begin at ``first``, if it comes next."""
         if not self.pattern.startswith("]", self.index):
             return False
         if self.index == first:
@@ -268,16 +244,11 @@ class _Parser(PatternReader):
         self.index += 1
         return True
 
-    @staticmethod
-    def collect(atom: int | Ranges, singles: list[tuple[int, int]], members: set[Ranges]) -> None:
-        """Put one member of a class where it belongs."""
-        if isinstance(atom, int):
-            singles.append((atom, atom))
-        else:
-            members.add(atom)
+    def check_hyphen(self, low: int | Ranges, high: int | Ranges, at: int) -> None:
+        if isinstance(low, int) and isinstance(high, int):
+            super().check_hyphen(low, high, at)
 
     def class_atom(self, start: int) -> int | Ranges:
-        """A character or a set of them, inside a class."""
         char = self.pattern[self.index : self.index + 1]
         if not char:
             raise self.malformed("missing ], unterminated character class", start, ESCAPE_IT)
@@ -362,10 +333,6 @@ class _Parser(PatternReader):
         except KeyError:
             raise self.refused_property(name, start) from None
         return charset.complement(found) if negate else found
-
-
-def _shown(code: int) -> str:
-    return ascii(chr(code))[1:-1]
 
 
 def _folded(ranges: Ranges, fold: int) -> Ranges:

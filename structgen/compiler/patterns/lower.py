@@ -17,7 +17,6 @@ Elsewhere it becomes a marker, which `structgen.compiler.patterns.look_arounds` 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from ...budget import Meter
@@ -151,11 +150,7 @@ class _Construction:
             Repeat: self._repeat,
             Look: self._look,
         }
-        for step in itertools.count():
-            if not self._todo:
-                break
-            if step % 256 == 0:
-                meter.check_time("building the automaton")
+        for _ in meter.each(iter(self._todo.__len__, 0), "building the automaton", every=256):
             node, *rest = self._todo.pop()
             steps[type(node)](node, *rest)
         if prefix:

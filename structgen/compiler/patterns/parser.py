@@ -210,43 +210,11 @@ class _Parser(PatternReader):
     def char_class(self) -> Ranges:
         start = self.index - 1
         try:
-            return self._class()
+            return super().char_class()
         except _End:
             raise self.malformed("missing ], unterminated character class", start, ESCAPE_IT) from None
 
-    def _class(self) -> Ranges:
-        negate = self.take("^")
-        spans: list[tuple[int, int]] = []
-        sets: set[Ranges] = set()
-        first = self.index
-        while self.index == first or not self.take("]"):
-            self.meter.check_time("reading the pattern")
-            start = self.index
-            low = self.chargroup_inner()
-            dash = self.take("-")
-            if dash and not self.pattern.startswith("]", self.index):
-                spans.append(self._span(low, self.chargroup_inner(), start))
-                continue
-            if dash:
-                spans.append((ord("-"), ord("-")))
-            if isinstance(low, int):
-                spans.append((low, low))
-            else:
-                sets.add(low)
-        members = self.ranges(spans, set())
-        if self.group.flags & I:
-            members = charset.ignore_case(members, bool(self.group.flags & A))
-        members = self.ranges(list(members), sets)
-        return charset.complement(members) if negate else members
-
-    def _span(self, low: int | Ranges, high: int | Ranges, start: int) -> tuple[int, int]:
-        if isinstance(low, int) and isinstance(high, int) and low <= high:
-            return low, high
-        text = self.pattern[start : self.index]
-        raise self.malformed(f"bad character range {text}", start, "Write two characters in order.")
-
-    def chargroup_inner(self) -> int | Ranges:
-        """A character or a set of them, inside a class."""
+    def class_atom(self, start: int) -> int | Ranges:
         start = self.index
         char = self.any()
         if char != "\\":
@@ -360,7 +328,7 @@ def _shorthand(char: str, ascii: bool) -> Chars:
     r"""One node for each of ``\d \D \s \S \w \W``."""
     if char.isupper():
         return Chars(charset.complement(_shorthand(char.lower(), ascii).ranges))
-    return Chars({"d": charset.digit, "s": charset.space, "w": charset.word}[char](ascii))
+    return Chars(charset.shorthand(char, ascii))
 
 
 @lru_cache(maxsize=256)

@@ -71,6 +71,8 @@ class PatternReader(ABC):
     plain: tuple[re.Pattern[str], re.Pattern[str]]
     counts: re.Pattern[str]
     dots: tuple[Chars, Chars]
+    #: Whether under the flag i sets within a class are folded, too.
+    folds_sets = False
 
     def __init__(self, pattern: str, flags: int, meter: Meter, kind: str, where: str = "") -> None:
         self.pattern = pattern
@@ -130,8 +132,8 @@ class PatternReader(ABC):
         """Open the group whose parenthesis has just been read."""
 
     @abstractmethod
-    def char_class(self) -> Ranges:
-        """Read a class whose bracket has just been read."""
+    def class_atom(self, start: int) -> int | Ranges:
+        """Read a character or a set of them, inside a class that begins at ``start``."""
 
     @abstractmethod
     def escaped(self) -> None:
@@ -171,6 +173,48 @@ class PatternReader(ABC):
             self.meter.hold(BYTES_OF_RANGE * len(ranges), "reading the pattern")
         return self.sets.setdefault(ranges, ranges)
 
+    # -- classes --------------------------------------------------------------------------------------------
+
+    def char_class(self) -> Ranges:
+        """Read a class whose bracket has just been read."""
+        start = self.index - 1
+        negate = self.take("^")
+        spans: list[tuple[int, int]] = []
+        sets: set[Ranges] = set()
+        first = self.index
+        while not self.class_ends(start, first):
+            self.meter.check_time("reading the pattern")
+            at = self.index
+            atoms = [self.class_atom(start)]
+            if self.take("-"):
+                atoms.append(ord("-"))
+                if not self.pattern.startswith("]", self.index):
+                    low, high = atoms[0], self.class_atom(start)
+                    if isinstance(low, int) and isinstance(high, int) and low <= high:
+                        spans.append((low, high))
+                        continue
+                    self.check_hyphen(low, high, at)
+                    atoms.append(high)
+            for atom in atoms:
+                if isinstance(atom, int):
+                    spans.append((atom, atom))
+                else:
+                    sets.add(atom)
+        found = self.ranges(spans, sets if self.folds_sets else set())
+        if self.group.flags & I:
+            found = charset.ignore_case(found, bool(self.group.flags & A))
+        found = self.ranges(list(found), sets)
+        return charset.complement(found) if negate else found
+
+    def class_ends(self, start: int, first: int) -> bool:
+        """Read the bracket that ends a class whose members begin at ``first``, if it comes next."""
+        return self.index != first and self.take("]")
+
+    def check_hyphen(self, low: int | Ranges, high: int | Ranges, at: int) -> None:
+        """Refuse what is no range; a dialect may take a hyphen beside a set for itself."""
+        text = self.pattern[at : self.index]
+        raise self.malformed(f"bad character range {text}", at, "Write two characters in order.")
+
     def ranges(self, spans: list[tuple[int, int]], sets: set[Ranges]) -> Ranges:
         """The characters of a class, by ranges and by sets.
 
@@ -180,7 +224,7 @@ class PatternReader(ABC):
             raise self.meter.out_of_time("reading the pattern")
         return charset.union(charset.normalise(spans), *sets)
 
-    # -- groups ---------------------------------------------------------------------------------------------
+    # -- open groups ----------------------------------------------------------------------------------------
 
     def push(self, start: int, flags: int | None = None, look: tuple[bool, bool] | None = None) -> None:
         """Open a group."""
@@ -213,7 +257,7 @@ class PatternReader(ABC):
         return Look(body, *self.group.look, whole=False, column=self.group.start + 1)
 
     def alternate(self, options: list[Node]) -> Node:
-        """Any one of several options."""
+        """One of several options."""
         return Alternate(tuple(options))
 
     # -- quantifiers ----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ class Concat:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alternate:
-    """Any one of the options."""
+    """One of the options."""
 
     options: tuple[Node, ...]
 

@@ -28,24 +28,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ...runtime.automaton.tables import INC, SET
 from ...runtime.pushdown.tables import MOST_MEMBERS
 
 State: TypeAlias = int
-
-__all__ = [
-    "INC",
-    "MOST_MEMBERS",
-    "REFUSED",
-    "SET",
-    "Condition",
-    "CountedEdge",
-    "Edge",
-    "MarkedEdge",
-    "Program",
-    "State",
-]
-
 
 #: In place of a sequence: these bytes are dead, although the state is like another one that takes them.
 REFUSED: tuple[State, ...] = (-1,)
@@ -154,30 +139,3 @@ class Program:
         return Program(
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:]
         )
-
-    def __str__(self) -> str:
-        """A listing: a line for each state with its byte ranges and sequences."""
-        lines = []
-        for s, edges in enumerate(self.edges):
-            mark = ("->" if s == self.start else "  ") + f"{s}{' returns' if self.returns[s] else ''}"
-            mark += f" like {self.like[s]}" if self.like[s] >= 0 else ""
-            moves = ", ".join(f"{_byte(e.low)}-{_byte(e.high)}: {self._shown(e)}" for e in edges)
-            lines.append(f"{mark} {self.names[s]}  {moves}")
-        return "\n".join(lines)
-
-    def _shown(self, edge: Edge) -> str:
-        if edge.sequence == REFUSED:
-            return "refused"
-        parts = [str(s) for s in edge.sequence]
-        c = edge.counted
-        if isinstance(c, MarkedEdge):
-            taken = "" if c.member < 0 else f" +{c.member}"
-            parts.insert(0, f"[{c.state}{taken} if {c.condition.low}..{c.condition.high} of {c.condition.mask:#x}]")
-        elif c is not None:
-            how = "=1" if c.operation == SET else f"+1 of {self.loops[c.loop]}"
-            parts.insert(0, f"[{c.low}|{c.mid}|{c.high} {how}]")
-        return " ".join(parts) or "pop"
-
-
-def _byte(byte: int) -> str:
-    return chr(byte) if 33 <= byte < 127 else f"\\x{byte:02x}"

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...system.types import Foreign
     from .batching import ContinuousBatchingLogitsProcessor as ContinuousBatchingLogitsProcessor
     from .custom_generate import generate as generate
     from .processor import LogitsProcessor as LogitsProcessor
@@ -25,7 +26,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Foreign:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name], __name__), name)

@@ -63,6 +63,8 @@ class KernelGss:
     """
 
     def __init__(self, words: int, cells: int, sets: int) -> None:
+        from ... import kernels
+
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells
         offers = min(accepts, max(256, _MOST_HITS // self.width))
@@ -76,7 +78,7 @@ class KernelGss:
         self._offer_slots = np.zeros(2 * accepts, np.int32)
         self._offered = np.zeros((offers, words), np.uint32)
         self._hits = np.zeros((offers, self.width), np.uint8)
-        self._counts = np.zeros(5, np.int64)
+        self._counts = np.zeros(kernels.GSS_PROGRESS, np.int64)
         self._waiting = np.zeros((1 << 12, 2), np.int32)
         self._masks = np.zeros((1 << 12, words), np.uint32)
         self._todo = np.zeros((1 << 14, 4), np.int32)

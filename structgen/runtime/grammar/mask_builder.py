@@ -35,6 +35,9 @@ _MOST_STATES = 64
 #: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
 _FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
 
+#: Records that the kernel goes through in a slice: a millisecond or two.
+_RECORDS = 1 << 13
+
 #: Levels of indentation that the kernel knows, a kilobyte or two each.
 _MOST_LEVELS = 1 << 14
 
@@ -136,11 +139,16 @@ class StackMasks:
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         states, cells = _states(parse, _SHALLOW), self._cells(0)
         while True:
-            known = len(cells)
-            n, missing, questions, looked = kernels.walk_stack_masks(
-                *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, record,
-                parse.context, level, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
-            )  # fmt: skip
+            known, n = len(cells), kernels.UNFINISHED
+            while n == kernels.UNFINISHED:
+                n, missing, questions, looked = kernels.walk_stack_masks(
+                    *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, record,
+                    parse.context, level, _RECORDS, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
+                )  # fmt: skip
+                if n == kernels.UNFINISHED:
+                    self._known_cells = None  # whoever comes meanwhile has others
+                    self._pause()
+                    self._known_cells = cells
             if n == kernels.SHORT and len(states) <= parse.stack.depth:
                 states = _states(parse, 64 * len(states))
             elif n == kernels.FULL and known:

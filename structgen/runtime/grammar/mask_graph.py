@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +23,7 @@ class Growing:
     def __len__(self) -> int:
         return self._n
 
-    def extend(self, values: Any) -> None:
+    def extend(self, values: list[int] | NDArray[np.int32]) -> None:
         """Append a list or an array of rows."""
         new = self._n + len(values)
         if new > len(self._data):
@@ -53,7 +51,7 @@ class PartialMaskGraph:
         self._lexeme_masks = lexeme_masks
         self._stored = stored = lexeme_masks.stored
         self._number: dict[tuple[int, int, Watched], int] = {}
-        self._way_of: dict[tuple[int, Watched], int] = {}
+        self._continuation_of: dict[tuple[int, Watched], int] = {}
         self._new_continuations: list[tuple[int, Watched]] = []
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
@@ -138,7 +136,7 @@ class PartialMaskGraph:
 
     def _continuation(self, residual: int, watched: Watched) -> int:
         key = residual, watched
-        known = self._way_of.get(key)
+        known = self._continuation_of.get(key)
         if known is None:
             known = self._stored.continuation(residual, watched)
             if known < 0:
@@ -148,7 +146,7 @@ class PartialMaskGraph:
                     wider = np.full((2 * known, self.target.shape[1]), -1, np.int32)
                     wider[:known] = self.target
                     self.target = wider
-            self._way_of[key] = known
+            self._continuation_of[key] = known
         return known
 
 

@@ -39,6 +39,9 @@ from .tables import GrammarTables
 __all__ = ["NOTHING", "ROOT", "LexemeEnd", "LexemeMasks", "PartialMask", "Walked", "Watched"]
 
 
+#: Nodes of the trie that a slice of a walk looks at: a millisecond or two.
+_NODES = 1 << 19
+
 #: A lexer state, the obligations there, and the tokens or nodes that lead there.
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
@@ -95,8 +98,8 @@ class LexemeMasks:
         #: What was decided or looked up here.
         self.decided: dict[tuple[int, int, Watched], PartialMask] = {}
         self._fresh = 0  # how many were decided here
-        self._sets = WatchedSets(tables.obligations, tables.rows, *tables.table.shape)
-        self._scratch: tuple[NDArray[np.int32], ...] | None = None
+        self._sets = self._new_sets()
+        self._scratch: NDArray[np.int32] | None = None
         self.mark()
 
     def mark(self) -> None:
@@ -135,7 +138,7 @@ class LexemeMasks:
             found = self.decided[key] = self.stored.decided(number)
         if found is None:
             found = self._decide(*key)
-            self._fresh += 1
+            self._fresh += key not in self.decided  # another thread may have had its turn
             self.decided[key] = found
         return found
 
@@ -195,35 +198,47 @@ class LexemeMasks:
         return self.pool.add_dense(row)
 
     def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
-        """The kernel's walk. Obligations are numbered: states, then sets of them."""
+        """The kernel's walk, in slices. Obligations are numbered: states, then sets of them."""
         from ... import kernels
 
-        trie, tables, sets = self.vocabulary.trie, self.tables, self._sets
-        sets.trim()
+        trie, tables = self.vocabulary.trie, self.tables
+        if self._sets.is_full():
+            self._sets = self._new_sets()
+        sets = self._sets  # others may begin new ones meanwhile
         watch = sets.number(watched)
         size = max(len(trie.token_ids), len(trie.byte)) + 64
-        while True:
-            if self._scratch is None or len(self._scratch[0]) < size:
-                self._scratch = tuple(np.empty(size, np.int32) for _ in range(6))
-            n, m, unknown = kernels.walk_lexer(
-                trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth,
-                tables.class_of, tables.table, tables.goes_on, tables.beats, sets.table, nodes, state, watch,
-                *self._scratch, sets.missing,
+        progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
+        progress[kernels.L_NODE] = -1
+        found, self._scratch = self._scratch, None  # others have none, or theirs
+        if found is None:
+            found = np.empty((6, size), np.int32)
+        status = kernels.TOO_MUCH_WORK
+        while status != kernels.OK:
+            status = kernels.walk_lexer(
+                trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, tables.class_of, tables.table,
+                tables.goes_on, tables.beats, sets.table, nodes, state, watch, _NODES, progress, path, found[:3],
+                found[3:],
             )  # fmt: skip
-            if n < 0:
-                size *= 4
-            elif unknown:
-                sets.follow(sets.missing[:unknown])
-            else:
-                break
-        ids, ends, end_watch, below, below_state, below_watch = self._scratch
-        watches = end_watch[:n] if watched else end_watch[:0]
-        names = np.unique(np.concatenate([below_watch[:m], watches, [-1]]))
-        numbers = [np.searchsorted(names, each) for each in (watches, below_watch[:m])]
+            if status == kernels.NO_ROOM:
+                found = np.concatenate([found, np.empty((6, 3 * found.shape[1]), np.int32)], axis=1)
+            elif status == kernels.CONFLICT:
+                sets.follow(int(progress[kernels.L_SET]))
+            elif status == kernels.TOO_MUCH_WORK:
+                self._pause()
+        self._scratch = found
+        n, m = progress[[kernels.L_IDS, kernels.L_BELOW]].tolist()
+        ids, ends, end_watch = found[:3, : n]
+        below, below_state, below_watch = found[3:, : m]
+        watches = end_watch if watched else end_watch[:0]
+        names = np.unique(np.concatenate([below_watch, watches, [-1]]))
+        numbers = [np.searchsorted(names, each) for each in (watches, below_watch)]
         return _Walk(
             [sets.watched(name) for name in names.tolist()],
-            ids[:n].copy(), ends[:n].copy(), numbers[0], below[:m].copy(), below_state[:m].copy(), numbers[1],
+            ids.copy(), ends.copy(), numbers[0], below.copy(), below_state.copy(), numbers[1],
         )  # fmt: skip
+
+    def _new_sets(self) -> WatchedSets:
+        return WatchedSets(self.tables.obligations, self.tables.rows, *self.tables.table.shape)
 
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -14,11 +14,12 @@ tokens as the former does, as many as the latter: the longest run whose bytes a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import ArgumentError, FormatError, TokenIdError, VocabularyMismatchError
 from ...system.arguments import integer
+from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import CompiledMachine
 from .healing_machine import Anything, HealingMachine, beyond, is_spelled
@@ -149,7 +150,7 @@ class HealedIndex(Index):
         self.prefix = prefix
         self.inner = inner
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Callable[..., Index], tuple[Foreign, ...]]:
         return _healed_again, (self.prefix, self.inner, self.vocabulary)
 
     def to_bytes(self, *, with_vocabulary: bool = True) -> bytes:

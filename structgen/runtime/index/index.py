@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...storage.columns import Field
 from ...storage.container import Buffer, pack, unpack
 from ...system.memo import Memo
 from ...system.properties import cached_property
-from ...system.types import JsonMap, Sections
+from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.machine import AutomatonMachine
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
@@ -164,7 +165,7 @@ class Index:
         already."""
         return self._packed(with_vocabulary=with_vocabulary, self_contained=with_vocabulary)
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Callable[..., Index], tuple[Foreign, ...]]:
         # With all rows, so that whoever reads it walks no more than this process would.
         return _unpickled, (self._packed(self_contained=True), self.vocabulary, self.origin)
 

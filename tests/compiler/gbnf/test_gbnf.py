@@ -375,7 +375,7 @@ class TestRandomGrammars:
         assert seen["accepted"] > 15
         assert seen["inside"] > 0
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("seed", range(6))
     @pytest.mark.usefixtures("_widths")
     def test_masks(self, seed: int) -> None:
         """Every token of a vocabulary is allowed exactly if the judge says that some text goes on with it."""
@@ -448,7 +448,7 @@ class TestPrograms:
 
     def test_equal_alternatives_are_one(self) -> None:
         same = [program_of(f"root ::= {right}") for right in ('"abc" | "abd"', '"ab" [cd]', '("a") "b" ("c" | "d")')]
-        assert len({str(program) for program in same}) == 1
+        assert same[0] == same[1] == same[2]
 
 
 class TestHostile:

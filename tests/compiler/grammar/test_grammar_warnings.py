@@ -77,7 +77,9 @@ def test_grammars_that_come_with_structgen_are_no_news(name: str) -> None:
     if name == "python3":
         options |= {"start": "file_input", "postlex": sg.Indentation()}
     assert warned(grammars.path(name), **options) == []
-    rule = {"json": "value", "arithmetic": "sum", "python3": "file_input"}.get(name, "start")
+    if name in ("python3", "gnu_c"):
+        return  # the others are imported, too
+    rule = {"json": "value", "arithmetic": "sum"}.get(name, "start")
     ignored = '\n%ignore " "' if options["lexer"] == "basic" else ""  # an import leaves it behind
     assert warned(f"%import {name}.{rule} -> all\nstart: all{ignored}", **{**options, "start": "start"}) == []
 

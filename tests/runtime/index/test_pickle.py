@@ -259,7 +259,7 @@ class TestProcessors:
         processor, ids = MlxProcessor(compiled("json")), [0, 0]
         for token, mask in zip(text.tokens, text.masks, strict=True):
             for twin in (again(processor), copy.deepcopy(processor), processor):
-                row = twin._lines.follow(np.array(ids)).bitmask()
+                row = twin._tracker.follow(np.array(ids)).bitmask()
                 assert row is not None
                 assert row.tobytes() == mask
             ids.append(token)

@@ -133,7 +133,7 @@ DATE, STRING = r"\d{4}-\d{2}-\d{2}", r"[^\"\\]{0,200}\""
 
 @pytest.mark.parametrize(
     ("name", "pattern"),
-    [("llama3", DATE), ("llama3", STRING), ("gemma", STRING), ("qwen2_5", DATE), ("tekken", STRING)],
+    [("llama3", STRING), ("gemma", STRING), ("tekken", DATE)],
 )
 def test_real_vocabularies(name: str, pattern: str, request: pytest.FixtureRequest) -> None:
     """Every token of a real vocabulary, on a few configurations: the mask, `advance` and plain bytes agree."""

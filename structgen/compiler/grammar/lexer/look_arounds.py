@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
+from ....runtime.core.lazy_table import LazyTable
 from ...automata.dfa import Dfa
 from ...patterns.lower import language
 from ...patterns.measures import children, post_order
@@ -75,8 +76,9 @@ class LookArounds:
         self._ahead: dict[tuple[int, bool], int] = {}
         self._owed: list[frozenset[tuple[int, int]]] = [frozenset()]
         self._number: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
-        self._paid = {0: [0] * _BYTES}
-        self._partition: dict[int, int] = {}
+        #: By what is owed: by byte what is owed after it, or `UNPAID`; and the bytes that pay alike.
+        self.paid = LazyTable(self._pay)
+        self.partition = LazyTable(lambda owed: self.partitions.of(np.array(self.paid[owed])))
         self._rows: dict[tuple[int, int], tuple[list[int], int]] = {}
 
     def automaton(self, look: Look, meter: Meter) -> Dfa:
@@ -127,22 +129,8 @@ class LookArounds:
             self._owed.append(owed)
         return number
 
-    def paid(self, owed: int) -> list[int]:
-        """By byte: what is owed after it, or `UNPAID`."""
-        found = self._paid.get(owed)
-        if found is None:
-            found = self._paid[owed] = self._pay(self._owed[owed])
-        return found
-
-    def partition(self, owed: int) -> int:
-        """The bytes that pay alike."""
-        found = self._partition.get(owed)
-        if found is None:
-            found = self._partition[owed] = self.partitions.of(np.array(self.paid(owed)))
-        return found
-
-    def _pay(self, owed: frozenset[tuple[int, int]]) -> list[int]:
-        rows = [(ahead, *self._row(ahead, state)) for ahead, state in owed]
+    def _pay(self, owed: int) -> list[int]:
+        rows = [(ahead, *self._row(ahead, state)) for ahead, state in self._owed[owed]]
         told_apart, partition = self.partitions.refined(frozenset(each for _, _, each in rows))
         left = []
         for byte in told_apart:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
+from ....runtime.core.lazy_table import LazyTable
 from ...automata.dfa import Dfa, minimize, runs_begin, trim
 from ...patterns.syntax import Node
 from .behind import check_behind
@@ -107,7 +108,7 @@ class _Determinizer:
         self._meter = meter
         self._behind = [k for k, (look, _) in enumerate(made.looks) if look.behind]
         self._ahead = [-1 if look.behind else looks.ahead(look, dfa) for look, dfa in made.looks]
-        self._reads: dict[int, tuple[int, bytes, list[list[int]]]] = {}
+        self._reads = LazyTable(self._read)
         self._behind_rows: dict[tuple[int, int], tuple[int, list[int]]] = {}
         self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
         self._number: dict[Threads, int] = {}
@@ -218,15 +219,15 @@ class _Determinizer:
 
     def _followed(self, here: Threads) -> tuple[list[Threads], int]:
         looks = self._looks
-        told_apart = {looks.partition(owed) for _, owed, _ in here.threads if owed}
+        told_apart = {looks.partition[owed] for _, owed, _ in here.threads if owed}
         steps: list[_Step] = []
         for state, owed, role in here.threads:
             if state != 1:
-                partition, part, targets = self._read(state)
+                partition, part, targets = self._reads[state]
                 told_apart.add(partition)
-                steps.append((role, looks.paid(owed), part, targets))
+                steps.append((role, looks.paid[owed], part, targets))
             elif owed:
-                steps.append((role, looks.paid(owed), b"", []))
+                steps.append((role, looks.paid[owed], b"", []))
         behind = []
         if here.behind:
             for k, state in zip(self._behind, here.behind, strict=True):
@@ -239,18 +240,14 @@ class _Determinizer:
 
     def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
         """What a state of the program reads: a partition, the part of each byte, and the states after each part."""
-        found = self._reads.get(state)
-        if found is None:
-            edges = self._made.edges[state]
-            cuts = sorted({0, 256, *(cut for low, high, _ in edges for cut in (low, high + 1))})
-            parts: dict[tuple[int, ...], int] = {}
-            pattern = b""
-            for low, after in pairwise(cuts):
-                targets = tuple(target for least, most, target in edges if least <= low <= most)
-                pattern += bytes([parts.setdefault(targets, len(parts))]) * (after - low)
-            partition = self._looks.partitions.number(pattern)
-            found = self._reads[state] = partition, pattern, [list(part) for part in parts]
-        return found
+        edges = self._made.edges[state]
+        cuts = sorted({0, 256, *(cut for low, high, _ in edges for cut in (low, high + 1))})
+        parts: dict[tuple[int, ...], int] = {}
+        pattern = b""
+        for low, after in pairwise(cuts):
+            targets = tuple(target for least, most, target in edges if least <= low <= most)
+            pattern += bytes([parts.setdefault(targets, len(parts))]) * (after - low)
+        return self._looks.partitions.number(pattern), pattern, [list(part) for part in parts]
 
     def _behind_row(self, k: int, state: int) -> tuple[int, list[int]]:
         """How a look-behind goes on: a partition, and the states by byte."""

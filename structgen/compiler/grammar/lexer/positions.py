@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
+from ....runtime.core.lazy_table import LazyTable
 from .leftmost_dfa import LeftmostDfa
 
 #: What the meter is told.
@@ -59,7 +60,8 @@ class ProductStates:
         self.beating: list[int] = []
         self.lapsing: list[int] = []
         self._rows: dict[tuple[int, int], list[int]] = {}
-        self._moves: dict[int, Moves] = {}
+        #: By position: where the bytes lead.
+        self.after = LazyTable(self._after)
         self._restricted: dict[tuple[int, int], int] = {}
         self.number(tuple((t, 0) for t, matcher in enumerate(matchers) if matcher is not None))
 
@@ -94,24 +96,20 @@ class ProductStates:
             self._meter.check_time(_DOING)
             self._meter.check_memory(self._held, _DOING)
 
-    def after(self, position: int) -> Moves:
-        """Where the bytes lead."""
-        found = self._moves.get(position)
-        if found is None:
-            terminals = [t for t, _ in self.pairs[position]]
-            self._spend(len(terminals) * self.classes)
-            rows = [self._row(t, state) for t, state in self.pairs[position]]
-            parts: dict[tuple[int, ...], int] = {}
-            columns: Iterable[tuple[int, ...]] = zip(*rows, strict=True) if rows else repeat((), self.classes)
-            part = [parts.setdefault(column, len(parts)) for column in columns]
-            pairs = (((t, s) for t, s in zip(terminals, states, strict=True) if s >= 0) for states in parts)
-            targets = [self.number(there) if (there := tuple(each)) else -1 for each in pairs]
-            found = self._moves[position] = targets, np.array(part, np.uint8)
-        return found
+    def _after(self, position: int) -> Moves:
+        terminals = [t for t, _ in self.pairs[position]]
+        self._spend(len(terminals) * self.classes)
+        rows = [self._row(t, state) for t, state in self.pairs[position]]
+        parts: dict[tuple[int, ...], int] = {}
+        columns: Iterable[tuple[int, ...]] = zip(*rows, strict=True) if rows else repeat((), self.classes)
+        part = [parts.setdefault(column, len(parts)) for column in columns]
+        pairs = (((t, s) for t, s in zip(terminals, states, strict=True) if s >= 0) for states in parts)
+        targets = [self.number(there) if (there := tuple(each)) else -1 for each in pairs]
+        return targets, np.array(part, np.uint8)
 
     def row(self, position: int) -> list[int]:
         """The next position for each class of bytes, -1 where no terminal is left."""
-        targets, part = self.after(position)
+        targets, part = self.after[position]
         return [targets[p] for p in part.tolist()]
 
     def _row(self, terminal: int, state: int) -> list[int]:

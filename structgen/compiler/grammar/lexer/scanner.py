@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ....budget import Meter
 from ....errors import DefinitionError
 from ....runtime.core.digraph import bits
+from ....runtime.core.lazy_table import LazyTable
 from ...patterns.parser import parse
 from ..load.rules import Terminal
 from .leftmost_dfa import LeftmostDfa
@@ -169,7 +170,8 @@ class _Builder:
         self._number: dict[tuple[int, int, int], int] = {}
         #: The terminals that still count, the strings that they can turn out to be, the position.
         self._states: list[tuple[int, int, int]] = []
-        self._turned: dict[int, int] = {}
+        #: By set of terminals: the strings that their matches can turn out to be.
+        self._strings = LazyTable(self._becoming)
         #: By the regexes beside which they are not tried by themselves: strings.
         self._hidden: dict[int, int] = {}
         for string, by in words.hidden_by.items():
@@ -188,7 +190,7 @@ class _Builder:
         lapses: list[bool] = []
         for context in contexts:
             counting = self._candidates(context)
-            key = counting, context & self._strings(counting)
+            key = counting, context & self._strings[counting]
             if key not in starts:
                 starts[key] = len(self._states)
                 self._states.append((*key, 0))  # not interned: nothing leads here
@@ -245,14 +247,10 @@ class _Builder:
             hidden |= strings if by & context else 0
         return context & ~hidden & self._places.alive[0]
 
-    def _strings(self, counting: int) -> int:
-        """The strings that matches of terminals can turn out to be."""
-        found = self._turned.get(counting)
-        if found is None:
-            found = 0
-            for t, strings in self._words.becomes.items():
-                found |= strings if counting >> t & 1 else 0
-            self._turned[counting] = found
+    def _becoming(self, counting: int) -> int:
+        found = 0
+        for t, strings in self._words.becomes.items():
+            found |= strings if counting >> t & 1 else 0
         return found
 
     def _state(self, counting: int, strings: int, position: int) -> int:
@@ -260,7 +258,7 @@ class _Builder:
         counting &= alive
         if not counting:
             return -1
-        strings &= alive & self._strings(counting)
+        strings &= alive & self._strings[counting]
         if not strings and not counting & counting - 1:
             terminal = counting.bit_length() - 1
             return self._single(terminal, self._places.state(position, terminal))
@@ -289,7 +287,7 @@ class _Builder:
                 terminal = (words & -words).bit_length() - 1 if words else self._terminal(t, variant)
                 watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
                 ends.append((terminal, watch))
-        targets, part = places.after(position)
+        targets, part = places.after[position]
         after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]
         # What a match that is certain puts out of the question has no say in whether that match counts.
         return np.array(after, np.int32)[part], ends, bool(beating), bool(places.lapsing[position] & counting)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ....budget import Meter
 from ....errors import BudgetExceededError
+from ....system.properties import remembered
 from ..strings.strings import StringSet
 from .goals import ANYTHING, NOTHING, Conjunction, all_of
 
@@ -57,17 +58,10 @@ class NamePartitions:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self._known: dict[tuple[tuple[StringSet, ...], bool], list[tuple[StringSet, int]]] = {}
 
+    @remembered
     def split(self, sets: tuple[StringSet, ...], outside: bool) -> list[tuple[StringSet, int]]:
         """Disjoint classes, each with the bits of the sets that it lies in; the one in none only if asked for."""
-        key = (sets, outside)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._split(sets, outside)
-        return known
-
-    def _split(self, sets: tuple[StringSet, ...], outside: bool) -> list[tuple[StringSet, int]]:
         if not sets:
             return [(StringSet.ANY, 0)] if outside else []
         parts: list[tuple[StringSet, int]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from ....budget import Meter
 from ..read.document import Json, Schema, SchemaId
@@ -33,8 +32,8 @@ class Nodes:
         self._same = representatives(schemas, root, meter)
         self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
-        self._literals: dict[Any, Conjunction] = {}
-        self._made: dict[Any, SchemaId] = {}
+        self._literals: dict[Hashable, Conjunction] = {}
+        self._made: dict[Hashable, SchemaId] = {}
         self._listed: dict[Atom, frozenset[Hashable] | None] = {}
 
     def said(self, node: SchemaId) -> frozenset[str]:

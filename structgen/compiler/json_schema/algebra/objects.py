@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ....system.properties import remembered
 from ..read.document import Json, Schema, SchemaId
 from ..strings.strings import StringSet
 from .assertions import OBJECT_FIELDS
@@ -74,7 +75,6 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def __init__(self, outlines: Outlines) -> None:
         super().__init__(outlines)
-        self._rules: dict[SchemaId, MemberRule] = {}
         self._listed: dict[frozenset[tuple[str, Conjunction]], MemberRule] = {}
 
     def extent(self, outline: TypeBounds) -> Extent:
@@ -196,11 +196,9 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         for goals in self._literals(values):
             yield ObjectClause((MemberRule(goals, (), NOTHING),), tuple(goals))
 
+    @remembered
     def rule(self, node: SchemaId) -> MemberRule:
         """``properties``, ``patternProperties`` and ``additionalProperties`` of one subschema."""
-        rule = self._rules.get(node)
-        if rule is not None:
-            return rule
         schema, goal = self.nodes.schemas[node], self.nodes.goal
         keys, where = self.outlines.assertions.keys, f"{schema.pointer}/patternProperties/"
         classes = tuple(
@@ -212,8 +210,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             matched = [extra for members, extra in classes if name in members]
             names[name] = all_of([goal(child), *matched]) if matched else goal(child)
         rest = ANYTHING if schema.additional_properties is None else goal(schema.additional_properties)
-        rule = self._rules[node] = MemberRule(names, classes, rest)
-        return rule
+        return MemberRule(names, classes, rest)
 
     def _allowed_names(self, schema: Schema) -> StringSet:
         assert schema.property_names is not None
@@ -297,10 +294,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def _one_of_members(self, goals: dict[str, Conjunction]) -> MemberRule:
         """The rule that only these members follow; one object for equal goals, so that equal clauses are seen."""
-        key = frozenset(goals.items())
-        if key not in self._listed:
-            self._listed[key] = MemberRule(goals, (), NOTHING)
-        return self._listed[key]
+        return self._listed.setdefault(frozenset(goals.items()), MemberRule(goals, (), NOTHING))
 
     def included(self, left: ObjectClause, right: ObjectClause) -> bool:
         """Whether it is plain that every object of the one clause is in the other; evaluation left aside."""

@@ -2,88 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from ....budget import Meter
+from ....system.depth_first import post_order
 from ..read.document import LIST_FIELDS, MAP_FIELDS, SINGLE_FIELDS, Schema, SchemaId
 from ..read.equality import equality_key
 
 _UNSAID = vars(Schema)
 _DOING = "comparing subschemas"
 _SILENT = frozenset({"pointer", "resource", "integer_is_exact", "dynamic_ref", "dynamic_default"})
+_BELOW = frozenset({*SINGLE_FIELDS, *LIST_FIELDS, *MAP_FIELDS})
 
 
-def said(schema: Schema) -> dict[str, Any]:
-    """The fields that say something, with their values."""
-    return {
-        name: value
+def said(schema: Schema) -> list[str]:
+    """The fields that say something."""
+    return [
+        name
         for name, value in vars(schema).items()
         if value is not _UNSAID[name] and name not in _SILENT and value != _UNSAID[name]
-    }
-
-
-def children(fields: dict[str, Any]) -> list[SchemaId]:
-    """The subschemas among the fields."""
-    found: list[SchemaId] = []
-    for name, value in fields.items():
-        if name in SINGLE_FIELDS:
-            found.append(value)
-        elif name in LIST_FIELDS:
-            found += value
-        elif name in MAP_FIELDS:
-            found += value.values()
-    return found
+    ]
 
 
 def representatives(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> list[SchemaId]:
     """For each subschema one that is equal, the same for all of them; cycles are not compared."""
     same = list(range(len(schemas)))
     known: dict[Hashable, SchemaId] = {}
-    fields = said(schemas[root])
-    stack = [(root, fields, iter(children(fields)))]
-    seen = {root}
-    while stack:
-        node, fields, remaining = stack[-1]
+    fields: dict[SchemaId, list[str]] = {}
+
+    def children(node: SchemaId) -> Iterator[SchemaId]:
         meter.check_time(_DOING)
-        for child in remaining:
-            if child not in seen:
-                seen.add(child)
-                inner = said(schemas[child])
-                below = children(inner)
-                if below:
-                    stack.append((child, inner, iter(below)))
-                    break
-                same[child] = known.setdefault(_key(schemas[child], inner, same, meter), child)
-        else:
-            stack.pop()
-            same[node] = known.setdefault(_key(schemas[node], fields, same, meter), node)
+        names = fields[node] = said(schemas[node])
+        return schemas[node].children(filter(_BELOW.__contains__, names))
+
+    for node in post_order([root], children):
+        key = tuple(_key(schemas[node], fields.pop(node), same, meter))
+        same[node] = known.setdefault(key, node)
     return same
 
 
-def _key(schema: Schema, fields: dict[str, Any], same: list[SchemaId], meter: Meter) -> Hashable:
+def _key(schema: Schema, names: list[str], same: list[SchemaId], meter: Meter) -> Iterator[Hashable]:
     """Equal for subschemas that say the same, their children compared by representative."""
-    parts: list[Hashable] = [schema.integer_is_exact]
-    for name in sorted(fields):
-        value = fields[name]
-        parts.append(name)
+    yield schema.integer_is_exact
+    for name in sorted(names):
+        yield name
+        value = getattr(schema, name)
         if name == "enum":
-            value = tuple(map(equality_key, meter.each(value, _DOING)))
-        parts.append(_FROZEN[name](value, same) if name in _FROZEN else value)
-    return tuple(parts)
-
-
-def _frozen_list(value: tuple[SchemaId, ...], same: list[SchemaId]) -> Hashable:
-    return tuple([same[child] for child in value])
-
-
-def _frozen_map(value: dict[str, SchemaId], same: list[SchemaId]) -> Hashable:
-    return tuple([(name, same[child]) for name, child in value.items()])  # the order is that of the text
-
-
-_FROZEN: dict[str, Callable[[Any, list[SchemaId]], Hashable]] = {
-    **dict.fromkeys(SINGLE_FIELDS, lambda value, same: same[value]),
-    **dict.fromkeys(LIST_FIELDS, _frozen_list),
-    **dict.fromkeys(MAP_FIELDS, _frozen_map),
-    "dependent_required": lambda value, same: tuple(value.items()),
-}
+            yield tuple(map(equality_key, meter.each(value, _DOING)))
+        elif isinstance(value, Mapping):  # the order is that of the text
+            yield tuple([(key, same[child] if name in MAP_FIELDS else child) for key, child in value.items()])
+        elif name in SINGLE_FIELDS:
+            yield same[value]
+        else:
+            yield tuple([same[child] for child in value]) if name in LIST_FIELDS else value

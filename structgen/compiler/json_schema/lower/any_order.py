@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypeAlias
 
-from ....errors import InternalError
 from ...programs.program import State
 from ..normal_form.shapes import Choice, ObjectShape
 from .builder import CLOSE_BRACE, Builder, Refs, grouped
 from .marked_order import MarkedOrder
 from .members import Members
-from .tallies import Tally, live, reachable
+from .tallies import Tally, states
 from .trie import NONE
 
 #: The properties that have been there, a bit each, and the tally of all members.
@@ -60,13 +59,9 @@ class AnyOrder(Members):
         """Make all states, and give the one after the opening brace its edges."""
         builder = self.builder
         first: Seen = (0, self.tally.start)
-        following = reachable(first, self._after, self._check)
-        alive = live(following, self._is_enough)
-        if first not in alive:
-            raise InternalError("an object shape without members reached the lowering")
         inside: dict[Seen, State] = {}
-        for seen in alive:
-            if not alive.keys().isdisjoint(following[seen]):
+        for seen, goes_on in states(first, self._after, self._is_enough, self._check).items():
+            if goes_on:
                 inside[seen] = builder.program.state("member")
             self.tails[seen] = builder.whitespace.tail(inside.get(seen), self._close(seen), self.level)
         forbidden = self.forbidden()

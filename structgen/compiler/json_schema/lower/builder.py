@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from ....budget import Meter
 from ....errors import UnsupportedError
+from ....system.properties import remembered
 from ...programs.program import Edge, State
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
 from ..strings.strings import StringSet
 from .embed import QUOTE, Embedding
 from .keys import KeyStates, Others
 from .options import TextOptions
-from .trie import NONE, Tries, spelling
+from .tallies import Tally
+from .trie import NONE, Node, Tries, spelling
 from .whitespace import Whitespace
 
 #: Values that may stand at one place, as sorted references.
@@ -23,6 +26,15 @@ Refs: TypeAlias = tuple[Ref, ...]
 _LISTED = 64
 
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
+
+
+@dataclass(frozen=True)
+class MemberEnd:
+    """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
+
+    tails: dict[Tally, State]
+    tries: dict[Tally, tuple[Node, Others | None]]
+    inside: dict[Tally, State | None]
 
 
 class Builder:
@@ -46,15 +58,10 @@ class Builder:
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
         self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
         #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
-        self.ends: dict[Hashable, Any] = {}
+        self.ends: dict[Hashable, MemberEnd] = {}
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
-        self._edges: dict[tuple[Refs, int, bool], list[Edge]] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
-        self._singles: dict[Value, Ref] = {}
-        self._words: dict[bytes, State] = {}
-        self._quoted: dict[tuple[State, ...], State] = {}
-        self._members: dict[tuple[tuple[State, Refs], ...], State] = {}
 
     def inner(self, level: int) -> int:
         """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
@@ -66,13 +73,11 @@ class Builder:
             raise UnsupportedError(f"{keyword}: {why}", where=pointer or "#", remedy=remedy)
         self._lenient.append(f"{pointer or '#'}: {keyword}: {why}")
 
+    @remembered
     def single(self, value: Value) -> Ref:
         """The reference of a value that the system lacks."""
-        known = self._singles.get(value)
-        if known is None:
-            known = self._singles[value] = len(self.values)
-            self.values.append(value)
-        return known
+        self.values.append(value)
+        return len(self.values) - 1
 
     # -- values --------------------------------------------------------------------------------------------
 
@@ -84,16 +89,11 @@ class Builder:
             self.program.edges[known] = self.value_edges(refs, level)
         return known
 
-    def value_edges(self, refs: Refs, level: int, *, strings: bool = True) -> list[Edge]:
+    @remembered
+    def value_edges(self, refs: Refs, level: int, strings: bool = True) -> list[Edge]:
         """The first edges of some values, for use above other frames; of strings only if asked for."""
-        key = (refs, level, strings)
-        known = self._edges.get(key)
-        if known is None:
-            edges = dict.fromkeys(
-                edge for ref in refs for edge in self._first_edges(self.values[ref], level, strings)
-            )
-            known = self._edges[key] = sorted(edges, key=_low)
-        return known
+        edges = (edge for ref in refs for edge in self._first_edges(self.values[ref], level, strings))
+        return sorted(dict.fromkeys(edges), key=_low)
 
     def _first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
         if value.strings is not None and strings:
@@ -110,15 +110,15 @@ class Builder:
             yield self._word(b"null")
 
     def _word(self, word: bytes) -> Edge:
-        """The first edge of a word; its later states are shared."""
-        following: tuple[State, ...] = ()
-        for i in range(len(word) - 1, 0, -1):
-            state = self._words.get(word[i:])
-            if state is None:
-                state = self._words[word[i:]] = self.program.state("word")
-                self.program.edge(state, word[i], word[i], *following)
-            following = (state,)
-        return Edge(word[0], word[0], following)
+        return Edge(word[0], word[0], self._end_of_word(word[1:]))
+
+    @remembered
+    def _end_of_word(self, rest: bytes) -> tuple[State, ...]:
+        if not rest:
+            return ()
+        state = self.program.state("word")
+        self.program.edge(state, rest[0], rest[0], *self._end_of_word(rest[1:]))
+        return (state,)
 
     def _start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
         """The state after a shape's opening bracket, to be given its edges later."""
@@ -133,23 +133,23 @@ class Builder:
 
     def key(self, sequence: tuple[State, ...]) -> State | None:
         """The state before a key's opening quote; None where no key is possible."""
-        if not sequence:
-            return None
-        known = self._quoted.get(sequence)
-        if known is None:
-            known = self._quoted[sequence] = self.program.state("member")
-            self.program.edge(known, QUOTE, QUOTE, *sequence)
-        return known
+        return self._quoted(sequence) if sequence else None
+
+    @remembered
+    def _quoted(self, sequence: tuple[State, ...]) -> State:
+        member = self.program.state("member")
+        self.program.edge(member, QUOTE, QUOTE, *sequence)
+        return member
 
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
-        key = tuple(tails.items())
-        known = self._members.get(key)
-        if known is None:
-            begin = self.program.state("value")
-            self.program.edges[begin] = self.above(tails, level)
-            known = self._members[key] = self.whitespace.colon(begin)
-        return known
+        return self._after_key(tuple(tails.items()), level)
+
+    @remembered
+    def _after_key(self, tails: tuple[tuple[State, Refs], ...], level: int) -> State:
+        begin = self.program.state("value")
+        self.program.edges[begin] = self.above(dict(tails), level)
+        return self.whitespace.colon(begin)
 
     def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
         """The first edges of values, each above the tail that goes with it.
@@ -161,7 +161,7 @@ class Builder:
         edges = [
             Edge(e.low, e.high, (tail, *e.sequence))
             for tail, refs in tails.items()
-            for e in self.value_edges(refs, level, strings=not way)
+            for e in self.value_edges(refs, level, not way)
         ]
         return [Edge(QUOTE, QUOTE, way), *edges] if way else edges
 

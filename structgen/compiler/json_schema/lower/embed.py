@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa
@@ -39,6 +39,19 @@ def _recent(members: StringSet | NumberSet, escapes: str, make: Callable[[], Dfa
     return known
 
 
+#: Each class's state: -1 where no name of the class goes on so, ``()`` where that is so for all classes.
+Classes: TypeAlias = tuple[int, ...]
+
+
+class Move(NamedTuple):
+    """Bytes, and the classes' states after them; three of them where a count decides."""
+
+    low: int
+    high: int
+    after: tuple[Classes, ...]
+    counted: tuple[int, int] | None = None  # operation and loop
+
+
 @dataclass(eq=False)
 class Body:
     """The inside of a string of some set, embedded: what may stand between the quotes.
@@ -50,8 +63,8 @@ class Body:
     automaton: EdgeLists
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
-    moves: dict[tuple[int, ...], Any] = field(default_factory=dict)
-    rows: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    moves: dict[Classes, list[Move]] = field(default_factory=dict)
+    rows: dict[Classes, list[Move | None]] = field(default_factory=dict)
 
     @property
     def start(self) -> State:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ....errors import InternalError
 from ....runtime.automaton.tables import INC, SET
 from ...programs.program import CountedEdge, Edge, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
-from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
+from .tallies import MAX_COUNT, Tally, Tallying, states
 from .unique import without_repeats
 
 #: Lengths after the prefix from which on the items are counted by a loop.
@@ -46,12 +45,14 @@ class ArrayStates:
     def run(self, start: State) -> None:
         """Make the states of all tallies, and give the one after the opening bracket its edges."""
         builder, tally = self.builder, self.tally
-        following = reachable(tally.start, self._next, self._check)
-        alive = live(following, lambda here: here.number == self.loop_from or tally.is_enough(here))
-        if tally.start not in alive:
-            raise InternalError("an array shape without members reached the lowering")
-        for here in builder.meter.each(alive, "lowering arrays"):
-            if here.number == self.loop_from or not alive.keys().isdisjoint(following[here]):
+        alive = states(
+            tally.start,
+            self._next,
+            lambda here: here.number == self.loop_from or tally.is_enough(here),
+            self._check,
+        )
+        for here, goes_on in builder.meter.each(alive.items(), "lowering arrays"):
+            if goes_on or here.number == self.loop_from:
                 self.inside[here] = builder.program.state("item")
             self.tails[here] = builder.whitespace.tail(self.inside.get(here), self._close(here), self.level)
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):

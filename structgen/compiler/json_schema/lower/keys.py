@@ -14,29 +14,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ....budget import Meter
 from ...programs.program import REFUSED, CountedEdge, Edge, Program, State
-from .embed import QUOTE, Body
+from .embed import QUOTE, Body, Classes, Move
 from .trie import NO_NAME, NONE, Node, Tries
-
-#: Each class's state: -1 where no name of the class goes on so, ``()`` where that is so for all classes.
-Classes: TypeAlias = tuple[int, ...]
 
 #: A node of the trie, or `NONE` off the trie, and the classes' states there.
 Place: TypeAlias = tuple[Node, Classes]
 
 _REFUSED_QUOTE = Edge(QUOTE, QUOTE, REFUSED)
-
-
-class Move(NamedTuple):
-    """Bytes, and the classes' states after them; three of them where a count decides."""
-
-    low: int
-    high: int
-    after: tuple[Classes, ...]
-    counted: tuple[int, int] | None = None  # operation and loop
 
 
 class Others:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....errors import InternalError
-from ...programs.program import MOST_MEMBERS, Condition, Edge, MarkedEdge, State
+from ....runtime.pushdown.tables import MOST_MEMBERS
+from ...programs.program import Condition, Edge, MarkedEdge, State
 from ..normal_form.shapes import Choice, ObjectShape
 from .builder import CLOSE_BRACE, Builder
 from .embed import QUOTE

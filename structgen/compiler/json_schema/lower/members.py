@@ -13,18 +13,17 @@ have been there are part of the tally.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ....errors import InternalError, UnsupportedError
 from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
-from .builder import CLOSE_BRACE, Builder, Refs, grouped
+from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
 from .embed import QUOTE, Body
 from .keys import Others
-from .tallies import MAX_COUNT, Tally, Tallying, live
+from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
 from .trie import FORBIDDEN, NONE, Node, spelling
 
 #: So many names are listed in any order; of up to so many more, each has its place after the properties.
@@ -68,15 +67,6 @@ def settled(shape: ObjectShape) -> tuple[ObjectShape, list[Property]]:
 
 def _name(declared: Property) -> str:
     return declared.name
-
-
-@dataclass(frozen=True)
-class MemberEnd:
-    """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
-
-    tails: dict[Tally, State]
-    tries: dict[Tally, tuple[Node, Others | None]]
-    inside: dict[Tally, State | None]
 
 
 class Members:
@@ -165,14 +155,14 @@ class InOrder(Members):
 
     def run(self, start: State) -> None:
         """Make the states of all places, the last first, and give the one after the opening brace its edges."""
-        alive = self._live(self._reachable())
-        end = self._end(sorted(alive[-1]))
+        alive = self._live()
+        end = self._end(alive[-1])
         self.tails[-1] = end.tails
         tries, inside = end.tries, end.inside
         for place in range(len(self.shape.properties) - 1, -1, -1):
             after = tries
             tries, inside = {}, {}
-            for tally in sorted(alive[place]):
+            for tally in alive[place]:
                 tries[tally] = self._trie(place, tally, after)
                 node, others = tries[tally]
                 inside[tally] = self.builder.key(self.builder.keys.after_quote(node, others))
@@ -185,54 +175,41 @@ class InOrder(Members):
 
     # -- which tallies there are -----------------------------------------------------------------------------
 
-    def _reachable(self) -> list[set[Tally]]:
-        """By place, the tallies that members before it can come to."""
-        here = {self.tally.start}
-        reachable = [here]
-        for p, text in zip(self.shape.properties, self.spellings, strict=True):
-            there = set() if p.required else set(here)
-            if text is not None:
-                there |= self._after(here, p.choice)
-            reachable.append(there)
-            here = there
-        todo = list(here)
-        while todo:
-            new = self._after_others(todo.pop()) - here
-            here |= new
-            todo.extend(new)
-        return reachable
+    def _live(self) -> list[list[Tally]]:
+        """By place, the tallies that members before it can come to, and from which an object can be finished."""
+        last = len(self.shape.properties)
+        following = reachable((0, self.tally.start), self._following, self._check)
+        alive: list[list[Tally]] = [[] for _ in range(last + 1)]
+        for place, tally in live(following, lambda here: here[0] == last and self.tally.is_enough(here[1])):
+            alive[place].append(tally)
+        return [sorted(tallies) for tallies in alive]
 
-    def _after(self, tallies: set[Tally], choice: Choice, bit: int = 0) -> set[Tally]:
-        after = (self.tally.add(tally, option.marks, bit) for tally in tallies for option in choice)
+    def _following(self, here: tuple[int, Tally]) -> Iterator[tuple[int, Tally]]:
+        place, tally = here
+        if place == len(self.shape.properties):
+            yield from ((place, after) for after in self._after_others(tally))
+            return
+        p = self.shape.properties[place]
+        if not p.required:
+            yield place + 1, tally
+        if self.spellings[place] is not None:
+            yield from ((place + 1, after) for after in self._after(tally, p.choice))
+
+    def _check(self, tallies: int) -> None:
+        self.builder.meter.check_states(tallies // 4, "lowering an object's bounds")
+
+    def _after(self, tally: Tally, choice: Choice, bit: int = 0) -> set[Tally]:
+        after = (self.tally.add(tally, option.marks, bit) for option in choice)
         return {tally for tally in after if tally is not None}
 
     def _after_others(self, tally: Tally) -> set[Tally]:
         """The tallies after a member that is listed, or of some class."""
         after: set[Tally] = set()
         for key_class in self.shape.others:
-            after |= self._after({tally}, key_class.choice)
+            after |= self._after(tally, key_class.choice)
         for i, p in enumerate(self.listed):
-            after |= self._after({tally}, p.choice, 1 << i)
+            after |= self._after(tally, p.choice, 1 << i)
         return after
-
-    def _live(self, reachable: list[set[Tally]]) -> list[set[Tally]]:
-        """Those from which an object can be finished."""
-        following = {tally: self._after_others(tally) for tally in reachable[-1]}
-        alive = [set(live(following, self.tally.is_enough))]
-        for p, text, here in zip(
-            reversed(self.shape.properties), reversed(self.spellings), reversed(reachable[:-1]), strict=True
-        ):
-            there = alive[-1]
-            alive.append(
-                {
-                    tally
-                    for tally in here
-                    if (not p.required and tally in there)
-                    or (text is not None and not there.isdisjoint(self._after({tally}, p.choice)))
-                }
-            )
-        alive.reverse()
-        return alive
 
     # -- states ----------------------------------------------------------------------------------------------
 

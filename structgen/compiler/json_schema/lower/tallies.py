@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
+from ....errors import InternalError
 from ..normal_form.shapes import Count
 
 _State = TypeVar("_State")
@@ -52,6 +53,20 @@ class Tallying:
         return tally.number >= self.least and all(n >= count.min for n, count in counts)
 
 
+def states(
+    start: _State,
+    after: Callable[[_State], Iterable[_State]],
+    is_end: Callable[[_State], bool],
+    check: Callable[[int], object],
+) -> dict[_State, bool]:
+    """What can be reached and come to an end, each with whether it can go on."""
+    following = reachable(start, after, check)
+    alive = live(following, is_end)
+    if start not in alive:
+        raise InternalError("a shape without members reached the lowering")
+    return {here: not alive.keys().isdisjoint(following[here]) for here in alive}
+
+
 def reachable(
     start: _State, after: Callable[[_State], Iterable[_State]], check: Callable[[int], object]
 ) -> dict[_State, set[_State]]:
@@ -61,7 +76,8 @@ def reachable(
     while todo:
         here = todo.pop()
         if here not in following:
-            check(len(following))
+            if not len(following) % 64:
+                check(len(following))
             following[here] = set(after(here))
             todo.extend(following[here])
     return following

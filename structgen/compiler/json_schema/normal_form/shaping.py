@@ -6,9 +6,10 @@ The values made here are *drafts*: they refer to goals by number, and some of th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from ....errors import BudgetExceededError
+from ....system.properties import remembered
 from ..algebra.arrays import ArrayClause
 from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
 from ..algebra.member_rules import MemberRule, NamePartitions
@@ -30,7 +31,6 @@ class Shaping:
         self.partitions = partitions
         self.goals: list[Conjunction] = []
         self.refs: dict[Conjunction, Ref] = {}
-        self._known_others: dict[Hashable, tuple[KeyClass, ...]] = {}
 
     def ref(self, goal: Conjunction) -> Ref:
         """The number of a goal."""
@@ -65,13 +65,12 @@ class Shaping:
 
     def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
         rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
-        key = rules, clause.exists
-        if key not in self._known_others:
-            self._known_others[key] = tuple(self._classes(rules, clause.exists))
-        return self._known_others[key]
+        return self._classes(rules, clause.exists)
 
-    def _classes(self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]) -> Iterator[KeyClass]:
+    @remembered
+    def _classes(self, rules: tuple[MemberRule, ...], exists: tuple[MemberRule, ...]) -> tuple[KeyClass, ...]:
         """The classes of undeclared names that the rules tell apart, with what their members may be."""
+        found: list[KeyClass] = []
         bits: dict[StringSet, int] = {}
         for rule in (*rules, *exists):
             for keys, _ in rule.classes:
@@ -81,7 +80,8 @@ class Shaping:
             goal = all_of([_class_goal(rule, inside, bits) for rule in rules])
             choice = self._choice(goal, [_class_goal(rule, inside, bits) for rule in exists])
             if choice:
-                yield KeyClass(keys, choice)
+                found.append(KeyClass(keys, choice))
+        return tuple(found)
 
     def array(self, clause: ArrayClause) -> ArrayShape:
         """The shape of a clause."""

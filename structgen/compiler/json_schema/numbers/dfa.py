@@ -39,23 +39,23 @@ _MANY_BITS = 10
 _MAX_LISTED = 2_000
 
 
-def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter, *, canonical: bool = True) -> Dfa:
+def number_dfa(plain: IntervalSet, written: IntervalSet, meter: Meter) -> Dfa:
     """The minimal automaton: ``plain`` spelled as integers, ``written`` with fractions and exponents.
 
     Raises `BudgetExceededError`.
     """
     if plain is EVERYTHING and written is EVERYTHING:
         return language(parse(_ANY_NUMBER), meter, count=False)
-    if canonical and plain.is_finite and written.is_finite:
+    if plain.is_finite and written.is_finite:
         return _listed(_members(plain, meter), _members(written, meter), meter)
-    if canonical and (plain.modulus_bits > _MANY_BITS or written.modulus_bits > _MANY_BITS):
+    if plain.modulus_bits > _MANY_BITS or written.modulus_bits > _MANY_BITS:
         integers, floats = (
             plain.meet(INTEGERS, meter).members(_MAX_LISTED, meter),
             written.members(_MAX_LISTED, meter),
         )
         if integers is not None and floats is not None:
             return _listed(integers, floats, meter)
-    spelling = _Spelling(plain, written, meter, canonical)
+    spelling = _Spelling(plain, written, meter)
     return explored(("start",), spelling.moves, spelling.accepts, meter)
 
 
@@ -77,7 +77,7 @@ class _Spelling:
     entry, is None once scientific notation is out of the question.
     """
 
-    def __init__(self, plain: IntervalSet, written: IntervalSet, meter: Meter, canonical: bool) -> None:
+    def __init__(self, plain: IntervalSet, written: IntervalSet, meter: Meter) -> None:
         positive, negative = Side(plain, written, False, meter), Side(plain, written, True, meter)
         # Where the two are alike, the sign can be forgotten.
         self.sides = (positive,) if positive.is_like(negative) else (positive, negative)
@@ -90,7 +90,7 @@ class _Spelling:
             "fraction": self._after_fraction,
             "power": self._after_power,
         }
-        self.negative = self.sides[-1].beyond_zero or (not canonical and any(self.sides[-1].at[0]))
+        self.negative = self.sides[-1].beyond_zero
 
     def moves(self, state: State) -> Moves:
         """The symbols that may follow, with the state after each."""

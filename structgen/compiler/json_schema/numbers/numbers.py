@@ -39,10 +39,6 @@ from .interval_set import (
     Multiples,
 )
 
-#: Automata that were made before, as the same few sets come again and again: so many, up to so many states.
-_CACHED_DFAS, _CACHED_STATES = 512, 256
-_dfas: dict[tuple[IntervalSet, IntervalSet, bool], Dfa] = {}
-
 _Combine: TypeAlias = Callable[[IntervalSet, IntervalSet, Meter], IntervalSet]
 
 
@@ -69,11 +65,7 @@ class NumberSet:
     def literal(cls, values: Iterable[Decimal]) -> NumberSet:
         """Exactly these. Integers are generated with a fraction only where the schema wrote them with one."""
         members = sorted(set(values))
-        return cls.of_points(members, [v for v in members if not is_plain(v)])
-
-    @classmethod
-    def of_points(cls, members: list[Decimal], fractional: list[Decimal]) -> NumberSet:
-        """The ``members``, of which ``fractional`` may be generated with a fraction; both ascending."""
+        fractional = [value for value in members if not is_plain(value)]
         line = _finite(members)
         return cls(line, line, line if len(members) == len(fractional) else _finite(fractional))
 
@@ -180,26 +172,15 @@ class NumberSet:
 
     # -- spellings -----------------------------------------------------------------------------------------
 
-    def dfa(self, meter: Meter, *, canonical: bool = True) -> Dfa:
+    def dfa(self, meter: Meter) -> Dfa:
         """The minimal automaton of the members' spellings (see ``docs/guide/json_numbers.md``).
 
-        ``canonical=False``: every spelling that the automata know, so ``10.0`` where an integer is asked for, too.
         Raises `BudgetExceededError`.
         """
-        written = self.other
-        if canonical and self.written is not self.other:
-            written = self.written
-            if self.plain is not self.other:  # never leave a value without any spelling
-                written = written.join(self.other.meet(self.plain.invert(), meter), meter)
-        key = self.plain, written, canonical
-        dfa = _dfas.get(key)
-        if dfa is None:
-            dfa = number_dfa(self.plain, written, meter, canonical=canonical)
-            if dfa.states <= _CACHED_STATES:
-                if len(_dfas) >= _CACHED_DFAS:
-                    _dfas.clear()
-                _dfas[key] = dfa
-        return dfa
+        written = self.written
+        if written is not self.other and self.plain is not self.other:  # never leave a value without any spelling
+            written = written.join(self.other.meet(self.plain.invert(), meter), meter)
+        return number_dfa(self.plain, written, meter)
 
 
 def is_plain(value: Decimal) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...automata import charset
 from ...automata.charset import Ranges
@@ -57,55 +57,42 @@ def searched(tree: Node) -> Node:
     return options[0] if len(options) == 1 else Alternate(tuple(options))
 
 
-def _split(tree: Node, behind: bool) -> tuple[Node | None, Node | None]:
-    """``tree`` where anything may come before (after) it, as (open, anchored): ``Σ*open | anchored``.
+#: ``tree`` where anything may come before (after) it, as (open, anchored): ``Σ*open | anchored``. None is no text.
+_Split: TypeAlias = tuple[Node | None, Node | None]
 
-    None is no text. An open part that may be empty is `EMPTY`.
-    """
-    nullable = _nullable(tree)
-    spine = [tree]
-    for node in spine:  # grows while it is read
-        if isinstance(node, Alternate):
-            spine.extend(node.options)
-        elif isinstance(node, Repeat) and node.min == 1:
-            spine.append(node.item)
-        elif isinstance(node, Concat):
-            spine.extend(_edge_part(node, behind, nullable)[0])
-    found: dict[int, tuple[Node | None, Node | None]] = {}
-    for node in reversed(spine):
-        if nullable[id(node)]:
-            found[id(node)] = EMPTY, None
-        elif _is_anchor(node, behind):
-            found[id(node)] = None, EMPTY
-        elif isinstance(node, Alternate):
-            pairs = [found[id(option)] for option in node.options]
-            found[id(node)] = _either([p[0] for p in pairs]), _either([p[1] for p in pairs])
-        elif isinstance(node, Repeat) and node.min == 1:
-            found[id(node)] = found[id(node.item)]
-        elif isinstance(node, Repeat):
-            found[id(node)] = Repeat(node.item, node.min, node.min, node.column), None
-        elif isinstance(node, Concat):
-            found[id(node)] = _split_concat(node, behind, nullable, found)
-        else:
-            found[id(node)] = node, None
+#: Of what may be empty wherever it stands, and of nothing else.
+_NULLABLE: _Split = (EMPTY, None)
+
+
+def _split(tree: Node, behind: bool) -> _Split:
+    found: dict[int, _Split] = {}
+    for node in post_order(tree):
+        found[id(node)] = _split_node(node, [found[id(child)] for child in children(node)], behind)
     return found[id(tree)]
 
 
-def _split_concat(
-    node: Concat, behind: bool, nullable: dict[int, bool], found: dict[int, tuple[Node | None, Node | None]]
-) -> tuple[Node | None, Node | None]:
-    (edge,), rest = _edge_part(node, behind, nullable)
-    open_, anchored = found[id(edge)]
-    return _joined(open_, rest, behind), _joined(anchored, rest, behind)
-
-
-def _edge_part(node: Concat, behind: bool, nullable: dict[int, bool]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """The outermost part that can't be left out next to ``Σ*``, if any, and what is on its other side."""
-    parts = node.parts if behind else node.parts[::-1]
-    for i, part in enumerate(parts):
-        if not nullable[id(part)]:
-            return (part,), parts[i + 1 :] if behind else parts[i + 1 :][::-1]
-    return (), ()
+def _split_node(node: Node, below: list[_Split], behind: bool) -> _Split:
+    """The split of a node, given those of the nodes below."""
+    if isinstance(node, Look):
+        is_anchor = node.item is EMPTY and node.whole and not node.negate and node.behind == behind
+        return (None, EMPTY) if is_anchor else (node, None)
+    if isinstance(node, Alternate):
+        if any(split is _NULLABLE for split in below):
+            return _NULLABLE
+        return _either([open_ for open_, _ in below]), _either([anchored for _, anchored in below])
+    if isinstance(node, Repeat):
+        if node.min == 0 or below[0] is _NULLABLE:
+            return _NULLABLE
+        return below[0] if node.min == 1 else (Repeat(node.item, node.min, node.min, node.column), None)
+    if isinstance(node, Concat):
+        order = range(len(below)) if behind else range(len(below) - 1, -1, -1)
+        edge = next((i for i in order if below[i] is not _NULLABLE), None)
+        if edge is None:
+            return _NULLABLE
+        rest = node.parts[edge + 1 :] if behind else node.parts[:edge]
+        open_, anchored = below[edge]
+        return _joined(open_, rest, behind), _joined(anchored, rest, behind)
+    return node, None
 
 
 def _joined(edge: Node | None, rest: tuple[Node, ...], behind: bool) -> Node | None:
@@ -122,24 +109,6 @@ def _either(options: list[Node | None]) -> Node | None:
         return left[0] if left else None
     ranges = [option.ranges for option in left if isinstance(option, Chars)]
     return Chars(charset.union(*ranges)) if len(ranges) == len(left) else Alternate(tuple(left))
-
-
-def _is_anchor(node: Node, behind: bool) -> bool:
-    return isinstance(node, Look) and node.item is EMPTY and node.whole and not node.negate and node.behind == behind
-
-
-def _nullable(tree: Node) -> dict[int, bool]:
-    """Whether each node matches the empty text wherever it stands, by ``id``."""
-    found: dict[int, bool] = {}
-    for node in post_order(tree):
-        if isinstance(node, Concat):
-            value = all(found[id(part)] for part in node.parts)
-        elif isinstance(node, Alternate):
-            value = any(found[id(option)] for option in node.options)
-        else:
-            value = isinstance(node, Repeat) and (node.min == 0 or found[id(node.item)])
-        found[id(node)] = value
-    return found
 
 
 def run_of(tree: Node) -> Run | None:

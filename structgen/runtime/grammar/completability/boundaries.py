@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ....system.memo import Memo
 from ...core.digraph import solve
+from ...core.lazy_table import LazyTable
 from .obligations import Watched
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ class Boundaries:
         self._obligations = tables.obligations
         self._classes = range(tables.table.shape[1])
         self._under = WatchedFutures(tables, future, self.here, check)
-        self._firsts: dict[int, list[tuple[int, int]]] = {}
+        #: By context: what lexemes can become after their first byte, with the classes of such bytes.
+        self._first = LazyTable(self._find_first)
         self._fates: Memo[Watched, Fate] = Memo(MOST_ANSWERS)
 
     def here(self, state: int, watched: Watched) -> int:
@@ -167,7 +169,7 @@ class Boundaries:
     def next(self, context: int, boundary: Watched) -> int:
         """The endings of the next lexeme, ignored ones among them, as a set."""
         fate, found = self.fate(boundary), 0
-        for future, classes in self._first(context):
+        for future, classes in self._first[context]:
             if classes & fate.ends:
                 found |= future
         row = self._rows[self._starts[context]] if fate.stays else ()
@@ -176,17 +178,13 @@ class Boundaries:
                 found |= self._under(row[c], left)
         return found
 
-    def _first(self, context: int) -> list[tuple[int, int]]:
-        """What lexemes can become after their first byte, with the classes of such bytes."""
-        found = self._firsts.get(context)
-        if found is None:
-            sets: dict[int, int] = {}
-            for c, target in enumerate(self._rows[self._starts[context]]):
-                if target >= 0:
-                    future = self._future(target)
-                    sets[future] = sets.get(future, 0) | 1 << c
-            found = self._firsts[context] = list(sets.items())
-        return found
+    def _find_first(self, context: int) -> list[tuple[int, int]]:
+        sets: dict[int, int] = {}
+        for c, target in enumerate(self._rows[self._starts[context]]):
+            if target >= 0:
+                future = self._future(target)
+                sets[future] = sets.get(future, 0) | 1 << c
+        return list(sets.items())
 
     def fate(self, boundary: Watched) -> Fate:
         """What bytes do to obligations."""

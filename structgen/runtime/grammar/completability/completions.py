@@ -111,7 +111,7 @@ class Completions:
         else:
             positions = list(range(len(self._tables.context))) if self.is_exact else []
         for position in positions:
-            for ending in bits(self._summaries.accepted(position)):
+            for ending in bits(self._summaries.accepted[position]):
                 self._summaries.find(position, ending)
             self._pause(self._summaries.nbytes)
 
@@ -165,7 +165,7 @@ class Completions:
 
     def _left(self, state: int, endings: int) -> _Left | None:
         """The union of a state's pop summaries before some endings; None where one of them succeeds."""
-        endings &= self._summaries.accepted(state)
+        endings &= self._summaries.accepted[state]
         known = self._known.get((state, endings), _UNKNOWN)
         if known is _UNKNOWN:
             known = {}

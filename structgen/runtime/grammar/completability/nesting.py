@@ -63,7 +63,7 @@ class Nesting:
         layout = tables.layout
         assert layout is not None
         moves = [*tables.shift.tolist(), *tables.goto.tolist()]
-        rules, start = _rules(tables, moves, check)
+        rules, start = rules_of(tables, check)
         nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
         blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
         net, depth = [0] * len(tables.context), [0] * len(tables.context)
@@ -89,14 +89,12 @@ class Nesting:
         return found
 
 
-def _rules(
-    tables: GrammarTables, moves: list[list[int]], check: Callable[[], object]
-) -> tuple[list[_Rule], int]:
+def rules_of(tables: GrammarTables, check: Callable[[], object]) -> tuple[list[_Rule], int]:
     """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
     before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
     ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
     start = -1
-    for state, symbol, target in moves:
+    for state, symbol, target in (*tables.shift.tolist(), *tables.goto.tolist()):
         before[target], symbol_of[target] = state, symbol
         if not state and target in ending:
             start = symbol

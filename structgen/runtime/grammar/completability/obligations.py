@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....system.memo import Memo
 from ....system.types import Array
@@ -121,8 +120,6 @@ class WatchedSets:
     ----------
     table:
         ``int32[sets, classes]``; a set's row, by its number less that of the lexer's states, once it was followed.
-    missing:
-        ``int32[*]``: room for the numbers of sets that a walk misses.
     """
 
     def __init__(self, obligations: Obligations, rows: LazyTable[list[int]], states: int, classes: int) -> None:
@@ -130,18 +127,13 @@ class WatchedSets:
         self._rows = rows
         self._states = states
         self._classes = classes
-        self.missing = np.zeros(256, np.int32)
-        self._forget()
-
-    def _forget(self) -> None:
         self._sets: list[Watched] = []
         self._number: dict[Watched, int] = {}
-        self.table = np.zeros((0, self._classes), np.int32)
+        self.table = np.zeros((0, classes), np.int32)
 
-    def trim(self) -> None:
-        """Forget all sets, if there are many: no number holds any more then."""
-        if len(self._sets) > _MOST_SETS:
-            self._forget()
+    def is_full(self) -> bool:
+        """Whether there are so many sets that it is time to begin anew; what walks hold stays right."""
+        return len(self._sets) > _MOST_SETS
 
     def number(self, watched: Watched) -> int:
         """The number of obligations: -1 for none, the state's for one, a set's for several."""
@@ -164,12 +156,12 @@ class WatchedSets:
             return (number,) if number >= 0 else ()
         return self._sets[number - self._states]
 
-    def follow(self, missing: NDArray[np.int32]) -> None:
-        """Have rows for some sets at hand, and for others that they lead to."""
+    def follow(self, number: int) -> None:
+        """Have the row of a set at hand, and of others that it leads to."""
         from ....kernels import BEATEN
 
-        todo = list(dict.fromkeys((missing - self._states).tolist()))
-        most, seen = len(todo) + _AHEAD, set(todo)
+        todo = [number - self._states]
+        most, seen = 1 + _AHEAD, set(todo)
         for each in todo:  # grows as it goes
             behind = list(zip(*(self._rows[state] for state in self._sets[each]), strict=True))  # by class
             after: dict[tuple[int, ...], int] = {}

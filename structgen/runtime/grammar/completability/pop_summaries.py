@@ -25,6 +25,7 @@ from typing import Protocol, TypeAlias
 
 from ....system.locks import Lock, Rank
 from ...core.digraph import bits
+from ...core.lazy_table import LazyTable
 
 #: Pop summaries that are looked at between two pauses.
 _STEPS = 1 << 11
@@ -102,7 +103,8 @@ class PopSummaries:
         self._of_terminal: dict[int, int] = {}
         for ending, terminal in enumerate(self._terminal):
             self._of_terminal[terminal] = self._of_terminal.get(terminal, 0) | 1 << ending
-        self._accepted: dict[int, int] = {}
+        #: By state: the endings before which it does anything, as a set: those that are worth looking at.
+        self.accepted = LazyTable(self._accept)
         self._known: dict[_Key, PopSummary] = {}
         self._count = 0
         self._lock = Lock(Rank.PARSER)
@@ -131,14 +133,10 @@ class PopSummaries:
         """Bytes that all summaries take, about."""
         return _BYTES * self._count
 
-    def accepted(self, state: int) -> int:
-        """The endings before which a state does anything, as a set: those that are worth looking at."""
-        found = self._accepted.get(state)
-        if found is None:
-            found = 0
-            for terminal in bits(self._moves.mentioned(state)):
-                found |= self._of_terminal.get(terminal, 0)
-            self._accepted[state] = found
+    def _accept(self, state: int) -> int:
+        found = 0
+        for terminal in bits(self._moves.mentioned(state)):
+            found |= self._of_terminal.get(terminal, 0)
         return found
 
     def _node(self, key: _Key) -> PopSummary:
@@ -200,7 +198,7 @@ class PopSummaries:
         """Put a state on that of a node, before some endings."""
         if self._known[key].succeeds:
             return  # nothing more is asked of it
-        for ending in bits(endings & self.accepted(state)):
+        for ending in bits(endings & self.accepted[state]):
             above = self._node((state, ending))
             if key in above.below:
                 continue

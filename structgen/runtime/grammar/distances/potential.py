@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.digraph import bits
+from ..completability.nesting import rules_of
 from ..tables import SYMBOLS, GrammarTables
 from .lexeme_costs import Spot
 from .parser_costs import FAR
@@ -88,7 +89,7 @@ def find_potential(tables: GrammarTables, texts: GrammarTexts, trie: Trie) -> Po
     if weighed is None or longer is None:
         return None
     (weights, top), (within, between) = weighed, longer
-    shifting = _shifting(tables, edges, weights)
+    shifting = _shifting(tables, weights)
     if shifting is None:
         return None
     added = _added(tables, shifting, weights)
@@ -163,9 +164,9 @@ def _popped(tables: GrammarTables) -> list[int]:
     return found
 
 
-def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int]) -> list[int] | None:
+def _shifting(tables: GrammarTables, weights: list[int]) -> list[int] | None:
     """By state: the most that a terminal adds which is shifted there, empty nonterminals before it included."""
-    empty = _empty(tables, edges)
+    empty = _empty(tables)
     onto: list[list[int]] = [[] for _ in weights]  # by state, those on top of it by something empty
     waiting = [0] * len(weights)
     for state, symbol, target in tables.goto.tolist():
@@ -183,26 +184,13 @@ def _shifting(tables: GrammarTables, edges: NDArray[np.int32], weights: list[int
     return found if len(todo) == len(weights) else None
 
 
-def _empty(tables: GrammarTables, edges: NDArray[np.int32]) -> set[int]:
+def _empty(tables: GrammarTables) -> set[int]:
     """A superset of the nonterminals that can be empty."""
-    preceding: list[list[tuple[int, int]]] = [[] for _ in tables.context]
-    gotos = set(tables.goto[:, 1].tolist())
-    is_goto = np.isin(np.arange(len(edges)), np.arange(len(tables.shift), len(edges)))
-    for (state, symbol, target), goto in zip(edges.tolist(), is_goto.tolist(), strict=True):
-        preceding[target].append((state, symbol if goto else -1))
-    empty: set[int] = set()
-    while True:
-        before = len(empty)
-        for state, length, origin in tables.reduce.tolist():
-            if origin in empty or origin not in gotos:
-                continue
-            here = {state}
-            for _ in range(length):
-                here = {low for each in here for low, symbol in preceding[each] if symbol in empty}
-            if here:
-                empty.add(origin)
-        if len(empty) == before:
-            return empty
+    rules, _ = rules_of(tables, int)
+    found: set[int] = set()
+    while more := {origin for origin, expansion in rules if found.issuperset(expansion)} - found:
+        found |= more
+    return found
 
 
 def _longer(tables: GrammarTables, texts: GrammarTexts) -> tuple[int, int] | None:

@@ -1,0 +1,96 @@
+"""Long work of grammars is cut in slices: the same masks, and others have their turn in between."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from judges.lark_judge import vocabulary_of
+
+import structgen as sg
+from structgen.runtime.grammar import mask_builder, partial_masks
+from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.system.locks import Lock
+
+LETTERS = 'ab12+*()"{}[]:, ifn'
+DEFINITIONS: dict[str, sg.Grammar] = {
+    "json": sg.Grammar("%import json (value)\nstart: value"),
+    "expressions": sg.Grammar(
+        'start: e\ne: e "+" t | t\nt: t "*" f | f\nf: "(" e ")" | N | "if"\nN: /[a-z0-9]+/\n%ignore " "'
+    ),
+    "watched": sg.Grammar('start: (A | B | C)+\nA: /[ab]{6}|[ab]/\nB: /1(2+1)?/\nC: /"[^"]*"|"/', lexer="basic"),
+    "blocks": sg.Grammar(
+        'start: (_NL | s)+\ns: "if" W ":" _NL _INDENT s+ _DEDENT | W "(" W ")" _NL\nW: /[ab]+/\n_NL: /(\\n *)+/\n'
+        "%declare _INDENT _DEDENT",
+        postlex=sg.Indentation("_NL", opening=(), closing=()),
+    ),
+}  # fmt: skip
+every_definition = pytest.mark.parametrize("name", DEFINITIONS)
+
+
+def machine_of(name: str) -> GrammarMachine:
+    vocabulary = vocabulary_of(LETTERS + ("\n" if name == "blocks" else ""), random.Random(name), size=200)
+    machine = sg.compile(DEFINITIONS[name], vocabulary, eager=False).machine
+    assert isinstance(machine, GrammarMachine)
+    return machine
+
+
+def equal(a: Any, b: Any) -> bool:
+    return all(
+        np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in zip(a, b, strict=True)
+    )
+
+
+@every_definition
+def test_walks_in_slices_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, rng = machine_of(name), random.Random(name)
+    masks, obligations = machine.lexeme_masks, machine.tables.obligations
+    nodes, states = len(machine.vocabulary.trie.byte), len(machine.tables.table)
+    pauses: list[None] = []
+    monkeypatch.setattr(masks, "_pause", lambda: pauses.append(None))
+    for _ in range(40):
+        residual = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
+        watched = obligations.simplified(tuple(rng.sample(range(1, states), min(states - 1, rng.randrange(4)))))
+        where = rng.choice([np.zeros(1, np.int32), residual]), rng.randrange(states), watched
+        whole = masks._walk(*where)
+        for most in (1, 7, 50):
+            with monkeypatch.context() as slices:
+                slices.setattr(partial_masks, "_NODES", most)
+                slices.setattr(masks, "_scratch", np.empty((6, rng.randrange(1, 9)), np.int32))
+                slices.setattr(masks, "_sets", masks._new_sets())
+                assert equal(masks._walk(*where), whole)
+    assert len(pauses) > 100
+
+
+@every_definition
+def test_rows_in_slices_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two slices somebody else works out another row of the same index."""
+    apart, sliced, rng = machine_of(name), machine_of(name), random.Random(name)
+    waiting: list[Any] = []
+    turns = 0
+
+    def give_way(_: Lock) -> None:
+        nonlocal turns
+        turns += 1
+        if waiting:
+            sliced.row(waiting.pop())
+
+    monkeypatch.setattr(partial_masks, "_NODES", 5)
+    monkeypatch.setattr(mask_builder, "_RECORDS", 1)
+    monkeypatch.setattr(Lock, "give_way", give_way)
+    for _ in range(12):
+        configs: list[Any] = [apart.start, sliced.start]
+        for _ in range(12):
+            rows = [apart.row(configs[0]), sliced.row(configs[1])]
+            np.testing.assert_array_equal(rows[0], rows[1])
+            ids = [token for token in range(200) if rows[0][token >> 5] >> (token & 31) & 1]
+            ids = [token for token in ids if token not in apart.vocabulary.eos_ids]
+            if not ids:
+                break
+            others = [sliced.advance(configs[1], token) for token in rng.sample(ids, min(3, len(ids)))]
+            waiting[:] = [config for config in others if config is not None]
+            token = rng.choice(ids)
+            configs = [apart.advance(configs[0], token), sliced.advance(configs[1], token)]
+    assert turns > 100
