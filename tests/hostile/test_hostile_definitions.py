@@ -268,7 +268,7 @@ class Looks(Meter):
 LONG_LOOPS: dict[str, tuple[Callable[[], Any], str, int]] = {
     "tallies": (
         lambda: sg.JsonSchema({"allOf": [{"contains": {"const": i}, "minContains": 9} for i in range(3)]}),
-        "lowering arrays", 900,
+        "lowering arrays", 200,
     ),
     "values that an enumeration has": (
         lambda: sg.JsonSchema({"enum": [[i] for i in range(3_000)]}), "comparing subschemas", 180,
