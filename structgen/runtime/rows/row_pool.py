@@ -106,10 +106,7 @@ class RowPool:
 
     def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        from ... import kernels
-
-        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
-        gaps = gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
+        gaps = encode_gaps(ids)
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -397,6 +394,10 @@ def _digest(row: Array) -> bytes:
 
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
+    kernels = _package.get("kernels") if len(ids) else None
+    if kernels is not None:
+        gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
+        return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
     steps = np.diff(ids.astype(np.int64), prepend=0)
     if int(steps.max(initial=0)) < LONG_GAP:
         return steps.astype(np.uint16)
@@ -442,7 +443,7 @@ def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
 
 
 #: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
-_package = vars(sys.modules[__package__.rpartition(".")[0]])
+_package = vars(sys.modules[__package__.partition(".")[0]])
 
 #: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
 _SHORT, _SHORT_FOR_KERNEL = 40, 10
