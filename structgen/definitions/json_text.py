@@ -32,6 +32,8 @@ _MAX_BITS = 400_000
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
 
+_SCALARS = frozenset({int, float, bool, type(None)})
+
 
 def loads(text: str) -> object:
     """Parse a JSON document. Numbers are int or float where that says exactly what was written, else Decimal.
@@ -111,17 +113,20 @@ class _Writer:
         """Write a value and all that is in it."""
         stack: list[Iterator[object]] = []
         todo = iter([value])
+        add, quoted, written = self.parts.append, self._quoted, self._written
         while True:
             for item in todo:
-                if id(item) in self._written:
-                    self._repeat(*self._written[id(item)][1:])
-                elif isinstance(item, (dict, list, tuple, Mapping)):
+                if isinstance(item, str):
+                    add(quoted(item))
+                elif id(item) in written:
+                    self._repeat(*written[id(item)][1:])
+                elif type(item) not in _SCALARS and isinstance(item, (dict, list, tuple, Mapping)):
                     stack.append(todo)
                     todo = self._items(item)
                     break
                 else:
-                    self.parts.append(text := self._scalar(item))
-                    if len(text) > _SHORT and not isinstance(item, str):
+                    add(text := self._scalar(item))
+                    if len(text) > _SHORT:
                         self._characters += len(text)
                         self._remember(item, len(self.parts) - 1, self._values, self._characters - len(text))
             else:
@@ -140,14 +145,15 @@ class _Writer:
         if self._values > _MAX_VALUES:
             raise _too_large()
         self._open_ids.add(id(container))
-        is_object = isinstance(container, Mapping)
+        is_object = isinstance(container, (dict, Mapping))  # most are dicts, which are told faster
         separator, closing = "{}" if is_object else "[]"
-        self._path.append(None)
-        for key, item in container.items() if isinstance(container, Mapping) else enumerate(container):
-            self.parts.append(f"{separator}{self._name(key)}:" if is_object else separator)
-            separator, self._path[-1] = ",", key
+        add, path, name = self.parts.append, self._path, self._name
+        path.append(None)
+        for key, item in container.items() if isinstance(container, (dict, Mapping)) else enumerate(container):
+            add(f"{separator}{name(key)}:" if is_object else separator)
+            separator, path[-1] = ",", key
             yield item
-        self.parts.append(closing if len(container) else separator + closing)
+        add(closing if len(container) else separator + closing)
         self._path.pop()
         self._open_ids.discard(id(container))
         if len(self.parts) - before[0] > _FEW_PARTS:
@@ -177,7 +183,7 @@ class _Writer:
         self._characters += len(text)
         if self._characters > _MAX_CHARACTERS:
             raise _too_large()
-        return quote(str.__str__(text))
+        return quote(text if type(text) is str else str.__str__(text))
 
     def _scalar(self, item: object) -> str:
         if item is True or item is False or item is None:
