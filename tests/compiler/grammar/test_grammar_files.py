@@ -151,7 +151,7 @@ def test_ways_that_are_there_twice_are_followed() -> None:
         same = np.full_like(sections["pl_watched"], value)
         found = sg.Index.from_buffer(pack(meta, sections | {"pl_watched": same}), VOCABULARY)
         for seed in range(2):
-            use(found, Random(seed))
+            use(found, Random(seed), 5)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------
