@@ -104,7 +104,7 @@ def compile(
         if cache is not None:
             index_store.keep(cache, key, index)
     if cache is not None and not index.complete:
-        index.machine.on_new_row = index_store.WriteBack(cache, key, index)
+        index.machine.tell(index_store.WriteBack(cache, key, index))
     return index
 
 

@@ -63,15 +63,14 @@ class Vocabulary:
         blob: NDArray[np.uint8],
         eos_ids: Iterable[int],
         special_tokens: Mapping[str, int] | None = None,
+        encode: Callable[[str], Sequence[int]] | None = None,
     ) -> None:
         self.offsets = offsets
         self.blob = blob
         self.size = len(offsets) - 1
         self.eos_ids = tuple(sorted(_ids(eos_ids, "an EOS id")))
         self.special_tokens = _named(special_tokens)
-        #: How the tokenizer splits a text, without special tokens around it, where the vocabulary was made from one.
-        #: Not kept in files.
-        self.encode: Callable[[str], Sequence[int]] | None = None
+        self.encode = encode
         self._check()
         self.bytes = blob.tobytes()
         #: Rows that depend on the vocabulary and a string's automaton alone; see
@@ -107,6 +106,7 @@ class Vocabulary:
         *,
         special_tokens: Mapping[str, int] | None = None,
         size: int | None = None,
+        encode: Callable[[str], Sequence[int]] | None = None,
     ) -> Vocabulary:
         """Build from each id's bytes.
 
@@ -122,6 +122,8 @@ class Vocabulary:
         size:
             Number of ids, a model's padded logits for instance; by default the largest id plus one. Special
             tokens at or beyond it are left out, as the model cannot produce them.
+        encode:
+            How the tokenizer splits a text, without special tokens around it; not kept in files.
 
         Raises
         ------
@@ -157,14 +159,14 @@ class Vocabulary:
         by_position = [by_id.get(i) or b"" for i in range(size)]
         offsets = np.zeros(size + 1, np.uint32)
         np.cumsum(np.fromiter(map(len, by_position), np.int64, size), out=offsets[1:])
-        return cls(offsets, np.frombuffer(b"".join(by_position), np.uint8), eos, specials)
+        return cls(offsets, np.frombuffer(b"".join(by_position), np.uint8), eos, specials, encode)
 
     @classmethod
     def from_table(cls, table: TokenTable) -> Vocabulary:
         """What a reader found. Raises `VocabularyError`."""
-        vocabulary = cls.from_bytes(table.tokens, table.eos_ids, special_tokens=table.special_tokens, size=table.size)
-        vocabulary.encode = table.encode
-        return vocabulary
+        return cls.from_bytes(
+            table.tokens, table.eos_ids, special_tokens=table.special_tokens, size=table.size, encode=table.encode
+        )
 
     @classmethod
     def from_transformers(

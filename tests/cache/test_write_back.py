@@ -40,7 +40,7 @@ def definition(number: int) -> sg.Regex:
 def learned(cache: sg.Cache, number: int, rows: int = 3) -> sg.Index:
     """An index that worked out some rows, of which nothing is written yet."""
     index = sg.compile(definition(number), VOCABULARY, cache=cache, eager=False)
-    index.machine.on_new_row._written = 1 << 30  # type: ignore[union-attr]
+    index.machine._told._written = 1 << 30  # type: ignore[union-attr]
     guide = sg.Guide(index)
     for _ in range(rows):
         guide.bitmask()
@@ -207,7 +207,7 @@ def test_an_index_ends_under_a_lock_that_a_fork_waits_for(tmp_path: Path) -> Non
 
         def learned(count):
             index = sg.compile(sg.Regex(f"[a-c]{{{{{{count}}}}}}x"), vocabulary, cache=cache, eager=False)
-            index.machine.on_new_row._written = 1 << 30
+            index.machine._told._written = 1 << 30
             guide = sg.Guide(index)
             for _ in range(3):
                 guide.bitmask()

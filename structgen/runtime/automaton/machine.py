@@ -240,8 +240,8 @@ class AutomatonMachine(CompiledMachine):
                 self._rows.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
-        if fresh and self.on_new_row:
-            self.on_new_row()
+        if fresh and self._told:
+            self._told()
         return row
 
     def put(self, state: int, segments: Segments) -> None:

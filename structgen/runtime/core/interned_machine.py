@@ -214,7 +214,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
-        told = self.on_new_row
+        told = self._told
         with self._lock:
             known = self.known_rows if told else 0
             row = self._work_out(config)
