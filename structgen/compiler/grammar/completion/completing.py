@@ -13,6 +13,7 @@ the states that are on top of the stack then must have been given a rule before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
@@ -26,6 +27,9 @@ _DOING = "seeing whether the parser can complete what it has taken"
 
 #: Reductions before one terminal; past that nothing is proved.
 _MOST_REDUCTIONS = 1000
+
+#: States that are looked at between two looks at the clock.
+_STEPS = 4096
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,12 @@ class Completing:
         The parser, and the terminals.
     weights:
         By terminal: the greater, the less it is wanted in a text.
-    is_contested:
-        Whether some actions competed, of which one was taken.
+    is_resolved:
+        Whether of actions that compete one was taken.
     """
 
-    def __init__(self, table: Lalr, never: int, weights: list[int], meter: Meter, *, is_contested: bool) -> None:
-        self._is_contested = is_contested
+    def __init__(self, table: Lalr, never: int, weights: list[int], meter: Meter, *, is_resolved: bool) -> None:
+        self._is_contested = is_resolved and bool(table.conflicts)
         self._table = table
         self._meter = meter
         self._weights = weights
@@ -243,3 +247,40 @@ class Completing:
             del stack[len(stack) - len(expansion) :]
             stack.append(self._moves[stack[-1]][origin])
         return False
+
+
+class Alternative(NamedTuple):
+    """A way that can be read: for each state that may be on top then, its places; whether the stack is lower."""
+
+    groups: list[list[int]]
+    is_lower: bool
+
+
+def are_good(options: list[list[Alternative]], meter: Meter) -> list[bool]:
+    """By place: whether some option leads to the end, supposed of what comes then while the stack gets lower.
+
+    Raises `BudgetExceededError`.
+    """
+    good = [True] * len(options)
+    steps = 0
+    while True:
+        proved = [False] * len(options)
+        # Places come after those that led to them, so the last ones are looked at first.
+        left = [place for place in reversed(range(len(options))) if good[place]]
+        count = -1
+        while count != len(left):
+            count = len(left)
+            for place in left:
+                for groups, is_lower in options[place]:
+                    steps += 1 + len(groups)
+                    if steps > _STEPS:
+                        steps = 0
+                        meter.check_time("looking for what can follow lexemes")
+                    known = good if is_lower else proved
+                    if all(any(known[n] for n in group) for group in groups):
+                        proved[place] = True
+                        break
+            left = [place for place in left if not proved[place]]
+        if proved == good:
+            return good
+        good = proved

@@ -11,15 +11,14 @@ then: whatever terminal the parser may take is taken. Then *loose* is the larges
 So behind a loose ending any text of terminals that the parser takes can be written out. Where it is not proved that
 there is one (`structgen.compiler.grammar.completion.completing`), none is called loose. LALR lookaheads are more than
 what is accepted, so less may be called loose than is; nothing is called loose that is not.
-
-Where that does not hold for all endings, and where there is a layout, others are loose behind which one such text can
-be written out (`structgen.compiler.grammar.completion.writable`). With a layout in which brackets or blocks do not
-nest none is: steps look some lexemes ahead.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +34,9 @@ from ....system.properties import cached_property
 from ..lexer.minimise import successors
 from ..parser.conflicts import unproductive
 from ..parser.lalr import Lalr
-from .completing import Completing
-from .writable import WritableWays
+from .completing import Alternative, Completing, Way, are_good
+from .lines import LineEnds
+from .separators import separated
 
 #: What the meter is told.
 _DOING = "looking for what can follow lexemes"
@@ -63,9 +63,15 @@ def with_endings(
     is_resolved:
         Whether of actions that compete one was taken.
     """
-    search = _LooseEndings(tables, table, given, meter, is_contested=is_resolved and bool(table.conflicts))
-    endings = search.run()
-    return replace(tables, endings=endings, layout=tables.layout and replace(tables.layout, is_far=search.is_far))
+    needless = _needless(tables, table, given)
+
+    def completing(weights: list[int]) -> Completing:
+        return Completing(table, needless, weights, meter, is_resolved=is_resolved)
+
+    explorer = _Explorer(tables, given, needless, completing, meter)
+    endings = explorer.run()
+    layout = tables.layout and replace(tables.layout, is_far=explorer.is_far)
+    return replace(tables, endings=endings, layout=layout)
 
 
 def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
@@ -88,45 +94,50 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
     return never
 
 
-class _LooseEndings:
-    """Looks for all endings, then for those that are loose."""
-
+class _Explorer:
     def __init__(
-        self, tables: GrammarTables, table: Lalr, given: int, meter: Meter, *, is_contested: bool
+        self,
+        tables: GrammarTables,
+        given: int,
+        needless: int,
+        completing: Callable[[list[int]], Completing],
+        meter: Meter,
     ) -> None:
         self._tables = tables
-        self._table = table
         self._given = given
+        self._needless = needless
+        self._completing = completing
         self._meter = meter
-        self._is_contested = is_contested
-        self._needless = _needless(tables, table, given)
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
-        self._endings: list[tuple[int, Watched]] = []
         self._ending: dict[tuple[int, Watched], int] = {}
+        self._terminal: list[int] = []
+        self._border: list[Watched] = []
         self._futures: list[int] = []
-        self._borders = self._boundaries(is_far=None)
+        self._borders = Boundaries(tables, self._future, self._number, check=self._check)
+        #: What can be read by context and border, and where ignored lexemes lead to from there.
+        self._pairs: dict[tuple[int, Watched], int] = {}
+        self._contexts = _contexts_behind(tables, self._ignored)
         #: Whether what is watched is followed past the next lexeme.
         self.is_far = tables.layout is None
 
-    def _boundaries(self, *, is_far: bool | None) -> Boundaries:
-        return Boundaries(
-            self._tables, lambda state: self._futures[state], self._number, is_far=is_far, check=self._check
-        )
+    def _future(self, state: int) -> int:
+        return self._futures[state]
 
     def _check(self, states: int = 0) -> None:
         """Look at the time, and at the sets of endings that so many lexer states are kept with."""
         self._meter.check_time(_DOING)
         self._meter.check_states(states, _DOING)
-        self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self._endings) // 8), _DOING)
+        self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self._terminal) // 8), _DOING)
 
     def _number(self, terminal: int, border: Watched) -> int:
         key = terminal, border
-        number = self._ending.get(key)
-        if number is None:
-            number = self._ending[key] = len(self._endings)
-            self._endings.append(key)
-            self._meter.check_states(number, _DOING)
-        return number
+        found = self._ending.get(key)
+        if found is None:
+            found = self._ending[key] = len(self._terminal)
+            self._terminal.append(terminal)
+            self._border.append(border)
+            self._meter.check_states(found, _DOING)
+        return found
 
     def run(self) -> Endings:
         tables, states = self._tables, len(self._tables.table)
@@ -136,78 +147,124 @@ class _LooseEndings:
         self._futures = futures
         for terminal in bits(self._given):
             self._number(terminal, ())
-        loose = self._loose() if tables.layout is None else self._loose_with_layout()
-        if loose.bit_count() == len(self._endings):
+        loose = self._loose(self._explore()) if tables.layout is None else self._loose_in_lines()
+        if all(loose):
             return Endings.all_loose()
         number: dict[Watched, int] = {}
         ends = [
-            (terminal, number.setdefault(border, len(number)), loose >> ending & 1)
-            for ending, (terminal, border) in enumerate(self._endings)
+            (terminal, number.setdefault(border, len(number)), is_loose)
+            for terminal, border, is_loose in zip(self._terminal, self._border, loose, strict=True)
         ]
         most = max(1, *map(len, number))
         self._meter.check_memory(8 * most * len(number), _DOING)
         watched = [(*border, *[-1] * (most - len(border))) for border in number]
         return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
 
-    # -- all endings ------------------------------------------------------------------------------------------
+    def _loose_in_lines(self) -> list[bool]:
+        """By ending, where there is a layout."""
+        count = len(self._terminal)
+        self.is_far = self._explore_lines()
+        if not self.is_far:
+            del self._terminal[count:], self._border[count:]
+            self._ending = {key: ending for key, ending in self._ending.items() if ending < count}
+            self._borders = Boundaries(self._tables, self._future, self._number, check=self._check)
+        nesting = Nesting.find(self._tables, self._check)
+        if nesting is None:
+            return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
+        lines = LineEnds(
+            self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
+        )  # fmt: skip
+        return lines.loose(self._completing)
 
-    def _explore(self, most: int) -> dict[tuple[int, Watched], int] | None:
-        """By context and border that lexemes lead to: the endings that come next; None for more borders than that."""
-        found: dict[tuple[int, Watched], int] = {(int(self._tables.context[0]), ()): 0}
-        todo = list(found)
+    def _explore_lines(self) -> bool:
+        """Look at all borders, as `_explore` does; whether there are not too many."""
+        tables, end = self._tables, self._tables.end
+        self._borders = Boundaries(tables, self._future, self._number, is_far=True, check=self._check)
+        if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > MOST_LASTING:
+            return False
+        todo: list[tuple[int, Watched]] = [(int(tables.context[0]), ())]
+        seen = dict.fromkeys(todo)
         borders: set[Watched] = set()
-        known: dict[int, list[Watched]] = {}  # by what comes next: the borders behind what leaves the context
+        known: dict[int, set[Watched]] = {}  # by what comes next: the borders behind what leaves the context
+        for context, border in todo:  # grows as it goes
+            borders.add(border)
+            if len(borders) > _MOST_BORDERS:
+                return False
+            following = self._borders.next(context, border)
+            more: set[tuple[int, Watched]] = set()
+            if following not in known:
+                staying = known[following] = set()
+                for ending in bits(following):
+                    terminal, there = self._terminal[ending], self._border[ending]
+                    if terminal > end or self._stays >> terminal & 1:
+                        staying.add(there)
+                    if terminal > end:
+                        more.update((after, there) for after in self._behind_lines)
+                    elif not self._stays >> terminal & 1:
+                        more.update((after, there) for after in self._contexts[terminal])
+            more.update((context, there) for there in known[following])
+            if self._given:
+                left = self._outlived(border)
+                more.update((c, b) for t in bits(self._given) for c in self._contexts[t] for b in left)
+            for each in more:
+                if each not in seen:
+                    seen[each] = None
+                    todo.append(each)
+        return True
+
+    @cached_property
+    def _stays(self) -> int:
+        """The terminals that may leave the context as it is."""
+        assert self._tables.layout is not None
+        return self._ignored | 1 << self._tables.layout.newline
+
+    @cached_property
+    def _behind_lines(self) -> list[int]:
+        """The contexts that the lexer reads on in behind line ends that mean something."""
+        layout = self._tables.layout
+        assert layout is not None
+        lines = {layout.newline, layout.indent, layout.dedent}
+        found = {target for _, terminal, target in self._tables.shift.tolist() if terminal in lines}
+        return sorted({int(self._tables.context[target]) for target in found})
+
+    def _explore(self) -> list[int]:
+        """By pair of a context and a border, in the order of `_pairs`: the endings that come next."""
+        todo: list[tuple[int, Watched]] = [(int(self._tables.context[0]), ())]
+        seen = self._pairs = {todo[0]: 0}
+        nexts: list[int] = []
+        known: dict[int, tuple[int, list[Watched]]] = {}  # by what comes next: itself, and the borders behind ignored
 
         def meet(context: int, border: Watched) -> None:
-            if (context, border) not in found:
-                found[context, border] = 0
+            if (context, border) not in seen:
+                seen[context, border] = len(todo)
                 todo.append((context, border))
 
         for context, border in todo:  # grows as it goes
             self._check(len(todo))
-            borders.add(border)
-            if len(borders) > most:
-                return None
-            following = found[context, border] = self._borders.next(context, border)
-            if following not in known:
-                nexts = [self._endings[ending] for ending in bits(following)]
-                known[following] = [there for terminal, there in nexts if self._stays >> terminal & 1]
-                for steps, (terminal, there) in enumerate(nexts):
+            following = self._borders.next(context, border)
+            if following in known:  # all that leaves the context was met before
+                following, staying = known[following]
+                for there in staying:
+                    meet(context, there)
+            else:
+                staying = known.setdefault(following, (following, []))[1]
+                for steps, ending in enumerate(bits(following)):
                     if steps % 256 == 0:
                         self._check(len(todo))
-                    for after in self._contexts[terminal]:
-                        meet(after, there)
-            for there in known[following]:
-                meet(context, there)
+                    terminal, there = self._terminal[ending], self._border[ending]
+                    if self._ignored >> terminal & 1:
+                        staying.append(there)
+                        meet(context, there)
+                    else:
+                        for after in self._contexts[terminal]:
+                            meet(after, there)
+            nexts.append(following)
             # Within a definition bytes are read that are none of the lexer's.
             for left in self._outlived(border) if self._given else ():
                 for terminal in bits(self._given):
                     for after in (context,) if self._ignored >> terminal & 1 else self._contexts[terminal]:
                         meet(after, left)
-        return found
-
-    @cached_property
-    def _stays(self) -> int:
-        """The terminals that may leave the context as it is: ignored ones, and line ends, which may be."""
-        tables, layout = self._tables, self._tables.layout
-        if layout is None:
-            return self._ignored
-        return self._ignored | 1 << layout.newline | (1 << tables.members) - (1 << tables.end + 1)
-
-    @cached_property
-    def _contexts(self) -> list[list[int]]:
-        """By terminal: the contexts that the lexer can read on in where the parser takes it."""
-        tables, layout = self._tables, self._tables.layout
-        found: list[set[int]] = [set() for _ in range(tables.members)]
-        for _, terminal, target in tables.shift.tolist():
-            found[terminal].add(int(tables.context[target]))
-        for terminal in bits(self._ignored):
-            found[terminal] = set()
-        if layout is not None:
-            after = set().union(*(found[terminal] for terminal in (layout.newline, layout.indent, layout.dedent)))
-            found[layout.newline] = set()
-            found[tables.end + 1 :] = [after] * (tables.members - tables.end - 1)
-        return [sorted(each) for each in found]
+        return nexts
 
     def _outlived(self, border: Watched) -> list[Watched]:
         """What can be watched when bytes were read that no lexeme has, nothing among it."""
@@ -221,74 +278,65 @@ class _LooseEndings:
                     todo.append(left)
         return todo
 
-    # -- loose ones -------------------------------------------------------------------------------------------
-
-    def _loose_with_layout(self) -> int:
-        """The loose endings where there is a layout."""
-        count = len(self._endings)
-        self._borders = self._boundaries(is_far=True)
-        lasting = sum(bool(self._borders.fate(border).stays) for border in {border for _, border in self._endings})
-        self.is_far = lasting <= MOST_LASTING and self._explore(_MOST_BORDERS) is not None
-        if not self.is_far:
-            del self._endings[count:]
-            self._ending = {ending: number for number, ending in enumerate(self._endings)}
-            self._borders = self._boundaries(is_far=False)
-        return self._writable(Nesting.find(self._tables, self._check))
-
-    def _loose(self) -> int:
-        """The loose endings where there is none."""
-        pairs = self._explore(self._meter.budget.states + 1)
-        assert pairs is not None
-        loose = self._greatest(pairs)
-        unproved = self._completing.unproved() if self._is_contested else set()
+    def _loose(self, nexts: list[int]) -> list[bool]:
+        """By ending; the greatest solution."""
+        # Two bits more: whether the text may end, and whether whatever byte comes, nothing is watched behind it.
+        fates = [self._borders.fate(border) for _, border in self._pairs]
+        everything = (1 << self._tables.table.shape[1]) - 1
+        reads = [
+            each << 2 | (fate.ends == everything) << 1 | fate.is_final
+            for each, fate in zip(nexts, fates, strict=True)
+        ]
+        ignored = set_of(e for e, terminal in enumerate(self._terminal) if self._ignored >> terminal & 1)
+        solve(reads, [
+            sorted({self._pairs[context, self._border[ending]] for ending in bits(each & ignored)})
+            for (context, _), each in zip(self._pairs, nexts, strict=True)
+        ], self._check)  # fmt: skip
+        with_terminal = [0] * self._tables.members
+        for ending, terminal in enumerate(self._terminal):
+            with_terminal[terminal] |= 1 << ending
+        loose = self._greatest(reads)
+        # Texts are better of terminals that can be read behind most borders.
+        read_behind: Counter[int] = Counter()
+        for read, count in Counter(reads).items():
+            self._check()
+            for terminal in bits(self._terminals_of(read >> 2)):
+                read_behind[terminal] += count
+        weights = [1 + 8 * (len(reads) - read_behind[terminal]) for terminal in range(self._tables.end + 1)]
+        completing = self._completing(weights)
+        unproved = completing.unproved()
         unsure = self._ignored if unproved else 0
         for _, terminal, target in self._tables.shift.tolist():
             if target in unproved:
                 unsure |= 1 << terminal
-        loose &= ~set_of(ending for ending, (terminal, _) in enumerate(self._endings) if unsure >> terminal & 1)
-        return loose if loose.bit_count() == len(self._endings) else loose | self._writable(None)
+        loose &= ~sum(with_terminal[terminal] for terminal in bits(unsure))
+        if loose != (1 << len(self._terminal)) - 1:
+            loose |= self._planned(reads, loose, with_terminal, completing.ways())
+        return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
 
-    def _writable(self, nesting: Nesting | None) -> int:
-        """The endings behind which a way to complete any stack can be written out."""
-        return WritableWays(
-            self._tables, nesting, self._endings, self._borders, self._given, self._meter
-        ).loose(self._completing.ways())
+    def _terminals_of(self, endings: int) -> int:
+        return set_of({self._terminal[ending] for ending in bits(endings)})
 
-    @cached_property
-    def _completing(self) -> Completing:
-        """Ways to complete stacks, of terminals that little can forbid to come."""
-        classes = self._tables.table.shape[1]
-        least = dict.fromkeys(bits(self._given), 0)
-        for terminal, border in self._endings:
-            blocked = classes - self._borders.fate(border).ends.bit_count()
-            least[terminal] = min(blocked, least.get(terminal, classes))
-        weights = [1 + 8 * least.get(terminal, 0) // classes for terminal in range(self._tables.end + 1)]
-        return Completing(self._table, self._needless, weights, self._meter, is_contested=self._is_contested)
-
-    def _greatest(self, pairs: dict[tuple[int, Watched], int]) -> int:
+    def _greatest(self, reads: list[int]) -> int:
         """The largest set of endings behind which each terminal that the parser accepts can be read and is in it."""
-        end, needed, endings = self._tables.end, self._needed(), self._endings
-        reads = self._past_ignored(pairs)
-        of_terminal: dict[int, int] = {}
-        for ending, (terminal, _) in enumerate(endings):
-            of_terminal[terminal] = of_terminal.get(terminal, 0) | 1 << ending
-        loose = (1 << len(endings)) - 1
+        needed, end = self._needed(), self._tables.end
+        loose = (1 << len(self._terminal)) - 1
         while True:
-            terminals = set_of(terminal for terminal, there in of_terminal.items() if there & loose)
+            given = self._given & self._terminals_of(loose)
             readable: dict[int, int] = {}  # by what can be read: the terminals of which that is so
             left = []
             for ending in bits(loose):
                 if ending % 64 == 0:
                     self._check()
-                terminal, border = endings[ending]
-                for context, wanted in needed[terminal].items():
-                    read = reads.get((context, border))
-                    if read is None:
+                for context, wanted in needed[self._terminal[ending]].items():
+                    pair = self._pairs.get((context, self._border[ending]))
+                    if pair is None:
                         continue  # what is ignored was never read there
+                    read = reads[pair]
                     if read not in readable:
                         self._check()
-                        there = set_of({endings[each][0] for each in bits(read >> 2 & loose)}) & ~self._given
-                        readable[read] = there | (read & 1) << end | (self._given & terminals if read & 2 else 0)
+                        there = self._terminals_of(read >> 2 & loose) & ~self._given
+                        readable[read] = there | (read & 1) << end | (given if read & 2 else 0)
                     if wanted & ~readable[read]:
                         break
                 else:
@@ -297,22 +345,73 @@ class _LooseEndings:
                 return loose
             loose = set_of(left)
 
-    def _past_ignored(self, pairs: dict[tuple[int, Watched], int]) -> dict[tuple[int, Watched], int]:
-        """By context and border: what can be read, ignored lexemes in between or not.
+    def _planned(
+        self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
+    ) -> int:
+        """The endings behind which some way to complete any stack can be written out, if not all that is accepted.
 
-        Two bits more: whether the text may end, and whether whatever byte comes, nothing is watched behind it.
+        Behind each border some way of the state on top can be read, and again for the states that are on top then.
         """
-        everything = (1 << self._tables.table.shape[1]) - 1
-        ignored = set_of(e for e, (terminal, _) in enumerate(self._endings) if self._ignored >> terminal & 1)
-        number = {pair: i for i, pair in enumerate(pairs)}
-        reads, related = [], []
-        for (context, border), following in pairs.items():
-            fate = self._borders.fate(border)
-            reads.append(following << 2 | (fate.ends == everything) << 1 | fate.is_final)
-            behind = {self._endings[ending][1] for ending in bits(following & ignored)}
-            related.append(sorted(number[context, each] for each in behind))
-        solve(reads, related, self._check)
-        return dict(zip(pairs, reads, strict=True))
+        context, end = self._tables.context.tolist(), self._tables.end
+        number: dict[tuple[int, int, Watched], int] = {}
+        todo: list[tuple[int, int, Watched]] = []
+
+        def node(*key: Any) -> int:
+            known = number.get(key)
+            if known is None:
+                known = number[key] = len(todo)
+                todo.append(key)
+            return known
+
+        def read(here: set[tuple[int, Watched]], terminal: int, target: int) -> set[tuple[int, Watched]] | None:
+            """What is behind a terminal; None where nothing more is asked."""
+            found: set[tuple[int, Watched]] = set()
+            for place in here:
+                there = reads[self._pairs[place]] if place in self._pairs else 0
+                if terminal == end:
+                    if there & 1:
+                        return None
+                elif self._given >> terminal & 1:
+                    if there & 2:
+                        found.add((context[target], ()))
+                else:
+                    endings = there >> 2 & with_terminal[terminal]
+                    if endings & loose:
+                        return None
+                    found |= {(context[target], self._border[ending]) for ending in bits(endings)}
+            return found
+
+        roots = {
+            (self._border[ending], target): ending
+            for _, terminal, target in self._tables.shift.tolist() if target in ways
+            for ending in bits(with_terminal[terminal] & ~loose)
+        }  # fmt: skip
+        for border, target in roots:
+            node(target, context[target], border)
+        options: list[list[Alternative]] = []
+        for state, where, border in todo:  # grows as it goes
+            self._check(len(todo))
+            found: list[Alternative] = []
+            for way in ways.get(state, ()):
+                here: set[tuple[int, Watched]] | None = {(where, border)}
+                for terminal, target in way.text:
+                    here = read(here, terminal, target) if here else here
+                if here is None:
+                    found = [Alternative([], True)]
+                    break
+                if here:
+                    after = [[node(each, *place) for place in here] for each in way.after]
+                    found.append(Alternative(after, way.is_lower))
+            options.append(found)
+        good = are_good(options, self._meter)
+        failed = 0
+        for _, terminal, target in self._tables.shift.tolist():
+            for ending in bits(with_terminal[terminal] & ~loose):
+                key = target, context[target], self._border[ending]
+                if key not in number or not good[number[key]]:
+                    failed |= 1 << ending
+        lexed = set_of(e for e, terminal in enumerate(self._terminal) if not self._ignored >> terminal & 1)
+        return lexed & ~failed
 
     def _needed(self) -> list[dict[int, int]]:
         """By terminal and context behind it: the terminals that the parser may accept then."""
@@ -322,13 +421,31 @@ class _LooseEndings:
             accepted[state] |= 1 << terminal
         for (state, _, _), terminals in zip(tables.reduce.tolist(), sets_of(tables.before), strict=True):
             accepted[state] |= terminals
+        accepted = [terminals & ~self._needless for terminals in accepted]
         found: list[dict[int, int]] = [{} for _ in range(tables.members)]
-        everywhere: dict[int, int] = {}
-        for context, terminals in zip(tables.context.tolist(), accepted, strict=True):
-            everywhere[context] = everywhere.get(context, 0) | terminals & ~self._needless
         for _, terminal, target in tables.shift.tolist():
             there, context = found[terminal], int(tables.context[target])
-            there[context] = there.get(context, 0) | accepted[target] & ~self._needless
+            there[context] = there.get(context, 0) | accepted[target]
+        everywhere: dict[int, int] = {}
+        for context, terminals in zip(tables.context.tolist(), accepted, strict=True):
+            everywhere[context] = everywhere.get(context, 0) | terminals
         for terminal in bits(self._ignored):
-            found[terminal] = everywhere
+            found[terminal] = dict(everywhere)
         return found
+
+
+def _contexts_behind(tables: GrammarTables, ignored: int) -> list[list[int]]:
+    """By terminal: the contexts that the lexer can read on in.
+
+    What is ignored leaves the context as it is. So does a line end within brackets, of which one was opened before.
+    """
+    found: list[set[int]] = [set() for _ in range(tables.members)]
+    for _, terminal, target in tables.shift.tolist():
+        found[terminal].add(int(tables.context[target]))
+    for terminal in bits(ignored):
+        found[terminal] = set(range(len(tables.starts)))
+    if tables.layout is not None:
+        later = set(tables.context[1:].tolist())  # no terminal leads back to the parser's first state
+        for terminal in (tables.layout.newline, *range(tables.end + 1, tables.members)):
+            found[terminal] = later
+    return [sorted(each) for each in found]
