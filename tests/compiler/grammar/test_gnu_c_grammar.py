@@ -6,6 +6,7 @@ import platform
 import re
 from functools import cache
 from random import Random
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from structgen import Budget, grammars
 from structgen.budget import Meter
 from structgen.compiler.grammar.load.loading import load
 from structgen.compiler.grammar.parser import lalr
+from structgen.runtime.grammar.completability.pop_summaries import PopSummaries
 
 WORDS = """
     int char void struct return if else while for ( ) { } ; ; ; ) } x y f 0 1 = + * & , . -> ++ == static
@@ -255,3 +257,15 @@ def test_what_guides_write_parses() -> None:
             assert guide.advance(token)
     assert written > 30
     assert deep > 5
+
+
+def test_nothing_is_left_to_be_asked_of_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lexemes can be ended, which is proved when compiling: no step solves for what the stack can complete."""
+    solved = Mock()
+    monkeypatch.setattr(PopSummaries, "find", solved)
+    vocabulary = with_bytes()
+    guide = sg.Guide(sg.compile(sg.Grammar(grammars.path("gnu_c")), vocabulary, eager=False))
+    for byte in b"int f(int a) { return a; }":
+        guide.bitmask()
+        assert guide.advance(byte)
+    assert not solved.called
