@@ -15,7 +15,7 @@ from .jit import bare_kernel, inlined, spliced
 # Numbers in `counts`: how many there are, and the cell of the stack that the last mask was for; then, of a mask that
 # is not finished, what is left to do, or 0, what there is of each output, the lowest depth looked at, what was done.
 _N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = range(5)
-_N_TODO, _N_ALLOWED, _N_MISSING, _N_OPEN, _LOOKED, _VISITED, GSS_PROGRESS = range(5, 12)
+_N_LEFT, _N_ALLOWED, _N_MISSING, _N_OPEN, _LOOKED, _VISITED, GSS_PROGRESS = range(5, 12)
 
 #: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
 REFUSED, SHORT, FULL = -1, -2, -3
@@ -485,7 +485,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     n_missing = np.int64(0)
     n_open = np.int64(0)
     visited = np.int64(0)
-    n_todo = counts[_N_TODO]
+    n_todo = counts[_N_LEFT]
     if n_todo == 0:
         below = -1
         for k in range(len(stack)):
@@ -505,7 +505,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         n_missing = counts[_N_MISSING]
         n_open = counts[_N_OPEN]
         visited = counts[_VISITED]
-        counts[_N_TODO] = 0
+        counts[_N_LEFT] = 0
     newline = lines[0]
     at_zero = lines[3]
     columns = moves.shape[1] - 2
@@ -516,7 +516,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             counts[_N_OPEN] = n_open
             counts[_LOOKED] = looked
             counts[_VISITED] = visited
-            counts[_N_TODO] = n_todo
+            counts[_N_LEFT] = n_todo
             return UNFINISHED, 0, 0, 0
         most -= 1
         n_todo -= 1

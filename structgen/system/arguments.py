@@ -44,7 +44,7 @@ def _index(value: Foreign, name: str, error: type[StructgenError]) -> int:
         if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
             raise TypeError
         return as_int(value)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError) as cause:  # the latter two are torch's
+    except (TypeError, ValueError, RuntimeError) as cause:  # the last is torch's
         raise error(f"{name} is an integer, got {describe(value)}") from cause
 
 

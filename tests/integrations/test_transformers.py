@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import regex
 from fakes.fakes import EOS, MERGES, PAD, byte_vocabulary, fake_index
-from judges.prefixes import check_prefixes, replayed
+from judges.prefixes import check_prefixes, counted_advances, replayed
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -350,22 +350,14 @@ def test_masks_follow_the_prefix(compile_: Compile, fixed: bool, seed: int) -> N
 def test_each_token_is_read_once(compile_: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps and beam shuffles advance each row's guide once, however long the text has become."""
     index = compile_("[0-9]{500}")
-    count = 0
-    original = Guide.advance
-
-    def counted(self: Guide, token_id: int) -> bool:
-        nonlocal count
-        count += 1
-        return original(self, token_id)
-
-    monkeypatch.setattr(Guide, "advance", counted)
+    read = counted_advances(monkeypatch)
     processor = LogitsProcessor(index)
     rows = torch.tensor([[1, 2, 3]] * 4)
     for step in range(200):
         processor(rows, torch.zeros((4, WIDTH)))
         digits = torch.tensor([[48 + r + step % 3] for r in range(4)])
         rows = torch.cat([rows if step % 2 else rows[[1, 0, 3, 3]], digits], dim=1)
-    assert count == 199 * 4
+    assert read.call_count == 199 * 4
 
 
 @pytest.mark.parametrize("filler", [PAD, EOS, 0, ord("x"), WIDTH - 1])

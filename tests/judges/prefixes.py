@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from unittest.mock import Mock
+
+import pytest
 
 import structgen as sg
 from judges.guides import allowed
+
+
+def counted_advances(patch: pytest.MonkeyPatch) -> Mock:
+    """Count from now on how many tokens guides read: its ``call_count``."""
+    counter, advance = Mock(), sg.Guide.advance
+
+    def counted(guide: sg.Guide, token_id: int) -> bool:
+        counter()
+        return advance(guide, token_id)
+
+    patch.setattr(sg.Guide, "advance", counted)
+    return counter
 
 
 def replayed(index: sg.Index, tokens: Sequence[int]) -> list[int]:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.fakes import EOS, PAD, byte_vocabulary, fake_index
-from judges.prefixes import check_prefixes, replayed
+from judges.prefixes import check_prefixes, counted_advances, replayed
 
 from structgen.errors import BitmaskError, TokenIdError, VocabularyError
-from structgen.runtime.guide.guide import Guide
 from structgen.runtime.guide.tracker import Rows, SequenceTracker, Text
 from structgen.runtime.rows.bitmask import ids_of
 from structgen.vocabulary import Vocabulary
@@ -85,22 +84,14 @@ def test_lines_follow_the_prefix(fixed: bool, seed: int) -> None:
 
 
 def test_each_token_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 0
-    original = Guide.advance
-
-    def counted(self: Guide, token_id: int) -> bool:
-        nonlocal count
-        count += 1
-        return original(self, token_id)
-
-    monkeypatch.setattr(Guide, "advance", counted)
+    read = counted_advances(monkeypatch)
     lines = SequenceTracker(fake_index("[0-9]{300}", VOCABULARY))
     texts: list[list[int]] = [[1], [2], [3]]
     for step in range(200):
         for which, ids in enumerate(texts):
             lines.follow(np.array(ids, np.int64))
             ids.append(48 + (step + which) % 10)
-    assert count == 199 * 3
+    assert read.call_count == 199 * 3
 
 
 def test_what_begins_a_generation() -> None:
