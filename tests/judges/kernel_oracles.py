@@ -21,6 +21,7 @@ from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.runtime.batch import histories
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.rows import row_pool
@@ -122,6 +123,32 @@ def graphs(random: Random) -> None:
         tails, heads = np.array(edges, np.int32).reshape(-1, 2).T.copy()
         found = kernels.co_accessible(tails, heads, np.isin(np.arange(n), [*goals]).astype(np.uint8))
         assert set(np.flatnonzero(found).tolist()) == reach
+
+
+def places(random: Random) -> None:
+    """What is proved by sets that get smaller, and within each by sets that grow."""
+    for _ in range(30):
+        n = random.randint(1, 12)
+        options = [
+            [
+                Alternative(
+                    [random.sample(range(n), random.randint(0, min(n, 2))) for _ in range(random.randint(0, 2))],
+                    random.random() < 0.4,
+                )
+                for _ in range(random.randint(0, 2))
+            ]
+            for _ in range(n)
+        ]
+        good, smaller = set[int](), set(range(n))
+        while good != smaller:
+            good, smaller = smaller, set()
+            while more := {
+                place for place, there in enumerate(options) if place in good - smaller and any(
+                    all({*group} & (good if is_lower else smaller) for group in groups) for groups, is_lower in there
+                )
+            }:  # fmt: skip
+                smaller |= more
+        assert are_good(options, meter()) == [place in good for place in range(n)]
 
 
 # -- rows: bit by bit ------------------------------------------------------------------------------------------------
@@ -281,6 +308,7 @@ ORACLES: Mapping[str, Oracle] = {
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,
+    "prove_places": places,
     "nearest_base": rows,
     "set_bits": rows,
     "flip_ids": rows,
@@ -298,6 +326,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_lexer": masks(STATEMENTS),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
+    "replaced_pieces": masks(STATEMENTS, INDENTED),
     "add_groups": masks(STATEMENTS, INDENTED),
     "walk_outcomes": counted_distances,
     "count_back": counted_distances,
