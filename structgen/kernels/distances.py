@@ -17,7 +17,7 @@ from .pushdown_walks import (
     A_RETURNS,
     A_SEQUENCE,
     A_STATES,
-    A_TABLE,
+    _row,
 )
 from .subset_construction import _grown, _grown_rows, _zone
 from .values import DEAD, INC, LOW, MID, SET
@@ -327,7 +327,7 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
         for k in range(todo):
             s = states[begin[d - 1] + k] if k < n_level else below[k - n_level]
             g = gained[begin[d - 1] + k] if k < n_level else given - least[s]
-            entry = arena[arena[A_TABLE] + s * n_classes + c]
+            entry = arena[_row(arena, s) + c]
             if entry < 0:
                 continue
             first_move = 0
