@@ -20,7 +20,6 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
-from .subautomata import Subautomaton, subautomaton
 from .tables import PushdownTables
 from .walker import CountedWalk, StackWalker, events, stretches
 
@@ -148,7 +147,7 @@ class SharedMaskStore:
         self.pool = pool
         self.residuals = residuals
         self._walker = walker
-        self._automata: dict[int, Subautomaton | None] = {}
+        self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
         #: By name and number of the stretch: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
@@ -235,20 +234,24 @@ class SharedMaskStore:
 
     def name(self, state: int, kind: int) -> bytes | None:
         """What a shared mask of a state is called; None where it can't be shared."""
-        if state not in self._automata:
-            self._automata[state] = subautomaton(self._tables, state)
-        automaton = self._automata[state]
-        if automaton is None or (kind == PLAIN) != (self._tables.live[state] < 0):
+        if (kind == PLAIN) != (self._tables.live[state] < 0):
             return None
+        if state not in self._automata:
+            found = self._walker().subautomaton(state)
+            self._automata[state] = None if found is None else (found.digest, found.loop)
+        automaton = self._automata[state]
+        if automaton is None:
+            return None
+        digest, loop = automaton
         bounds = [kind, self._reach]
-        if kind == PLAIN and automaton.loop >= 0:
-            bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
-        return _name(automaton, bounds)
+        if kind == PLAIN and loop >= 0:
+            bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[loop].tolist()]
+        return _name(digest, bounds)
 
     def _unbounded_name(self, state: int) -> bytes | None:
         if state not in self._far:
-            automaton = subautomaton(self._tables, state, far=True)
-            self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
+            automaton = self._walker().subautomaton(state, far=True)
+            self._far[state] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
         return self._far[state]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
@@ -315,22 +318,22 @@ class SharedMaskStore:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._unbounded_name(state) == name:
-            row, below = self._walker().closed(state, far=True)
-            return SharedMasks([0], [row], [below])
-        if kind is None:
+        if kind is None and self._unbounded_name(state) != name:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
-        if kind == PLAIN:
-            automaton = self._automata[state]
-            plain = automaton is not None and automaton.loop < 0
-            row, below = self._walker().closed(state) if plain else self._walker().uncounted(state)
+        walker = self._walker()
+        if kind is None or kind == PLAIN:
+            automaton = walker.subautomaton(state, far=kind is None)
+            if automaton is not None and automaton.loop < 0:
+                row, below = walker.closed(automaton)
+            else:
+                row, below = walker.uncounted(state)
             return SharedMasks([0], [row], [below])
         low, high = self._bounds(kind)
-        walked = self._walker().counted(state, (low, high))
+        walked = walker.counted(state, (low, high))
         if walked is None:
             raise _TooManyIntervals
         return SharedMasks.cut(walked, high if kind == MID else low - 1, self.pool.words)
 
 
-def _name(automaton: Subautomaton, bounds: list[int]) -> bytes:
-    return hashlib.blake2b(automaton.digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+def _name(digest: bytes, bounds: list[int]) -> bytes:
+    return hashlib.blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
