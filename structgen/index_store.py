@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Grammar
-from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
 from .vocabulary.vocabulary import Vocabulary
@@ -28,7 +27,11 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
+    named: list[tuple[str, int | None]] = []
+    if isinstance(definition, Grammar):
+        from .definitions.grammar_marks import special_names
+
+        named = special_names(definition.marked, vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
 
