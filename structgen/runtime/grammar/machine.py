@@ -23,6 +23,7 @@ from ..core.bitsets import set_at
 from ..core.interned_machine import Configuration, Grown, InternedMachine
 from ..rows.row_pool import has_kernels
 from .embedded import Embedded, row_of
+from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
@@ -31,6 +32,7 @@ from .partial_masks import ROOT, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
+from .token_reader import TokenReader
 
 if TYPE_CHECKING:
     from .distances.token_distances import GrammarDistances
@@ -85,8 +87,14 @@ class GrammarMachine(InternedMachine[Thread]):
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
+        memory = KernelMemory(tables)
+        self._tokens_read = (
+            TokenReader(tables, self._reader.parses, memory, self._reader.is_open)
+            if tables.is_deterministic and not self.embedded.definitions
+            else None
+        )
         self.masks = StackMasks(
-            self.lexeme_masks, self._reader.parses, self._reader.is_open_to, self._walk,
+            self.lexeme_masks, self._reader.parses, memory, self._reader.is_surely_followed, self._walk,
             is_deterministic=tables.is_deterministic, pause=self._give_way,
         )  # fmt: skip
         self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
@@ -150,6 +158,11 @@ class GrammarMachine(InternedMachine[Thread]):
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        if self._tokens_read is not None:
+            with self._lock:
+                found = self._tokens_read.read(threads, data)
+            if found is not None:
+                return found
         return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
 
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
@@ -192,6 +205,11 @@ class GrammarMachine(InternedMachine[Thread]):
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
+        if self._tokens_read is not None:
+            with self._lock:
+                known = self._tokens_read.may_end(threads)
+            if known is not None:
+                return known
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:

@@ -21,8 +21,8 @@ from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.load.loading import load
+from structgen.runtime.grammar import kernel_gss
 from structgen.runtime.grammar import machine as grammar_machine
-from structgen.runtime.grammar import mask_builder as stack_masks
 from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser.stack import Parser, Stack
@@ -200,14 +200,15 @@ def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch
     """Its tables fill up all the time, and have to be emptied, or to grow in the middle of a mask."""
     vocabulary = small_vocabulary("json", 3)
     expected = walk(compiled("json", "contextual", vocabulary), Random(5), 60)
-    monkeypatch.setattr(stack_masks, "_FEW_CELLS", 4)
+    monkeypatch.setattr(kernel_gss, "_FEW_CELLS", 4)
+    monkeypatch.setattr(kernel_gss, "_MANY_CELLS", 4)
     tight = compiled("json", "contextual", vocabulary)
     found = walk(tight, Random(5), 60)
     assert [text for _, text in found] == [text for _, text in expected]
     pairs = zip(found, expected, strict=True)
     assert all((guide.bitmask() == other.bitmask()).all() for (guide, _), (other, _) in pairs)
     assert isinstance(tight.machine, GrammarMachine)
-    assert tight.machine.masks._cells(0).size > 4
+    assert tight.machine.masks._memory.stacks(size=4).size > 4
 
 
 def test_a_stack_decides_where_lookaheads_promise_too_much() -> None:
