@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import index_store
+from .base_rows import has_strings, make_now, provide
 from .budget import Budget, Meter
 from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
@@ -33,6 +34,7 @@ def compile(
     progress: Progress | None = None,
     threads: int | None = None,
     compile_missing: bool = True,
+    base_rows: bool = True,
 ) -> Index:
     """Compile a definition for a vocabulary, or fetch it from the cache.
 
@@ -57,6 +59,9 @@ def compile(
     compile_missing:
         What to do about a definition that is not in the cache. False: raise `MissingIndexError`, for a service that
         serves what was compiled ahead of time and nothing else.
+    base_rows:
+        Whether the rows that all JSON Schemas of the vocabulary share are looked for in the default folder, where
+        there is no ``cache``, and are made in the background where they are missing; see docs/guide/cache.md.
 
     Raises
     ------
@@ -88,6 +93,8 @@ def compile(
         )
     if index is None or (compile_missing and eager and not index.machine.is_filled()):
         _ready_kernels(definition, report)
+        if has_strings(definition):
+            provide(vocabulary, cache, base_rows)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
         with paused():
@@ -158,31 +165,16 @@ def _exercise_batch() -> None:
 def compile_base_rows(
     vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> float:
-    """Work out the rows that JSON Schemas of one vocabulary have in common. Returns the seconds: two or three.
+    """Work out now the rows that JSON Schemas of one vocabulary have in common. Returns the seconds: two or three.
 
-    They are those inside a string: of any string, of one with a format, of one whose length is bounded. Each is kept
-    with the vocabulary, and in the ``cache``, when the first schema asks for it; with all of them there,
-    what nobody compiled ahead of time (``eager=False``) answers in microseconds from its first token on.
+    They are those inside a string: of any string, of one with a format, of one whose length is bounded. They are kept
+    with the vocabulary, and in the ``cache`` (None: in the default folder). Without this call the first compile of a
+    JSON Schema has them made in the background, where they are not in the cache yet; see docs/guide/cache.md.
     """
     began = time.perf_counter()
-    report = progress or silent
-    samples = _base_samples()
-    for done, sample in enumerate(samples):
-        report("base rows", done, len(samples))
-        compile(sample, vocabulary, cache=cache, budget=Budget(seconds=3600))
-    report("base rows", len(samples), len(samples))
+    _ready_kernels(JsonSchema({}), progress or silent)
+    make_now(vocabulary, cache, progress or silent)
     return time.perf_counter() - began
-
-
-def _base_samples() -> list[Definition]:
-    """Schemas that between them have the strings that are shared."""
-    from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
-    from .compiler.json_schema.strings.lengths import COUNT_FROM
-
-    asserted: list[dict[str, object]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
-    asserted += [{"minLength": 1} | each for each in asserted[:2]]
-    asserted += [{"format": name} for name in sorted(SHAREABLE_FORMATS)]
-    return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]
 
 
 #: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks; and those

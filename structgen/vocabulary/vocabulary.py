@@ -76,6 +76,8 @@ class Vocabulary:
         #: Rows that depend on the vocabulary and a string's automaton alone; see
         #: `structgen.runtime.pushdown.partial_masks`.
         self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
+        #: Those that nearly every schema needs, kept as they are stored; see `structgen.base_rows`.
+        self.base_rows: Foreign = None
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -307,7 +309,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
 
 def _bytes_of(shared: Foreign) -> int:
     """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
-    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.residuals)
+    return 100 if shared is None else sum(int(array.nbytes) for array in (*shared.rows, *shared.residuals))
 
 
 def _ids(ids: Iterable[int], name: str) -> set[int]:

@@ -76,15 +76,18 @@ ROOMS = {
     ),
     "compiler": "compiler.grammar.lexer runtime.automaton runtime.core runtime.grammar runtime.pushdown",
     "grammar_store": "cache runtime.grammar storage",
-    "index_store": "cache definitions runtime.index storage vocabulary",
+    "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
     "building": (
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
         " compiler.json_schema compiler.patterns compiler.programs definitions grammar_store runtime.automaton"
         " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
     ),
+    "base_rows": (
+        "building cache compiler.json_schema.strings definitions index_store runtime.pushdown vocabulary"
+    ),
     "api": (
-        "building cache compiler.json_schema.strings definitions index_store runtime.batch runtime.core runtime.index"
-        " runtime.rows vocabulary"
+        "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.rows"
+        " vocabulary"
     ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
