@@ -28,6 +28,7 @@ from .distances import *
 from .key_tries import *
 from .lexer_walks import *
 from .minimisation import *
+from .parser_steps import *
 from .parser_walks import *
 from .products import *
 from .pushdown_walks import *
