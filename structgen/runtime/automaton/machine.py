@@ -223,6 +223,14 @@ class AutomatonMachine(CompiledMachine):
         except KeyError:
             return self._find_row(config)
 
+    def write_row(self, config: int, bitmask: NDArray[np.int32]) -> None:
+        """Write the row of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
+        try:
+            row = self._rows[config]
+        except KeyError:
+            row = self._find_row(config)
+        bitmask[...] = row
+
     def _find_row(self, config: int) -> NDArray[np.int32]:
         count, state = divmod(config, self._n)
         with self._lock:
