@@ -27,6 +27,7 @@ from .batches import *
 from .distances import *
 from .lexer_walks import *
 from .minimisation import *
+from .parser_steps import *
 from .parser_walks import *
 from .products import *
 from .pushdown_walks import *

@@ -22,6 +22,7 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.runtime.batch import histories
+from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.rows import row_pool
 from structgen.storage.columns import LONG_GAP
@@ -168,6 +169,7 @@ OBJECT = {
 }  # fmt: skip
 NESTED = sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*')
 STATEMENTS = sg.Grammar(GRAMMARS["statements"][0])
+WORDS_APART = sg.Grammar('start: (W | N "," | "(" start ")")+\nW: /[a-c]+/\nN: /[a-c0-9]+,?/')
 INDENTED = sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6))
 
 
@@ -200,6 +202,33 @@ def masks(*definitions: sg.Definition, eager: bool = False, when: Callable[[], A
                 check_walk(sg.Index.from_buffer(index.to_bytes()) if eager else index, random, steps=4)
 
     return judged
+
+
+def tokens_read(random: Random) -> None:
+    """Threads after a token are those of the lexer and the parser in Python, byte by byte: the same objects."""
+    for definition in (STATEMENTS, INDENTED, WORDS_APART):
+        index = sg.compile(definition, small_vocabulary(), eager=False)
+        machine = index.machine
+        assert isinstance(machine, GrammarMachine)
+        reader, kernel = machine._reader, machine._tokens_read
+        assert kernel is not None
+        for _ in range(4):
+            guide = sg.Guide(index)
+            for _ in range(12):
+                config = guide._config
+                told = 0
+                for token in random.sample(range(index.vocabulary.size), 60):
+                    data = index.vocabulary.token(token)
+                    if data:
+                        expected = tuple(filter(reader.is_alive, reader.read(config.threads, data)))
+                        found = kernel.read(config.threads, data)
+                        assert found is None or found == expected
+                        told += found is not None
+                assert told
+                assert kernel.may_end(config.threads) in (None, reader.may_end(config.threads))
+                allowed = ids_of_bits(guide.bitmask())
+                if not len(allowed) or not guide.advance(random.choice([*allowed])) or guide.is_finished():
+                    break
 
 
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
@@ -306,6 +335,10 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_lexer": masks(STATEMENTS),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
+    "push_states": tokens_read,
+    "read_token": tokens_read,
+    "may_end_text": tokens_read,
+    "keep_answer": tokens_read,
     "add_groups": masks(STATEMENTS, INDENTED),
     "walk_outcomes": counted_distances,
     "count_back": counted_distances,

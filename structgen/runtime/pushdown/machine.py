@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,13 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.machine import SharedRows
-from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import Moves, PushdownTables
+
+if TYPE_CHECKING:
+    from .distances import StackDistances
 
 #: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
 MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
@@ -104,6 +106,8 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def distances(self) -> StackDistances:
         """How far configurations are from a complete text: upper bounds."""
+        from .distances import StackDistances
+
         return StackDistances(self)
 
     @property

@@ -36,7 +36,7 @@ from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
-from .subautomata import calling_states, subautomaton
+from .subautomata import calling_states
 from .tables import PushdownTables
 from .walker import StackWalker, stretches
 
@@ -424,8 +424,8 @@ class StateMasks:
             walk.difference((state, 0), (self.tables.start, 0))
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))
-            elif subautomaton(self.tables, state) is not None:
-                walk.closed(state)
+            elif (automaton := walk.subautomaton(state)) is not None:
+                walk.closed(automaton)
             self.pool.union(self.pool.add_dense(row), self.pool.add_ids(np.zeros(1, np.uint32)))
             flip_gaps(row, np.zeros(100, np.uint16))
             set_gaps(row.view(np.int32), np.zeros(1, np.uint16))

@@ -410,6 +410,11 @@ def _digest(row: Array) -> bytes:
     return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
+def has_kernels() -> bool:
+    """Whether the process has loaded the kernels, with Numba."""
+    return "kernels" in _package
+
+
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
     if not len(ids):

@@ -247,24 +247,19 @@ class TestRealVocabularies:
 
     def test_base_rows_are_what_schemas_share(self, llama3: sg.Vocabulary, tmp_path: Path) -> None:
         llama3.shared_rows.clear()
-        with sg.Cache(tmp_path) as cache:
-            assert sg.compile_base_rows(llama3, cache=cache) > 0
-        known = set(llama3.shared_rows)
         schema = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 77}}
         text = b'["https://example.org/x", "a"]'
-        for case in (schema, {"items": {"type": "string", "format": "uri-reference"}, "type": "array"}):
-            index = sg.compile(sg.JsonSchema(case), llama3, eager=False)
-            plain = PlainWalk(index)
-            for guide in guides_along(index, speller(llama3).spell(text)):
-                np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
-        assert set(llama3.shared_rows) == known, "nothing had to be walked for these"
-        llama3.shared_rows.clear()
-        with sg.Cache(tmp_path) as cache:
-            index = sg.compile(sg.JsonSchema(schema), llama3, eager=False, cache=cache)
-            assert index.origin == "compiled"
-            for guide in guides_along(index, speller(llama3).spell(b'["abc"]')):
-                mask_of(guide)
-        assert set(llama3.shared_rows) <= known, "they came from the cache"
+        try:
+            with sg.Cache(tmp_path) as cache:
+                assert sg.compile_base_rows(llama3, cache=cache) > 0
+            for case in (schema, {"items": {"type": "string", "format": "uri-reference"}, "type": "array"}):
+                index = sg.compile(sg.JsonSchema(case), llama3, eager=False)
+                plain = PlainWalk(index)
+                for guide in guides_along(index, speller(llama3).spell(text)):
+                    np.testing.assert_array_equal(mask_of(guide), plain.mask(guide))
+            assert not llama3.shared_rows, "nothing had to be walked for these"
+        finally:
+            llama3.base_rows = None
 
     @pytest.mark.parametrize("eager", [False, True])
     def test_a_shared_row_that_another_row_asks_for_first(self, eager: bool, llama3: sg.Vocabulary) -> None:
