@@ -265,7 +265,7 @@ class PushdownMachine(InternedMachine[Thread]):
             if edge >= begin and byte <= highs[edge]:
                 target = targets[edge] - 1
                 if target >= 0:
-                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                    move = target if target < self.states else self.tables.moves[target - self.states]
                 break
             here = like[here] - 1
         self._moves[state << 8 | byte] = move
@@ -301,21 +301,29 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
             self._below = {}
             self._forget_rows()
-        if config.row is None or config.row[0] != self.rows.generation:
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
-        row = self._dense.get(config.row)
+        key = config.row
+        if key is None or key[0] != self.rows.generation:
+            numbers = sorted(self._rows_of(config.threads))
+            key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
+        else:
+            room = None  # it comes again
+        row = self._dense.get(key)
         if row is None:
-            row = self._union(config.row)
+            if room is not None and self.pool.write_lists(key[2:], room):
+                if key[1]:
+                    np.bitwise_or(room, self.vocabulary.eos_row, out=room)
+                return room
+            row = self._union(key)
             if len(self._dense) >= MEMO_ROWS:
                 self._dense.clear()
                 self._forget_rows()
-            self._dense[config.row] = row
+            self._dense[key] = row
         config.dense = row
         return row
 

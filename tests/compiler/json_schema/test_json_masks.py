@@ -299,7 +299,7 @@ class PlainWalk:
                 if state < 0:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
-                rest = root, config, 4096, 1 << 40, self._ids, self._below
+                rest = root, config, 4096, 1 << 40, 1 << 40, self._ids, self._below
                 found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
                 assert node == len(self._trie[0])
                 mask[self._ids[:found]] = True
