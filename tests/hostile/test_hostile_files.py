@@ -92,8 +92,8 @@ def test_the_same_of_a_grammar(gaps: list[int]) -> None:
 
 
 @each_list
+def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     bits = [np.zeros(VOCABULARY.words, np.uint32)]
-    bits = np.zeros((1, VOCABULARY.words), np.uint32)
     good = SharedMasks([0], bits, [np.array([3, 4, 9], np.int32)])
     (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").residuals
     assert again.tolist() == [3, 4, 9]
