@@ -13,8 +13,15 @@ from .values import DEAD, INC, LOW, MARK, MID, NO_ROOM, OK, SET, TOO_MUCH_WORK
 # A pushdown automaton comes as one int32 array, its *arena* (see `structgen.runtime.pushdown.tables`): a call with
 # one array costs a third of one with twelve. The first words say where the parts begin.
 
-A_STATES, A_CLASSES, A_CLASS_OF, A_TABLE, A_GROUPS, A_MOVES = range(6)
-A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, ARENA_HEADER = range(6, 13)
+#
+# What a state does with each class of bytes is its *row*: a state, `A_STATES` + a group of moves, or `DEAD`. Rows are
+# laid out one behind the other, from `A_FREE` on, when a walk first comes to their states.
+
+A_STATES, A_CLASSES, A_CLASS_OF, A_ROWS, A_EDGE_START, A_EDGES, A_LIKE, A_GROUPS, A_SINGLE, A_MOVES = range(10)
+A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, A_FREE, ARENA_HEADER = range(10, 18)
+
+#: What the one move of a group does, beside the number of its record, which counts: it pops, or does anything else.
+SINGLE_POP, NOT_SINGLE = -1, -2
 
 #: What a walk returns in place of a count where it gave up: too many threads or cells, or too many nodes.
 OVERFLOW, TOO_FAR = -1, -2
@@ -27,6 +34,46 @@ _BOTTOM, _NIL, _LINK = -1, -2, -2
 
 #: Columns of a cell, and how many slots are looked at for it. There are twice as many slots as cells.
 CELL, _PROBES = 5, 16
+
+
+@inlined
+def _add_edges(arena, state, row):
+    """Write the edges of a state to a row."""
+    classes = arena[A_CLASS_OF]
+    begin = arena[arena[A_EDGE_START] + state]
+    for edge in range(begin, arena[arena[A_EDGE_START] + state + 1]):
+        at = arena[A_EDGES] + 2 * edge
+        for c in range(arena[classes + (arena[at] & 255)], arena[classes + (arena[at] >> 8)] + 1):
+            arena[row + c] = arena[at + 1]
+
+
+@inlined
+def _lay_out(arena, state):
+    """Write a row of the arena; returns where it begins."""
+    row = arena[A_FREE]
+    arena[A_FREE] = row + arena[A_CLASSES]
+    for c in range(arena[A_CLASSES]):
+        arena[row + c] = DEAD
+    like = arena[arena[A_LIKE] + state] - 1
+    if like >= 0:
+        _add_edges(arena, like, row)
+    _add_edges(arena, state, row)
+    arena[arena[A_ROWS] + state] = row
+    return row
+
+
+@inlined
+def _row(arena, state):
+    """Where the row of a state begins."""
+    row = arena[arena[A_ROWS] + state]
+    return row if row else _lay_out(arena, state)
+
+
+@bare_kernel
+def lay_out_rows(arena, states):
+    """In place of each state where its row begins in the arena; ``int32[*]``."""
+    for i in range(len(states)):
+        states[i] = _row(arena, states[i])
 
 
 @inlined
@@ -181,7 +228,6 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
     first free cell, whether some thread popped below the bottom). See `_unite` for ``united``.
     """
     n_states = arena[A_STATES]
-    n_classes = arena[A_CLASSES]
     returns = arena[A_RETURNS]
     source = begin
     past = end
@@ -225,7 +271,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
         state = threads[at, 0]
         count = threads[at, 1]
         cell = threads[at, 2]
-        entry = arena[arena[A_TABLE] + state * n_classes + c]
+        entry = arena[_row(arena, state) + c]
         if entry >= n_states:
             group = arena[A_GROUPS] + entry - n_states
             for m in range(arena[group], arena[group + 1]):
@@ -336,7 +382,8 @@ def _start_stack(arena, config, cells, slots, top):
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, ids, below):
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, nodes, ids,
+               below):  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
@@ -349,6 +396,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
         Threads and stack cells that the walk can have, a power of two.
     work:
         Threads that it may follow, where there is more to do than to look up where one moves.
+    nodes:
+        Nodes that it may look at.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -357,7 +406,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
     Returns
     -------
     (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
-    do, a smaller one where ``room`` or ``work`` did not suffice. From there on it is up to `walk_sets`.
+    do, a smaller one where ``room``, ``work`` or ``nodes`` did not suffice. From there on it is up to `walk_sets`.
 
     Nodes of ``residual`` may lie below one another: there the configuration joins the threads that came down.
     """
@@ -374,9 +423,11 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
     n_below = 0
     # What the loop reads at every node is in locals: an array that is written to hides that it stays the same.
     n_states = arena[A_STATES]
-    n_classes = arena[A_CLASSES]
     class_of = arena[A_CLASS_OF]
-    table = arena[A_TABLE]
+    rows = arena[A_ROWS]
+    singles = arena[A_SINGLE] - n_states
+    records = arena[A_RECORDS]
+    loops = arena[A_LOOPS]
     live = arena[A_LIVE]
     returns = arena[A_RETURNS]
     entered = 0  # nodes of residual so far
@@ -392,19 +443,35 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
             first[depth[i]] = 0
             first[depth[i] + 1] = 0
             tops[depth[i]] = base_top
+        if nodes == 0:
+            return n_ids, n_below, i
+        nodes -= 1
         d = depth[i]
         above = first[d]
         begin = first[d + 1]
         if above + 1 == begin and i != pending:  # nearly always: one thread, which moves or dies
             s = threads[above, 0]
-            entry = arena[table + s * n_classes + arena[class_of + byte[i]]]
+            row = arena[rows + s]
+            if row == 0:
+                row = _lay_out(arena, s)
+            entry = arena[row + arena[class_of + byte[i]]]
+            now = threads[above, 1]
+            if entry >= n_states and arena[singles + entry] >= 0:  # the only move: it counts
+                r = records + 5 * arena[singles + entry]
+                if arena[r] == SET:
+                    now = np.int64(1)
+                    entry = arena[r + 2]
+                else:
+                    now += 1
+                    loop = loops + 2 * arena[r + 1]
+                    entry = arena[r + 2 + _zone(now, arena[loop], arena[loop + 1])]
             if entry < n_states and arena[returns + s] == 0:
                 if entry >= 0 and begin < room and arena[returns + entry] == 0:
                     for t in range(first_token[i], first_token[i + 1]):
                         ids[n_ids] = token_ids[t]
                         n_ids += 1
                     threads[begin, 0] = entry
-                    threads[begin, 1] = threads[above, 1] if arena[live + entry] >= 0 else 0
+                    threads[begin, 1] = now if arena[live + entry] >= 0 else 0
                     threads[begin, 2] = threads[above, 2]
                     first[d + 2] = begin + 1
                     tops[d + 1] = tops[d]
@@ -773,9 +840,11 @@ def walk_stack_difference(
 
 
 @kernel
-def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, low, high, start, work,
-                       ids, tokens, token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
-    """The tokens that a state which counts, the stack below unknown, allows for each count from ``low`` to ``high``.
+def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, arena, state, minimum, maximum, start,
+                       work, ids, tokens, token_first, token_last, below, nodes, node_first, node_last):  # fmt: skip
+    """The tokens that a state which counts, the stack below unknown, allows for each count from 1 to ``maximum``.
+
+    ``minimum`` and ``maximum`` are the bounds of the loop that the state counts in, whatever the arena says.
 
     For automata that move, count and pop, but never call, such as the inside of a string; pieces are those of
     `walk_counted`. What holds for every count goes to ``ids`` and ``below``, as in `walk_stack`. The rest goes to
@@ -787,7 +856,6 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     where an array is too short or the automaton calls.
     """
     n_states = arena[A_STATES]
-    n_classes = arena[A_CLASSES]
     popped = n_states
     begin = np.zeros(max_depth + 2, np.int64)
     pieces = np.empty((256, 4), np.int64)
@@ -795,6 +863,9 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
     n_tokens = 0
     n_below = 0
     n_nodes = 0
+    low = 1
+    high = maximum
+    counter = arena[arena[A_LIVE] + state]
     pieces[0, 0] = state
     pieces[0, 1] = low
     pieces[0, 2] = high
@@ -813,7 +884,7 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
         for p in range(begin[d - 1], base):
             if pieces[p, 0] == popped:
                 continue
-            entry = arena[arena[A_TABLE] + pieces[p, 0] * n_classes + c]
+            entry = arena[_row(arena, pieces[p, 0]) + c]
             if entry == DEAD:
                 continue
             if n + 3 > len(pieces):
@@ -841,11 +912,14 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
             if arena[r] == SET:
                 n = _join(pieces, base, n, arena[r + 2], lo, hi, _FIXED + 1)
                 continue
-            minimum = arena[arena[A_LOOPS] + 2 * arena[r + 1]]
-            maximum = arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1]
+            least = np.int64(minimum)
+            most = np.int64(maximum)
+            if arena[r + 1] != counter:
+                least = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1]])
+                most = np.int64(arena[arena[A_LOOPS] + 2 * arena[r + 1] + 1])
             add += 1
             if add > _FIXED:
-                target = arena[r + 2 + _zone(add - _FIXED, minimum, maximum)]
+                target = arena[r + 2 + _zone(add - _FIXED, least, most)]
                 if target >= 0:
                     n = _join(pieces, base, n, target, lo, hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
                 continue
@@ -856,12 +930,12 @@ def walk_stack_counted(byte, depth, skip, first_token, token_ids, max_depth, are
                 z_lo = lo
                 z_hi = hi
                 if zone == LOW:
-                    z_hi = min(hi, minimum - 1 - add)
+                    z_hi = min(hi, least - 1 - add)
                 elif zone == MID:
-                    z_lo = max(lo, minimum - add)
-                    z_hi = min(hi, maximum - 1 - add)
+                    z_lo = max(lo, least - add)
+                    z_hi = min(hi, most - 1 - add)
                 else:
-                    z_lo = max(lo, maximum - add)
+                    z_lo = max(lo, most - add)
                 if z_lo <= z_hi:
                     n = _join(pieces, base, n, target, z_lo, z_hi, add if arena[arena[A_LIVE] + target] >= 0 else 0)
         if n == base:
@@ -975,3 +1049,154 @@ def spread_counts(edge_start, edge_target, like, group_start, move_record, move_
                         zone = _zone(count + 1, loops[records[r, 1], 0], loops[records[r, 1], 1])
                         n = _add_count(live, counts, known, todo, n, records[r, 2 + zone], count + 1)
             here = like[here] - 1
+
+
+#: The words of `name_subautomaton`'s text.
+_ALIVE, _NO_LOOP, _COMMA = (np.frombuffer(text, np.uint8) for text in (b"[True", b"[False", b", "))
+_POP, _OPENED, _CLOSED, _END = (np.frombuffer(text, np.uint8) for text in (b"'pop'", b"(", b")", b"]"))
+
+
+@inlined
+def _write(text, n, words):
+    """Append words to a text of length ``n``; returns the length, which exceeds the room where they do not fit."""
+    for i in range(len(words)):
+        if n < len(text):
+            text[n] = words[i]
+        n += 1
+    return n
+
+
+@inlined
+def _write_number(text, n, number):
+    """`_write` of a number in decimal digits."""
+    rest = number
+    if number < 0:
+        if n < len(text):
+            text[n] = 45
+        n += 1
+        rest = -number
+    digits = 1
+    power = np.int64(10)
+    while rest >= power:
+        digits += 1
+        power *= 10
+    for k in range(digits - 1, -1, -1):
+        if n + k < len(text):
+            text[n + k] = 48 + rest % 10
+        rest //= 10
+    return n + digits
+
+
+@inlined
+def _local(states, known, n, state):
+    """The number of a state among ``states[:n]``, found by its hash; ``n`` for a new one, which is entered if there
+    is room."""
+    slot = (np.int64(state) * 0x9E3779B1 >> 7) & (len(known) - 1)
+    while known[slot] >= 0:
+        if states[known[slot]] == state:
+            return known[slot]
+        slot = (slot + 1) & (len(known) - 1)
+    if n < len(states):
+        states[n] = state
+        known[slot] = n
+    return n
+
+
+@bare_kernel
+def name_subautomaton(arena, far, states, known, table, text):
+    """What tells the automaton that begins at a state from others, whatever it lies in, as a text.
+
+    Parameters
+    ----------
+    far:
+        Whether to take counts as so far from their bounds that these do not matter.
+    states:
+        ``int32[largest]``: the state to begin with, out: all that it comes to, numbered in the order of their edges.
+    known:
+        ``int32[2 ** k]``, -1 each, with more room than ``states``.
+    table:
+        ``int32[largest, classes]``, out: by number what each does with a class of bytes, the length of ``states``
+        for a pop; 0 where it counts.
+    text:
+        ``uint8[*]``, out: state after state the first bytes of its edges, the last ones, whether it counts, and the
+        numbers of where they lead, as Python writes a list.
+
+    Returns
+    -------
+    (how many states, how long a text, the last loop or -1): no states where one calls, returns, branches, has a set
+    or is like another, where the automaton counts in several loops, begins to count and is ``far``, or finds no room.
+    """
+    n_states = arena[A_STATES]
+    n_classes = arena[A_CLASSES]
+    classes = arena[A_CLASS_OF]
+    slot = (np.int64(states[0]) * 0x9E3779B1 >> 7) & (len(known) - 1)
+    known[slot] = 0
+    n = np.int64(1)
+    length = np.int64(0)
+    loop = np.int64(-1)
+    here = 0
+    while here < n:
+        state = states[here]
+        begin = arena[arena[A_EDGE_START] + state]
+        end = arena[arena[A_EDGE_START] + state + 1]
+        if arena[arena[A_RETURNS] + state] or arena[arena[A_LIKE] + state] or length + 2 * (end - begin) > len(text):
+            return 0, 0, -1
+        for edge in range(begin, end):
+            text[length + edge - begin] = arena[arena[A_EDGES] + 2 * edge] & 255
+            text[length + end + edge - 2 * begin] = arena[arena[A_EDGES] + 2 * edge] >> 8
+        length += 2 * (end - begin)
+        length = _write(text, length, _ALIVE if arena[arena[A_LIVE] + state] >= 0 and not far else _NO_LOOP)
+        for c in range(n_classes):
+            table[here, c] = DEAD
+        for edge in range(begin, end):
+            length = _write(text, length, _COMMA)
+            at = arena[A_EDGES] + 2 * edge
+            target = np.int64(arena[at + 1])
+            into = np.int64(DEAD)
+            if target >= n_states:
+                single = arena[arena[A_SINGLE] + target - n_states]
+                if single == NOT_SINGLE:
+                    return 0, 0, -1
+                if single == SINGLE_POP:
+                    length = _write(text, length, _POP)
+                    into = np.int64(len(states))
+                    target = np.int64(-2)
+                else:
+                    r = arena[A_RECORDS] + 5 * single
+                    if far and arena[r] == SET:
+                        return 0, 0, -1
+                    if far:
+                        target = np.int64(arena[r + 3])
+                    else:
+                        if loop >= 0 and loop != arena[r + 1]:
+                            return 0, 0, -1
+                        loop = np.int64(arena[r + 1])
+                        length = _write(text, length, _OPENED)
+                        length = _write_number(text, length, np.int64(arena[r]))
+                        for zone in range(1 if arena[r] == SET else 3):
+                            length = _write(text, length, _COMMA)
+                            number = np.int64(arena[r + 2 + zone])
+                            if number >= 0:
+                                number = np.int64(_local(states, known, n, number))
+                                if number == len(states):
+                                    return 0, 0, -1
+                                n = max(n, number + 1)
+                            length = _write_number(text, length, number)
+                        length = _write(text, length, _CLOSED)
+                        into = np.int64(0)
+                        target = np.int64(-2)
+            if target != -2:
+                if target >= 0:
+                    target = np.int64(_local(states, known, n, target))
+                    if target == len(states):
+                        return 0, 0, -1
+                    n = max(n, target + 1)
+                length = _write_number(text, length, target)
+                into = target
+            for c in range(arena[classes + (arena[at] & 255)], arena[classes + (arena[at] >> 8)] + 1):
+                table[here, c] = into
+        length = _write(text, length, _END)
+        if length > len(text):
+            return 0, 0, -1
+        here += 1
+    return n, length, loop

@@ -377,11 +377,12 @@ def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:
 
 
 def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The transitions, ``int32[states, classes]``, and the class of each byte, of an arena."""
+    """The transitions, ``int32[states, classes]``, and the class of each byte, of an arena without any row."""
     from ... import kernels
 
     states, width = int(arena[kernels.A_STATES]), int(arena[kernels.A_CLASSES])
-    begin, classes = int(arena[kernels.A_TABLE]), int(arena[kernels.A_CLASS_OF])
+    begin, classes = int(arena[kernels.A_FREE]), int(arena[kernels.A_CLASS_OF])
+    kernels.lay_out_rows(arena, np.arange(states, dtype=np.int32))
     return arena[begin : begin + states * width].reshape(states, width), arena[classes : classes + 256]
 
 

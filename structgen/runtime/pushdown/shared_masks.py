@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
-from .subautomata import Subautomaton, subautomaton
 from .tables import PushdownTables
 from .walker import CountedWalk, StackWalker, events, stretches
 
@@ -43,14 +42,14 @@ class SharedMasks(NamedTuple):
     begins:
         The first count of each stretch; ``[0]`` without counts.
     rows:
-        ``uint32[stretches, words]``.
+        ``uint32[words]`` each.
     residuals:
         ``int32[*]`` each.
     """
 
     begins: list[int]
-    rows: NDArray[np.uint32]
-    residuals: list[NDArray[np.int32]]
+    rows: Sequence[NDArray[np.uint32]]
+    residuals: Sequence[NDArray[np.int32]]
 
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
@@ -68,14 +67,14 @@ class SharedMasks(NamedTuple):
             kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
             rows[i] = row
         begins = cuts.tolist()
-        return cls(begins, rows, [nodes[bisect_right(changes, begin) - 1] for begin in begins])
+        return cls(begins, list(rows), [nodes[bisect_right(changes, begin) - 1] for begin in begins])
 
     def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
         gaps = [encode_gaps(nodes) for nodes in self.residuals]
         return {
             "begins": smallest(np.array(self.begins)),
-            "bits": self.rows,
+            "bits": np.stack(self.rows),
             "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
             "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
         }
@@ -85,7 +84,7 @@ class SharedMasks(NamedTuple):
         """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
-        return cls(begins.tolist(), rows, decoded(gaps, start, vocabulary, where))
+        return cls(begins.tolist(), list(rows), decoded(gaps, start, vocabulary, where))
 
     def to_bytes(self) -> bytes:
         """A file of its own, kind ``"shared"``."""
@@ -122,8 +121,8 @@ class _TooManyIntervals(Exception):
 class SharedMaskStore:
     """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
-    What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
-    (`keep_in`), and is walked if nobody has it.
+    What a name stands for is looked for in the vocabulary's memory and among its base rows, in the index's own file,
+    in the cache (`keep_in`), and is walked if nobody has it.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ class SharedMaskStore:
         self.pool = pool
         self.residuals = residuals
         self._walker = walker
-        self._automata: dict[int, Subautomaton | None] = {}
+        self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
         #: By name and number of the stretch: a state that has it, and what that decides.
         self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
@@ -168,7 +167,8 @@ class SharedMaskStore:
 
     def is_known(self, state: int) -> bool:
         """Whether the vocabulary has at hand what `plain` would give."""
-        return self.name(state, PLAIN) in self._vocabulary.shared_rows
+        name = self.name(state, PLAIN)
+        return name is not None and self._at_hand(name) is not None
 
     def unbounded(self, state: int) -> PartialRow | None:
         """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
@@ -180,8 +180,8 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         if name is None:
             return None
-        if name not in self._vocabulary.shared_rows:
-            self._add(name, SharedMasks([0], self._walker().bits(ids)[None], [below.copy()]))
+        if self._at_hand(name) is None:
+            self._add(name, SharedMasks([0], [self._walker().bits(ids)], [below.copy()]))
         return self._use(name, 0, state)
 
     def segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
@@ -234,20 +234,24 @@ class SharedMaskStore:
 
     def name(self, state: int, kind: int) -> bytes | None:
         """What a shared mask of a state is called; None where it can't be shared."""
-        if state not in self._automata:
-            self._automata[state] = subautomaton(self._tables, state)
-        automaton = self._automata[state]
-        if automaton is None or (kind == PLAIN) != (self._tables.live[state] < 0):
+        if (kind == PLAIN) != (self._tables.live[state] < 0):
             return None
+        if state not in self._automata:
+            found = self._walker().subautomaton(state)
+            self._automata[state] = None if found is None else (found.digest, found.loop)
+        automaton = self._automata[state]
+        if automaton is None:
+            return None
+        digest, loop = automaton
         bounds = [kind, self._reach]
-        if kind == PLAIN and automaton.loop >= 0:
-            bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[automaton.loop].tolist()]
-        return _name(automaton, bounds)
+        if kind == PLAIN and loop >= 0:
+            bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[loop].tolist()]
+        return _name(digest, bounds)
 
     def _unbounded_name(self, state: int) -> bytes | None:
         if state not in self._far:
-            automaton = subautomaton(self._tables, state, far=True)
-            self._far[state] = None if automaton is None else _name(automaton, [PLAIN, self._reach])
+            automaton = self._walker().subautomaton(state, far=True)
+            self._far[state] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
         return self._far[state]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
@@ -258,19 +262,24 @@ class SharedMaskStore:
 
     def find(self, name: bytes, state: int) -> SharedMasks:
         """What a name stands for; ``state`` has it. Raises `FormatError` where it does not."""
-        known = self._vocabulary.shared_rows
-        shared: SharedMasks | None = known.get(name)
+        shared = self._at_hand(name)
         if shared is None and name in self.stored:
             return self.stored[name]  # a file speaks for itself only: this is not published
         if shared is None and self._cache is not None:
             read = partial(SharedMasks.from_buffer, vocabulary=self._vocabulary, where="the cache")
             shared = self._cache.fetch(name, read)
-            if shared is not None:
-                known[name] = shared
+            if shared is not None and self._at_hand(name) is None:
+                self._vocabulary.shared_rows[name] = shared
         if shared is None:
             shared = self._walk(name, state)
             self._add(name, shared)
         return shared
+
+    def _at_hand(self, name: bytes) -> SharedMasks | None:
+        """What a name stands for, where the vocabulary has it in memory."""
+        found: SharedMasks | None = self._vocabulary.shared_rows.get(name)
+        base = self._vocabulary.base_rows
+        return base.get(name) if found is None and base is not None else found
 
     def find_all(self) -> dict[bytes, SharedMasks]:
         """Every shared mask that is used, by its name; others may come into use while they are walked."""
@@ -309,22 +318,22 @@ class SharedMaskStore:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._unbounded_name(state) == name:
-            row, below = self._walker().closed(state, far=True)
-            return SharedMasks([0], row[None], [below])
-        if kind is None:
+        if kind is None and self._unbounded_name(state) != name:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
-        if kind == PLAIN:
-            automaton = self._automata[state]
-            plain = automaton is not None and automaton.loop < 0
-            row, below = self._walker().closed(state) if plain else self._walker().uncounted(state)
-            return SharedMasks([0], row[None], [below])
+        walker = self._walker()
+        if kind is None or kind == PLAIN:
+            automaton = walker.subautomaton(state, far=kind is None)
+            if automaton is not None and automaton.loop < 0:
+                row, below = walker.closed(automaton)
+            else:
+                row, below = walker.uncounted(state)
+            return SharedMasks([0], [row], [below])
         low, high = self._bounds(kind)
-        walked = self._walker().counted(state, (low, high))
+        walked = walker.counted(state, (low, high))
         if walked is None:
             raise _TooManyIntervals
         return SharedMasks.cut(walked, high if kind == MID else low - 1, self.pool.words)
 
 
-def _name(automaton: Subautomaton, bounds: list[int]) -> bytes:
-    return hashlib.blake2b(automaton.digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+def _name(digest: bytes, bounds: list[int]) -> bytes:
+    return hashlib.blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

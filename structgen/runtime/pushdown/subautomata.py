@@ -16,56 +16,46 @@ from .tables import PushdownTables
 _LARGEST = 400
 
 
+#: What a table of one has for a pop.
+POP = _LARGEST
+
+#: Slots to find a state by its hash; bytes of the text that is hashed.
+_SLOTS, _LONGEST = 1 << 10, 1 << 17
+
+
 class Subautomaton(NamedTuple):
-    """The automaton that begins at a state, whatever it lies in: a hash, and the loop that it counts in or -1."""
+    """The automaton that begins at a state, whatever it lies in.
+
+    Parameters
+    ----------
+    digest:
+        A hash of it.
+    loop:
+        The loop that it counts in, or -1.
+    table:
+        ``int32[states, classes]``: the state after each class of bytes, numbered from the first one on, `POP` or
+        `DEAD`. Not sound for moves that count.
+    """
 
     digest: bytes
     loop: int
+    table: NDArray[np.int32]
 
 
-def subautomaton(tables: PushdownTables, state: int, *, far: bool = False) -> Subautomaton | None:
+def subautomaton(arena: NDArray[np.int32], state: int, *, far: bool = False) -> Subautomaton | None:
     """None where it calls, returns, branches, counts in several loops, or is large.
 
     ``far`` takes it as it is while all counts are far from their bounds: as one that does not count. None, too, where
     a count can begin anew.
     """
-    number = {state: 0}
-    loops: set[int] = set()
-    digest = hashlib.blake2b(digest_size=32)
+    from ... import kernels
 
-    def named(target: int) -> int:
-        if target >= 0 and target not in number:
-            number[target] = len(number)
-            queue.append(target)
-        return number[target] if target >= 0 else -1
-
-    for here in (queue := [state]):
-        if tables.returns[here] or tables.like[here] or len(queue) > _LARGEST:
-            return None
-        begin, end = int(tables.edge_start[here]), int(tables.edge_start[here + 1])
-        names: list[object] = [int(tables.live[here]) >= 0 and not far]
-        for target in (tables.edge_target[begin:end].astype(np.int64) - 1).tolist():
-            if target < tables.states:
-                names.append(named(target))
-                continue
-            moves = tables.moves[target - tables.states]
-            (record, sequence), *others = moves
-            if others or sequence:
-                return None
-            if record is None:
-                names.append("pop")
-                continue
-            operation, loop, *zones = record
-            if operation == MARK or (far and operation == SET):
-                return None
-            if far:
-                names.append(named(zones[1]))
-                continue
-            loops.add(loop)
-            names.append((operation, *map(named, zones[:1] if operation == SET else zones)))
-        digest.update(tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes())
-        digest.update(repr(names).encode())
-    return Subautomaton(digest.digest(), max(loops, default=-1)) if len(loops) <= 1 else None
+    states, known = np.full(_LARGEST, state, np.int32), np.full(_SLOTS, -1, np.int32)
+    table, text = np.empty((_LARGEST, int(arena[kernels.A_CLASSES])), np.int32), np.empty(_LONGEST, np.uint8)
+    n, length, loop = kernels.name_subautomaton(arena, far, states, known, table, text)
+    if not n:
+        return None
+    return Subautomaton(hashlib.blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
 
 
 def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...errors import BudgetExceededError, FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
@@ -155,12 +155,14 @@ class PushdownTables:
     def moves(self) -> LazyTable[Moves]:
         """The moves of each group, spelled out when first asked for."""
         groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
+        records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
 
         def of(group: int) -> Moves:
             found: Moves = []
             for move in range(groups[group], groups[group + 1]):
-                record = tuple(self.records[numbers[move] - 1].tolist()) if numbers[move] else None
-                found.append((record, tuple(self.sequence[starts[move] : starts[move + 1]].tolist())))
+                number = 5 * numbers[move]
+                record = tuple(records[number - 5 : number]) if number else None
+                found.append((record, tuple(states[starts[move] : starts[move + 1]])))
             return found
 
         return LazyTable(of)
@@ -204,24 +206,26 @@ class PushdownTables:
     # -- the form for kernels --------------------------------------------------------------------------
 
     def arena(self) -> NDArray[np.int32]:
-        """Everything in one ``int32`` array; the layout is that of `structgen.kernels`' section on stacks."""
+        """Everything in one ``int32`` array; the layout is that of `structgen.kernels`' section on stacks.
+
+        No row of the table is in it yet, but room for all: memory that is never touched is never taken.
+        """
         from ... import kernels
 
         classes = byte_classes(self.edge_low, self.edge_high)
-        table = dense_table(
-            self.edge_start, self.edge_low, self.edge_high, self.edge_target.astype(np.int64), classes
-        )
-        alike = np.flatnonzero(self.like)
-        others = table[self.like[alike].astype(np.int64) - 1]
-        table[alike] = np.where(table[alike] == DEAD, others, table[alike])
-        table[table > DEAD] -= 1  # nothing becomes dead, states count from 0
         moves = np.zeros((len(self.move_start), 2), np.int32)
         moves[:-1, 0] = self.move_record.astype(np.int32) - 1
         moves[:, 1] = self.move_start
         parts: dict[int, Array] = {
             kernels.A_CLASS_OF: classes,
-            kernels.A_TABLE: table,
+            kernels.A_ROWS: np.zeros(self.states, np.int32),
+            kernels.A_EDGE_START: self.edge_start,
+            kernels.A_EDGES: np.stack(
+                [self.edge_low + self.edge_high.astype(np.int32) * 256, self.edge_target.astype(np.int32) - 1], axis=1
+            ),
+            kernels.A_LIKE: self.like,
             kernels.A_GROUPS: self.group_start,
+            kernels.A_SINGLE: self._singles(),
             kernels.A_MOVES: moves,
             kernels.A_SEQUENCE: self.sequence,
             kernels.A_RECORDS: self.records,
@@ -231,12 +235,29 @@ class PushdownTables:
             kernels.A_TESTS: self.tests,
         }
         header = np.zeros(kernels.ARENA_HEADER, np.int32)
-        header[kernels.A_STATES], header[kernels.A_CLASSES] = self.states, table.shape[1]
-        position = len(header)
-        for word, part in parts.items():
-            header[word] = position
-            position += part.size
-        return np.concatenate([header, *(part.reshape(-1).astype(np.int32) for part in parts.values())])
+        width = int(classes[-1]) + 1
+        begins = np.cumsum([len(header), *(part.size for part in parts.values())])
+        if begins[-1] + self.states * width >= MOST:
+            raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
+        arena = np.empty(begins[-1] + self.states * width, np.int32)
+        for word, begin, part in zip(parts, begins.tolist(), parts.values(), strict=False):
+            header[word] = begin
+            arena[begin : begin + part.size] = part.reshape(-1)
+        header[kernels.A_STATES], header[kernels.A_CLASSES], header[kernels.A_FREE] = self.states, width, begins[-1]
+        arena[: len(header)] = header
+        return arena
+
+    def _singles(self) -> NDArray[np.int32]:
+        """By group what its only move does, where that is no more than to count or to pop; see the kernels."""
+        from ... import kernels
+
+        first = self.group_start[:-1].astype(np.int64)
+        record = self.move_record.astype(np.int64)[first] - 1
+        lengths = np.diff(self.move_start.astype(np.int64))[first]
+        simple = (np.diff(self.group_start.astype(np.int64)) == 1) & (lengths == 0)
+        if len(self.records):
+            simple &= (record < 0) | (self.records[record, 0] != MARK)
+        return np.where(simple, np.where(record < 0, kernels.SINGLE_POP, record), kernels.NOT_SINGLE).astype(np.int32)
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import DEAD, INC, SET
+from ..automaton.tables import DEAD, SET
 from ..core.lazy_table import LazyTable
 from .stacks import END
+from .subautomata import POP, Subautomaton, subautomaton
 from .tables import PushdownTables
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
@@ -34,6 +35,9 @@ _NODES, _PIECES = 1 << 19, 1 << 16
 
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
+
+#: So many nodes are looked at before a wide state is taken for one that leads far.
+_SHORT = 1 << 12
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
 _FAR_APART = 20_000
@@ -130,14 +134,11 @@ class StackWalker:
         self._arena = tables.arena()
         self._n = tables.states
         classes = self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
-        begin, width = int(self._arena[kernels.A_TABLE]), int(self._arena[kernels.A_CLASSES])
-        self._table = self._arena[begin : begin + self._n * width].reshape(self._n, width)
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
         self._widest = LazyTable(self._find_widest)
-        self._far: NDArray[np.int32] | None = None
         #: Trie nodes below the bytes that each state takes.
-        self.weight = (self._table != DEAD) @ self._weights
+        self.weight = LazyTable(self._find_weight)
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
     def narrow(
@@ -149,11 +150,21 @@ class StackWalker:
         """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        here = np.array(config, np.int64)
-        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, residual, here, ROOM, at_once, ids, below)
-        if node < self._sizes[1]:
+        here, nodes = np.array(config, np.int64), self._sizes[1]
+        n, m, node = self._kernels.walk_stack(
+            *self._trie, self._arena, residual, here, ROOM, at_once, nodes, ids, below
+        )
+        if node < nodes:
             ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
         return ids[:n], below[:m]
+
+    def short(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """`narrow` for a state from the root, where it looks at few nodes; None where there are more to look at."""
+        self._pause()
+        ids, below = _scratch.of(*self._sizes)
+        here, root = np.array((state, 0), np.int64), np.zeros(1, np.int32)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, root, here, ROOM, _SHORT, _SHORT, ids, below)
+        return None if node < self._sizes[1] else (ids[:n], below[:m])
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
@@ -234,32 +245,21 @@ class StackWalker:
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
-    def closed(self, state: int, *, far: bool = False) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """The row and the residual list of a state whose automaton only moves and pops.
+    def subautomaton(self, state: int, *, far: bool = False) -> Subautomaton | None:
+        """The automaton that begins at a state; see `structgen.runtime.pushdown.subautomata.subautomaton`."""
+        return subautomaton(self._arena, state, far=far)
 
-        ``far`` lets it count as well, and takes all counts as far from their bounds.
-        """
+    def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The row and the residual list of the first state of an automaton that does not count."""
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
         byte, depth, skip, *_, max_depth = self._trie
-        table = self._uncounted() if far else self._table
+        table = automaton.table
         m = self._kernels.walk_row(
-            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], state, max_depth, row,
-            self._n, below,
+            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0, max_depth, row, POP,
+            below,
         )  # fmt: skip
         return row[:-1], below[:m].copy()
-
-    def _uncounted(self) -> NDArray[np.int32]:
-        """The table with plain moves in place of those that add to a count, as if no bound were near."""
-        if self._far is None:
-            follow = np.arange(self._n + len(self._tables.group_start))  # the last for the dead
-            for group, moves in enumerate(self._tables.all_moves(), self._n):
-                record, sequence = moves[0]
-                if len(moves) == 1 and record is not None and record[0] == INC and not sequence:
-                    follow[group] = record[3]
-            follow[-1] = DEAD
-            self._far = follow[self._table].astype(np.int32)
-        return self._far
 
     def uncounted(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of a state, entered without a count."""
@@ -274,16 +274,13 @@ class StackWalker:
 
     def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
         """All counts of a state at once, in a loop with these bounds; None where that is too much."""
-        arena, loop = self._arena.copy(), int(self._tables.live[state])
-        where = int(arena[self._kernels.A_LOOPS]) + 2 * loop
-        arena[where : where + 2] = bounds
         size, told, node = 1 << 12, 0, 1
         ids, below = _scratch.of(*self._sizes)
         slices: list[list[NDArray[np.int32]]] = []
         while node < self._sizes[1]:
             rows = _scratch.intervals(size)
             a, b, c, d, after = self._kernels.walk_stack_counted(
-                *self._trie, arena, state, 1, bounds[1], node, _PIECES, ids, *rows[:3], below, *rows[3:]
+                *self._trie, self._arena, state, *bounds, node, _PIECES, ids, *rows[:3], below, *rows[3:]
             )
             if a < 0 and size > 128 * self._sizes[0]:
                 return None
@@ -299,6 +296,10 @@ class StackWalker:
         return CountedWalk(always, tuple(tokens), below, (first, second, third))
 
     # -- choosing what to compare with -----------------------------------------------------------------
+
+    def may_have_base(self, state: int) -> bool:
+        """Whether a state takes so much that it can have a `base`."""
+        return bool(self.weight[state] >= self._narrowest_base)
 
     def base(self, state: int) -> tuple[int, ...] | None:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""
@@ -335,9 +336,18 @@ class StackWalker:
         operation, _, inside, *_ = moves[0][0]
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
+    def _row(self, state: int) -> NDArray[np.int32]:
+        """What a state does with each class of bytes, as in the arena."""
+        begin = np.array([state], np.int32)
+        self._kernels.lay_out_rows(self._arena, begin)
+        return self._arena[begin[0] : begin[0] + len(self._weights)]
+
+    def _find_weight(self, state: int) -> float:
+        return float(self._weights[self._row(state) != DEAD].sum())
+
     def _find_widest(self, state: int) -> tuple[int, float]:
         """The entry that takes the most trie nodes, and its share of what the state takes."""
-        sums = np.bincount(self._table[state] + 1, self._weights)  # entry -1, dead, comes first
+        sums = np.bincount(self._row(state) + 1, self._weights)  # entry -1, dead, comes first
         best = int(sums[1:].argmax())
         return best, float(sums[best + 1] / max(1.0, self.weight[state]))
 
