@@ -20,6 +20,7 @@ from structgen.compiler.grammar.load import loading
 from structgen.definitions.grammar_text import Imports
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.partial_masks import LexemeMasks
+from structgen.runtime.rows import residuals
 from structgen.runtime.rows.row_pool import RowPool
 from structgen.storage.container import pack, unpack
 
@@ -75,7 +76,7 @@ def test_places_are_used_as_they_are_stored(name: str, monkeypatch: pytest.Monke
         walk(index, index, seed)
     stored = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
     assert stored.to_bytes() == index.to_bytes()
-    monkeypatch.setattr(LexemeMasks, "_decide", None)  # all of them are there
+    monkeypatch.setattr(LexemeMasks, "decide_all", None)  # all of them are there
     for seed in range(8):
         walk(index, stored, seed)
 
@@ -96,6 +97,20 @@ def test_places_are_added_to_those_that_were_stored(name: str) -> None:
     again = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
     assert again.machine.known_rows == index.machine.known_rows == eager.machine.known_rows
     assert again.to_bytes() == index.to_bytes()
+
+
+def test_stored_residual_lists_are_read_at_once_where_one_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(DEFINITIONS[min(DEFINITIONS)], VOCABULARY)
+    stored = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
+    assert isinstance(stored.machine, GrammarMachine)
+    lists, read = stored.machine.lexeme_masks.residuals, residuals.decoded
+    calls: list[int] = []
+    monkeypatch.setattr(residuals, "decoded", lambda *given: [calls.append(len(given[0])), read(*given)][1])
+    expected = [each.tolist() for each in map(lists.__getitem__, range(len(lists)))]
+    before = len(calls)
+    assert lists.add(np.array([3, 5, 6], np.int32)) >= 2
+    assert len(calls) == before + 1
+    assert [each.tolist() for each in map(lists.__getitem__, range(len(expected)))] == expected
 
 
 @pytest.mark.parametrize("stored", [False, True])
