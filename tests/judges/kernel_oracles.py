@@ -151,6 +151,12 @@ def rows(random: Random) -> None:
     written = np.empty(len(gaps) + 9, np.uint16)
     written = written[: kernels.write_gaps(np.array(ids, np.int32), LONG_GAP, written)]
     assert written.tolist() == gaps.tolist()
+    mixed, again = np.array(random.sample(ids, len(ids)), np.int32), np.empty(len(gaps) + 9, np.uint16)
+    assert again[: kernels.sort_to_gaps(mixed, LONG_GAP, again)].tolist() == gaps.tolist()
+    assert mixed.tolist() == ids
+    more = [each for each in range(1 << 19) if random.random() < 0.001]
+    kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)), LONG_GAP)
+    assert ids_of_bits(bits) == sorted({*ids, *more})
 
 
 # -- masks: token by token -------------------------------------------------------------------------------------------
@@ -340,6 +346,8 @@ ORACLES: Mapping[str, Oracle] = {
     "set_bits": rows,
     "flip_ids": rows,
     "flip_gaps": rows,
+    "set_gaps": rows,
+    "sort_to_gaps": rows,
     "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),

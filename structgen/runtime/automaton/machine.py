@@ -25,6 +25,7 @@ from ...system.locks import Lock, Rank
 from ...system.memo import shorten
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import CompiledMachine, Match, ranges_of
 from ..rows.row_pool import RowPool, Segments
 from .tables import DEAD, FIELDS, SET, Tables
@@ -230,6 +231,14 @@ class AutomatonMachine(CompiledMachine):
         row = self._rows.get(config)
         return self._find_row(config) if row is None else row
 
+    def write_row(self, config: int, bitmask: NDArray[np.int32]) -> None:
+        """Write the row of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
+        try:
+            row = self._rows[config]
+        except KeyError:
+            row = self._find_row(config)
+        bitmask[...] = row
+
     def _find_row(self, config: int) -> NDArray[np.int32]:
         count, state = divmod(config, self._n)
         with self._lock:
@@ -247,9 +256,15 @@ class AutomatonMachine(CompiledMachine):
                 self._rows.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
+            DENSE_ROWS.note(self, self.pool.decoded_bytes)
         if fresh and self._told:
             self._told()
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
+        self.pool.let_go_of_decoded()
+        self._rows.clear()
 
     def put(self, state: int, segments: Segments) -> None:
         """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""
