@@ -193,7 +193,7 @@ def _kernel_samples() -> dict[str, tuple[Definition, ...]]:
     return {
         "automata": (
             *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-            JsonSchema('{"type": "string", "maxLength": 40}'),
+            JsonSchema('{"type": "object", "properties": {"a": {"type": "string", "maxLength": 40}}}'),
         ),
         "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
         "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
