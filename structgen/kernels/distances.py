@@ -8,7 +8,6 @@ from .automaton_walks import _FIXED, _copy_twins, _join
 from .jit import bare_kernel, inlined, kernel
 from .pushdown_walks import (
     A_CLASS_OF,
-    A_CLASSES,
     A_GROUPS,
     A_LIVE,
     A_LOOPS,
@@ -298,7 +297,6 @@ def most_gained(byte, depth, skip, first_token, max_depth, arena, below, least, 
         ``int64[states]``: what a state costs at least and at most, whatever its count.
     """
     n_states = arena[A_STATES]
-    n_classes = arena[A_CLASSES]
     states = np.empty(4 * n_states + 64, np.int64)
     gained = np.empty(4 * n_states + 64, np.int64)
     begin = np.zeros(max_depth + 3, np.int64)

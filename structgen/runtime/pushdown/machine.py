@@ -38,6 +38,9 @@ MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
 
+#: So are more threads than this that were not walked before, whatever their states.
+_MANY_THREADS = 32
+
 #: A walk that is entered at more nodes than this takes long.
 _MANY_NODES = 1 << 10
 
@@ -261,7 +264,7 @@ class PushdownMachine(InternedMachine[Thread]):
             if edge >= begin and byte <= highs[edge]:
                 target = targets[edge] - 1
                 if target >= 0:
-                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                    move = target if target < self.states else self.tables.moves[target - self.states]
                 break
             here = like[here] - 1
         self._moves[state << 8 | byte] = move
@@ -333,6 +336,8 @@ class PushdownMachine(InternedMachine[Thread]):
         forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False
+        if sum(not self.rows.is_decided(state, count) for state, count, _ in threads) > _MANY_THREADS:
+            return True
         missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
         known = self.rows.decided
         for state, members in forks:

@@ -144,7 +144,6 @@ class StateMasks:
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
-        self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
@@ -180,9 +179,9 @@ class StateMasks:
         if count and self.tables.registers[state]:
             number = self.sets.setdefault(count, len(self.sets) + 1)
         elif count and self.tables.live[state] >= 0:
-            found = self._counted(state, count) if residual == ROOT else None
-            if found is not None:
-                return found
+            if residual == ROOT and state in self.segments:
+                begins, decided = self.segments[state]
+                return decided[bisect_right(begins, count) - 1]
             number = count = self.representative(state, count)
         else:
             count = 0
@@ -194,7 +193,8 @@ class StateMasks:
                 self.decided[key] = found
         if found is None:
             self._fresh += 1
-            found = self._wide(state) if residual == ROOT and count == 0 else None
+            if residual == ROOT:
+                found = self._counted(state, count) if count else self._wide(state)
             if found is None:
                 ids, below = self._walk().narrow(self.residuals[residual], (state, count))
                 if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
@@ -228,19 +228,20 @@ class StateMasks:
             return self.pool.add_ids(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
+    def is_decided(self, state: int, count: int) -> bool:
+        """Whether it is known what a state, or the end of the text, decides from the root."""
+        if state < 0 or (count and state in self.segments):
+            return True
+        if count and self.tables.registers[state]:
+            count = self.sets.get(count, 0)
+        elif count:
+            count = self.representative(state, count)
+        key = ROOT, state, count
+        return key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
+
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it decides from the root not known."""
-        if state < 0 or self.tables.registers[state]:
-            return False
-        if count and self.tables.live[state] >= 0:
-            if state in self.segments:
-                return False
-            count = self.representative(state, count)
-        else:
-            count = 0
-        key = ROOT, state, count
-        known = key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
-        return not known and self.is_wide(state)
+        return not self.is_decided(state, count) and not self.tables.registers[state] and self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
         """The row of threads whose stacks are known, found in one walk; see
@@ -295,9 +296,9 @@ class StateMasks:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         if minimum > 1:
             return None
-        found = self.shared.with_nothing_counted(state)
+        found = self.shared.counted(state, 0)
         if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
-            found = self._counted(state, 1)
+            found = self.decide(ROOT, state, 1)
         return found
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
@@ -312,31 +313,21 @@ class StateMasks:
     # -- states that count -----------------------------------------------------------------------------
 
     def _counted(self, state: int, count: int) -> PartialRow | None:
-        """A state that counts without calling, such as the inside of a string."""
-        found = self.segments.get(state)
-        if found is None:
-            if self._is_far(state, count) and self.is_wide(state):
-                unbounded = self.shared.unbounded(state)
-                if unbounded is not None:
-                    return unbounded
-            found = self.tell_counts(state)
-        if found is None:
+        """A wide state that counts, by what the vocabulary knows of it."""
+        if self.tables.registers[state] or not self.is_wide(state):
             return None
-        begins, decided = found
-        return decided[bisect_right(begins, count) - 1]
+        return self.shared.unbounded(state) if self._is_far(state, count) else self.shared.counted(state, count)
 
     def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
         found = self.segments.get(state)
         if found is not None:
             return found
-        few = self.counts().possible[state] is not None
-        if few or state in self._uncounted or self._calls(state):
+        if self.counts().possible[state] is not None or self._calls(state):
             return None
         found = self.shared.segments(state) if self.is_wide(state) else None
         found = found or self._own_segments(state)
         if found is None:
-            self._uncounted.add(state)
             return None
         self.keep_segments(state, *found)
         return found
