@@ -9,7 +9,7 @@ WORKERS ?= 2
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz lint bench docs clean
+.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -41,6 +41,9 @@ lint: $(VENV)/.test ## Ruff and mypy, strict
 
 bench: $(VENV)/.bench ## Compare with the peers (installs them)
 	$(BIN)/python -m benchmarks.regex
+
+bench-tails: $(VENV)/.bench ## The slowest steps and first masks by name, beside llguidance
+	$(BIN)/python -m benchmarks.tails
 
 docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py

@@ -43,14 +43,21 @@ class Process:
         Bytes of address space that it may have; 0 for all.
     one_thread:
         Whether libraries keep to one.
+    collector:
+        Whether garbage is collected when Python thinks fit, as in any program; otherwise between calls only.
 
     A process that was lost, or that took too long, is made anew for the next call.
     """
 
     def __init__(
-        self, make: Callable[..., object], *arguments: object, memory: int = 0, one_thread: bool = True
+        self,
+        make: Callable[..., object],
+        *arguments: object,
+        memory: int = 0,
+        one_thread: bool = True,
+        collector: bool = True,
     ) -> None:
-        self._made = make, arguments, memory
+        self._made = make, arguments, memory, collector
         self._one_thread = one_thread
         self._process: Any = None
 
@@ -110,7 +117,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def _serve(
-    connection: Connection, log: str, make: Callable[..., object], arguments: Sequence[object], memory: int
+    connection: Connection,
+    log: str,
+    make: Callable[..., object],
+    arguments: Sequence[object],
+    memory: int,
+    collector: bool,
 ) -> None:
     """Answer every call with what the method returns or raises."""
     file = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -126,8 +138,9 @@ def _serve(
     except Exception as error:
         connection.send(error)
         return
-    gc.disable()  # a collection in the middle of a step would be charged to whoever is measured
-    gc.freeze()
+    if not collector:
+        gc.disable()
+        gc.freeze()
     while True:
         try:
             method, given = connection.recv()
@@ -137,7 +150,8 @@ def _serve(
             connection.send(getattr(made, method)(*given))
         except Exception as error:
             connection.send(error)
-        gc.collect()
+        if not collector:
+            gc.collect()
 
 
 # -- the clock -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from . import index_store
 from .budget import Budget, Meter
-from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
@@ -33,6 +33,7 @@ def compile(
     progress: Progress | None = None,
     threads: int | None = None,
     compile_missing: bool = True,
+    base_rows: bool = True,
 ) -> Index:
     """Compile a definition for a vocabulary, or fetch it from the cache.
 
@@ -57,6 +58,9 @@ def compile(
     compile_missing:
         What to do about a definition that is not in the cache. False: raise `MissingIndexError`, for a service that
         serves what was compiled ahead of time and nothing else.
+    base_rows:
+        Whether the rows that all JSON Schemas of the vocabulary share are looked for in the default folder, where
+        there is no ``cache``, and are made in the background where they are missing; see docs/guide/cache.md.
 
     Raises
     ------
@@ -87,7 +91,12 @@ def compile(
             remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
         )
     if index is None or (compile_missing and eager and not index.machine.is_filled()):
+        from .base_rows import has_strings, provide
+        from .building import build  # with all engines and front ends, which an index in the cache needs one of
+
         _ready_kernels(definition, report)
+        if has_strings(definition):
+            provide(vocabulary, cache, base_rows)
         meter = Meter(budget or Budget())
         began = time.perf_counter()
         with paused():
@@ -115,7 +124,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     have it behind them.
     """
     began = time.perf_counter()
-    machines = _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
+    machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], progress or silent)
     for machine in machines:
         with suppress(UnsupportedError):  # some grammars have none
             distances = machine.distances()  # what guides with max_tokens need
@@ -126,6 +135,8 @@ def compile_kernels(progress: Progress | None = None) -> float:
 
 def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledMachine]:
     """Compile some definitions for a vocabulary of bytes, so that every kernel they need is called."""
+    from .building import build
+
     machines: list[CompiledMachine] = []
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
     for done, sample in enumerate(samples):
@@ -158,43 +169,36 @@ def _exercise_batch() -> None:
 def compile_base_rows(
     vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> float:
-    """Work out the rows that JSON Schemas of one vocabulary have in common. Returns the seconds: two or three.
+    """Work out now the rows that JSON Schemas of one vocabulary have in common. Returns the seconds: two or three.
 
-    They are those inside a string: of any string, of one with a format, of one whose length is bounded. Each is kept
-    with the vocabulary, and in the ``cache``, when the first schema asks for it; with all of them there,
-    what nobody compiled ahead of time (``eager=False``) answers in microseconds from its first token on.
+    They are those inside a string: of any string, of one with a format, of one whose length is bounded. They are kept
+    with the vocabulary, and in the ``cache`` (None: in the default folder). Without this call the first compile of a
+    JSON Schema has them made in the background, where they are not in the cache yet; see docs/guide/cache.md.
     """
+    from .base_rows import make_now
+
     began = time.perf_counter()
-    report = progress or silent
-    samples = _base_samples()
-    for done, sample in enumerate(samples):
-        report("base rows", done, len(samples))
-        compile(sample, vocabulary, cache=cache, budget=Budget(seconds=3600))
-    report("base rows", len(samples), len(samples))
+    _ready_kernels(JsonSchema({}), progress or silent)
+    make_now(vocabulary, cache, progress or silent)
     return time.perf_counter() - began
 
 
-def _base_samples() -> list[Definition]:
-    """Schemas that between them have the strings that are shared."""
-    from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
-    from .compiler.json_schema.strings.lengths import COUNT_FROM
+@functools.cache
+def _kernel_samples() -> dict[str, tuple[Definition, ...]]:
+    """Definitions that between them reach every kernel.
 
-    asserted: list[dict[str, object]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
-    asserted += [{"minLength": 1} | each for each in asserted[:2]]
-    asserted += [{"format": name} for name in sorted(SHAREABLE_FORMATS)]
-    return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]
+    That is narrow and wide rows, differences, counters, look-around, stacks; and those of grammars, which are their
+    own: loading Lark takes a fifth of a second.
+    """
+    return {
+        "automata": (
+            *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
+            JsonSchema('{"type": "string", "maxLength": 40}'),
+        ),
+        "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
+        "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
+    }
 
-
-#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks; and those
-#: of grammars, which are their own: loading Lark takes a fifth of a second.
-_KERNEL_SAMPLES: dict[str, tuple[Definition, ...]] = {
-    "automata": (
-        *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-        JsonSchema('{"type": "string", "maxLength": 40}'),
-    ),
-    "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
-    "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
-}
 
 _kernels_ready: set[str] = set()  # keys of the samples
 _kernels_lock = Lock(Rank.KERNELS)
@@ -209,5 +213,5 @@ def _ready_kernels(definition: Definition, report: Progress) -> None:
     if not needed <= _kernels_ready:
         with _kernels_lock:
             for each in sorted(needed - _kernels_ready):
-                _exercise(_KERNEL_SAMPLES[each], report)
+                _exercise(_kernel_samples()[each], report)
                 _kernels_ready.add(each)

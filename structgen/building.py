@@ -48,7 +48,7 @@ def build(
         What the author of a grammar may not expect; it points to where the caller of `build` was called.
     """
     if isinstance(definition, JsonSchema | Gbnf):
-        return _pushdown_machine(definition, vocabulary, meter)
+        return stack_machine(definition, vocabulary, meter)
     if isinstance(definition, Grammar):
         return _grammar_machine(definition, vocabulary, meter, cache)
     return _automaton_machine(definition, vocabulary, meter), ()
@@ -73,9 +73,10 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
     return machine
 
 
-def _pushdown_machine(
+def stack_machine(
     definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
+    """`build` for what becomes an automaton with a stack."""
     from .compiler.programs.ambiguity import check_ambiguity
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
@@ -148,7 +149,7 @@ def _embedded(
     inner = {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
     machines, relaxed = [], []
     for name, each in (inner | dict(definition.definitions)).items():
-        machine, relaxations = _pushdown_machine(each, vocabulary, meter)
+        machine, relaxations = stack_machine(each, vocabulary, meter)
         if machine.is_accepting(machine.start):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."

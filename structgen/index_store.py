@@ -8,17 +8,20 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Grammar
-from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
+from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+    from .runtime.pushdown.base_rows import BaseRows
+    from .runtime.pushdown.shared_masks import SharedMasks
 
 T = TypeVar("T")
 
@@ -28,7 +31,11 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
+    named: list[tuple[str, int | None]] = []
+    if isinstance(definition, Grammar):
+        from .definitions.grammar_marks import special_names
+
+        named = special_names(definition.marked, vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
 
@@ -54,7 +61,7 @@ def share_rows(cache: Cache | None, index: Index) -> None:
     """Let an index keep the rows that belong to its vocabulary in the cache, and find them there."""
     if cache is None:
         return
-    index.machine.share_rows(_SharedRows(cache, index.vocabulary.fingerprint))
+    index.machine.share_rows(_SharedRows(cache, index.vocabulary))
 
 
 @dataclass(frozen=True)
@@ -62,16 +69,49 @@ class _SharedRows:
     """The rows of a vocabulary in a cache, by name."""
 
     cache: Cache
-    fingerprint: str
+    vocabulary: Vocabulary
 
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
+        base: Foreign = self.vocabulary.base_rows or fetch_base_rows(self.cache, self.vocabulary)
+        found: T | None = base.get(name) if base else None
+        if found is not None:
+            return found
         return self.cache.read(self._key(name), read)
 
     def keep(self, name: bytes, value: bytes) -> None:
         self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")
 
     def _key(self, name: bytes) -> str:
-        return key_of("structgen-shared", self.fingerprint, name, str(FORMAT_VERSION), __version__)
+        return key_of("structgen-shared", self.vocabulary.fingerprint, name, str(FORMAT_VERSION), __version__)
+
+
+def _base_key(vocabulary: Vocabulary) -> str:
+    return key_of("structgen-base", vocabulary.fingerprint, str(FORMAT_VERSION), __version__)
+
+
+def fetch_base_rows(cache: Cache, vocabulary: Vocabulary) -> BaseRows | None:
+    """The base rows that a cache has, which the vocabulary has from then on, unless it has more of them."""
+    from .runtime.pushdown.base_rows import BaseRows
+
+    found = cache.read(_base_key(vocabulary), partial(BaseRows, vocabulary=vocabulary, where="the cache"))
+    if found is not None and (vocabulary.base_rows is None or len(vocabulary.base_rows) < len(found)):
+        vocabulary.base_rows = found
+    return found
+
+
+def keep_base_rows(
+    cache: Cache | None, vocabulary: Vocabulary, masks: dict[bytes, SharedMasks], samples: int, is_complete: bool
+) -> None:
+    """Make shared masks base rows of a vocabulary, beside those it has, and keep all of them in a cache."""
+    from .runtime.pushdown.base_rows import BaseRows, to_bytes
+
+    before: BaseRows | None = vocabulary.base_rows
+    packed = to_bytes((before.all_masks() if before else {}) | masks, samples, is_complete, vocabulary.size)
+    vocabulary.base_rows = BaseRows(packed, vocabulary, "base rows")
+    for name in masks:
+        vocabulary.shared_rows.pop(name, None)
+    if cache is not None:
+        cache.put(_base_key(vocabulary), packed, label="base rows", kind="shared", rank=1 + samples)
 
 
 class WriteBack:

@@ -17,6 +17,9 @@ from structgen import Vocabulary
 # times as long as one takes alone.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Nothing is kept in the user's own folder, and nothing goes on in the background, but where a test is about that.
+os.environ["STRUCTGEN_BASE_ROWS"] = "0"
+
 #: Folders with a ``tokenizer.json`` each.
 TOKENIZERS = DATA / "tokenizers"
 

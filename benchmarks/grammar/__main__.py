@@ -150,7 +150,7 @@ def _measure(
     vocabulary: vocabularies.NamedVocabulary,
     figures: list[report.Figure],
 ) -> dict[str, Any]:
-    corpus = _corpus(options, name, vocabulary)
+    corpus = read_corpus(options.sources, name, vocabulary)
     total = sum(map(len, corpus.tokens))
     console.print(f"{corpus.label}: {len(corpus.texts)} texts, {total:,} tokens")
     tables.show_left(console, "left out", corpus.left)
@@ -168,10 +168,10 @@ def _measure(
     return found
 
 
-def _corpus(options: Options, name: str, vocabulary: vocabularies.NamedVocabulary) -> Corpus:
+def read_corpus(sources: corpora.Sources, name: str, vocabulary: vocabularies.NamedVocabulary) -> Corpus:
     """Texts and their tokens, without those that structgen refuses or the tokenizer does not give back."""
     workload = corpora.WORKLOADS[name]
-    texts, left = workload.texts(options.sources)
+    texts, left = workload.texts(sources)
     grammar = workload.definition(texts)
     texts = _readable(texts, grammar, left)
     known = vocabularies.read(vocabulary.path)
@@ -192,7 +192,8 @@ def _readable(
 ) -> list[corpora.Text]:
     """The texts that structgen reads, byte by byte; of the others it is noted where they stop."""
     alphabet = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
-    index, kept = sg.compile(grammar, alphabet, eager=False), []
+    index = sg.compile(grammar, alphabet, eager=False, budget=sg.Budget(seconds=600))
+    kept = []
     for text in texts:
         data = text.text.encode()
         found = index.match(data)
@@ -239,7 +240,8 @@ def _replay(
         cpu_time=options.cpu_time,
     )
     everything = list(range(len(corpus.texts)))
-    chosen = {engine: everything if engine == OURS else _sample(options, corpus) for engine in options.engines}
+    sampled = sample(corpus, options.peer_tokens, options.sources.seed)
+    chosen = {engine: everything if engine == OURS else sampled for engine in options.engines}
     replays: dict[str, dict[str, dict[int, Replay]]] = {}
     refused: dict[str, dict[str, str]] = {}
     with contextlib.ExitStack() as stack, console.status("") as status:
@@ -260,7 +262,7 @@ def _replay(
                     chosen[engine] = [n for n in chosen[engine] if n not in trouble]
         if PEER in workers:
             status.update(f"{corpus.label}: {LIMITED}")
-            refused[LIMITED] = _limited(setup, corpus, _sample(options, corpus))
+            refused[LIMITED] = _limited(setup, corpus, sampled)
     for engine, found_trouble in refused.items():
         tables.show_left(console, f"{corpus.label}: not read by {engine}", found_trouble)
     named = {MODES[mode].name: replays[mode] for mode in modes}
@@ -268,17 +270,17 @@ def _replay(
     tables.show_steps(console, title, named)
     tables.show_ratios(console, f"The peer's time over structgen's, {corpus.label}: the same steps", named)
     figures += tables.figures(corpus.label, named)
-    return {"not read": refused, "peer reads": len(_sample(options, corpus)), "steps": tables.as_json(named)}
+    return {"not read": refused, "peer reads": len(sampled), "steps": tables.as_json(named)}
 
 
-def _sample(options: Options, corpus: Corpus) -> list[int]:
+def sample(corpus: Corpus, peer_tokens: int, seed: int) -> list[int]:
     """Texts at random, until they are as long as a peer is to read."""
     order = list(range(len(corpus.texts)))
-    random.Random(options.sources.seed).shuffle(order)
+    random.Random(seed).shuffle(order)
     chosen: list[int] = []
     length = 0
     for number in order:
-        if chosen and length + len(corpus.tokens[number]) > options.peer_tokens:
+        if chosen and length + len(corpus.tokens[number]) > peer_tokens:
             continue
         chosen.append(number)
         length += len(corpus.tokens[number])
@@ -312,11 +314,11 @@ def _one_mode(
     return found
 
 
-def _limited(setup: Setup, corpus: Corpus, sample: Sequence[int]) -> dict[str, str]:
+def _limited(setup: Setup, corpus: Corpus, numbers: Sequence[int]) -> dict[str, str]:
     """On which texts the peer gives up by the limits that it has when nobody raises them."""
     with worker.Process(Bench, replace(setup, engine=LIMITED)) as process:
         process.call("prepare", LAZY)
-        troubles = {corpus.texts[number].name: process.call("replay", number).trouble for number in sample}
+        troubles = {corpus.texts[number].name: process.call("replay", number).trouble for number in numbers}
     return {name: trouble for name, trouble in troubles.items() if trouble}
 
 

@@ -22,7 +22,10 @@ from .worker import Bench, outcome
 COMPILED, LAZY, CACHED = "structgen", "structgen, lazy", "structgen, cached"
 
 #: structgen's ways, by the name of the engine that measures each.
-MODES = {"warm": COMPILED, "lazy": LAZY, "cached": CACHED}
+MODES = {
+    "warm": COMPILED, "lazy": LAZY, "cached": CACHED,
+    "uncollected": "structgen, lazy, collector off", "base": "structgen, lazy, base rows first",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -57,7 +60,10 @@ def _measure(
     with contextlib.ExitStack() as stack, console.status("") as status:
         processes = {
             engine: stack.enter_context(
-                worker.Process(Bench, engine, vocabulary, setting, options.cpu_time, memory=options.memory << 30)
+                worker.Process(
+                    Bench, engine, vocabulary, setting, options.cpu_time, memory=options.memory << 30,
+                    collector=engine not in engines.UNCOLLECTED,
+                )
             )
             for engine in options.engines
         }

@@ -65,18 +65,26 @@ class Structgen:
         As for `structgen.compile`.
     cached:
         Whether to take indexes from the cache; a schema that is not there is refused.
+    base_rows:
+        Whether `structgen.compile_base_rows` is called before the first schema.
     """
 
     def __init__(
-        self, vocabulary: sg.Vocabulary, setting: Setting, *, eager: bool = True, cached: bool = False
+        self,
+        vocabulary: sg.Vocabulary,
+        setting: Setting,
+        *,
+        eager: bool = True,
+        cached: bool = False,
+        base_rows: bool = False,
     ) -> None:
         from structgen.api import compile_kernels
 
         compile_kernels()
         self._vocabulary, self._setting, self._eager = vocabulary, setting, eager
         self._cache = sg.Cache(setting.cache) if cached else None
-        # The rows that belong to the vocabulary and serve every schema, as a server that has started has them.
-        sg.compile_base_rows(vocabulary)
+        if base_rows:
+            sg.compile_base_rows(vocabulary)
 
     def compile(self, schema: Schema) -> sg.Index:
         """An index, under `compile`'s default budget."""
@@ -155,10 +163,20 @@ ENGINES: dict[str, tuple[str, Callable[[sg.Vocabulary, Setting], SchemaEngine]]]
     "structgen": ("structgen", Structgen),
     "structgen, lazy": ("structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False)),
     "structgen, cached": ("structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, cached=True)),
+    # The collector is a matter of the process: see `UNCOLLECTED`.
+    "structgen, lazy, collector off": (
+        "structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False),
+    ),
+    "structgen, lazy, base rows first": (
+        "structgen", lambda vocabulary, setting: Structgen(vocabulary, setting, eager=False, base_rows=True),
+    ),
     "llguidance": ("llguidance", lambda vocabulary, setting: LLGuidance(vocabulary, setting.tokenizer_json)),
     "xgrammar": ("xgrammar", lambda vocabulary, _: XGrammar(vocabulary)),
     "outlines-core": ("outlines_core", lambda vocabulary, _: OutlinesCore(vocabulary)),
-}
+}  # fmt: skip
+
+#: Engines in whose processes garbage is collected between calls only (`benchmarks.worker.Process`).
+UNCOLLECTED = frozenset({"structgen, lazy, collector off"})
 
 
 def available() -> list[str]:

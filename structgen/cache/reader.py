@@ -112,10 +112,10 @@ class Reader:
             if connection is not None:
                 connection.close()
 
-    def __del__(self) -> None:
+    def __del__(self, orphans: _Orphans = _orphans) -> None:
         # The collector comes in the middle of anything, a fork or SQLite's own work: closing is for later.
         if self._connection is not None:
-            _orphans.add(self._connection)
+            orphans.add(self._connection)  # at the end of the interpreter globals are gone
 
     def _with(
         self,

@@ -34,6 +34,7 @@ class Rank(IntEnum):
 
     REQUESTS = 0  # indexes that are being compiled for an engine
     KERNELS = 10  # samples that compile the kernels
+    BASE_ROWS = 15  # which vocabularies have theirs
     TABLES = 20  # tables of grammars by content
     DISTANCES = 30  # of one index's configurations
     MACHINE = 40  # one index's rows, and those of the definitions in it

@@ -7,6 +7,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ from ..system.memo import Memo
 from ..system.properties import cached_property
 from ..system.types import Foreign, JsonMap, Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
-from .trie import Trie
+
+if TYPE_CHECKING:
+    from .trie import Trie
 
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
@@ -76,6 +79,8 @@ class Vocabulary:
         #: Rows that depend on the vocabulary and a string's automaton alone; see
         #: `structgen.runtime.pushdown.partial_masks`.
         self.shared_rows: Memo[bytes, Foreign] = Memo(_MOST_SHARED, _bytes_of)
+        #: Those that nearly every schema needs, kept as they are stored; see `structgen.base_rows`.
+        self.base_rows: Foreign = None
         _alive[self.fingerprint] = self
 
     def _check(self) -> None:
@@ -257,6 +262,8 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
+        from .trie import Trie
+
         return Trie.build(self.offsets, self.blob)
 
     def __repr__(self) -> str:
@@ -307,7 +314,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
 
 def _bytes_of(shared: Foreign) -> int:
     """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
-    return 100 if shared is None else int(shared.rows.nbytes) + sum(int(nodes.nbytes) for nodes in shared.residuals)
+    return 100 if shared is None else sum(int(array.nbytes) for array in (*shared.rows, *shared.residuals))
 
 
 def _ids(ids: Iterable[int], name: str) -> set[int]:

@@ -60,6 +60,7 @@ every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
 #: Everything that has a bound, with a small one.
 SMALL: list[tuple[Any, str, int]] = [
     (automaton, "MEMO_ENTRIES", 3),
+    (automaton, "MEMO_STATES", 2),
     (automaton_distances, "MEMO_ENTRIES", 3),
     (borders_module, "MOST_ANSWERS", 2),
     (completions, "_MOST_KNOWN", 2),

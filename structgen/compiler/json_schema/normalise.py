@@ -10,10 +10,10 @@ from ...errors import BudgetExceededError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
+from .algebra.goal_bounds import GoalBounds
 from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
-from .algebra.outlines import Outlines
 from .algebra.unsatisfiable import conflict
 from .normal_form.assembling import assemble
 from .normal_form.inhabited import inhabited
@@ -47,7 +47,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     schemas, root = without_dynamic_references(document, meter)
     nodes = Nodes(schemas, root, meter)
     assertions = Assertions(meter, lenient=lenient)
-    expansion = Expansion(Outlines(nodes, assertions, meter), meter)
+    expansion = Expansion(GoalBounds(nodes, assertions, meter), meter)
     goal = nodes.goal(root)
     shaping = Shaping(nodes, NamePartitions(meter))
     drafts = list(_drafts(goal, expansion, shaping, meter))
@@ -68,7 +68,7 @@ def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Me
         pointer = expansion.nodes.pointer(goal)
         try:
             arrays = [clause for split in expansion.array_clauses.of(goal) for clause in distinct.settled(split)]
-            yield shaping.value(expansion.outlines.solve(goal), arrays, expansion.object_clauses.of(goal), pointer)
+            yield shaping.value(expansion.bounds.solve(goal), arrays, expansion.object_clauses.of(goal), pointer)
         except BudgetExceededError as error:
             if error.where.startswith("/"):
                 raise

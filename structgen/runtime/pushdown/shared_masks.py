@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,14 +42,14 @@ class SharedMasks(NamedTuple):
     begins:
         The first count of each stretch; ``[0]`` without counts.
     rows:
-        ``uint32[stretches, words]``.
+        ``uint32[words]`` each.
     residuals:
         ``int32[*]`` each.
     """
 
     begins: list[int]
-    rows: NDArray[np.uint32]
-    residuals: list[NDArray[np.int32]]
+    rows: Sequence[NDArray[np.uint32]]
+    residuals: Sequence[NDArray[np.int32]]
 
     @classmethod
     def cut(cls, walked: CountedWalk, high: int, words: int) -> SharedMasks:
@@ -67,14 +67,14 @@ class SharedMasks(NamedTuple):
             kernels.flip_ids(row, tokens[changed[i] : changed[i + 1]])
             rows[i] = row
         begins = cuts.tolist()
-        return cls(begins, rows, [nodes[bisect_right(changes, begin) - 1] for begin in begins])
+        return cls(begins, list(rows), [nodes[bisect_right(changes, begin) - 1] for begin in begins])
 
     def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
         gaps = [encode_gaps(nodes) for nodes in self.residuals]
         return {
             "begins": smallest(np.array(self.begins)),
-            "bits": self.rows,
+            "bits": np.stack(self.rows),
             "resume_start": smallest(np.cumsum([0] + [len(g) for g in gaps])),
             "resume_gaps": np.concatenate([np.zeros(0, np.uint16), *gaps]),
         }
@@ -84,7 +84,7 @@ class SharedMasks(NamedTuple):
         """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
-        return cls(begins.tolist(), rows, decoded(gaps, start, vocabulary, where))
+        return cls(begins.tolist(), list(rows), decoded(gaps, start, vocabulary, where))
 
     def to_bytes(self) -> bytes:
         """A file of its own, kind ``"shared"``."""
@@ -121,8 +121,8 @@ class _TooManyIntervals(Exception):
 class SharedMaskStore:
     """The shared masks that one index uses, by name: a hash of the automaton, and of the bounds that matter.
 
-    What a name stands for is looked for in the vocabulary's memory, in the index's own file, in the cache
-    (`keep_in`), and is walked if nobody has it.
+    What a name stands for is looked for in the vocabulary's memory and among its base rows, in the index's own file,
+    in the cache (`keep_in`), and is walked if nobody has it.
 
     Parameters
     ----------
@@ -167,7 +167,8 @@ class SharedMaskStore:
 
     def is_known(self, state: int) -> bool:
         """Whether the vocabulary has at hand what `plain` would give."""
-        return self.name(state, PLAIN) in self._vocabulary.shared_rows
+        name = self.name(state, PLAIN)
+        return name is not None and self._at_hand(name) is not None
 
     def unbounded(self, state: int) -> PartialRow | None:
         """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
@@ -179,8 +180,8 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         if name is None:
             return None
-        if name not in self._vocabulary.shared_rows:
-            self._add(name, SharedMasks([0], self._walker().bits(ids)[None], [below.copy()]))
+        if self._at_hand(name) is None:
+            self._add(name, SharedMasks([0], [self._walker().bits(ids)], [below.copy()]))
         return self._use(name, 0, state)
 
     def segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
@@ -270,16 +271,21 @@ class SharedMaskStore:
 
     def _known(self, name: bytes) -> SharedMasks | None:
         """What a name stands for, if that was walked before."""
-        known = self._vocabulary.shared_rows
-        shared: SharedMasks | None = known.get(name)
+        shared = self._at_hand(name)
         if shared is None and name in self.stored:
             return self.stored[name]  # a file speaks for itself only: this is not published
         if shared is None and self._cache is not None:
             read = partial(SharedMasks.from_buffer, vocabulary=self._vocabulary, where="the cache")
             shared = self._cache.fetch(name, read)
-            if shared is not None:
-                known[name] = shared
+            if shared is not None and self._at_hand(name) is None:
+                self._vocabulary.shared_rows[name] = shared
         return shared
+
+    def _at_hand(self, name: bytes) -> SharedMasks | None:
+        """What a name stands for, where the vocabulary has it in memory."""
+        found: SharedMasks | None = self._vocabulary.shared_rows.get(name)
+        base = self._vocabulary.base_rows
+        return base.get(name) if found is None and base is not None else found
 
     def find_all(self) -> dict[bytes, SharedMasks]:
         """Every shared mask that is used, by its name; others may come into use while they are walked."""
@@ -327,7 +333,7 @@ class SharedMaskStore:
                 row, below = walker.closed(automaton)
             else:
                 row, below = walker.uncounted(state)
-            return SharedMasks([0], row[None], [below])
+            return SharedMasks([0], [row], [below])
         low, high = self._bounds(kind)
         walked = walker.counted(state, (low, high))
         if walked is None:

@@ -96,7 +96,7 @@ def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict
         kept = [shared[name] for name in number]
         together = SharedMasks(
             [begin for masks in kept for begin in masks.begins],
-            np.concatenate([masks.rows for masks in kept]),
+            [row for masks in kept for row in masks.rows],
             [nodes for masks in kept for nodes in masks.residuals],
         )
         sections |= {f"sh_{name}": section for name, section in together.to_sections().items()}

@@ -65,7 +65,7 @@ class Subautomata:
         n, length, loop = self._kernel(self._arena, far, self._states, self._known, self._table, self._text)
         if not n:
             return None
-        digest = hashlib.blake2b(self._text[:length].tobytes(), digest_size=32).digest()
+        digest = hashlib.blake2b(self._text[:length].data, digest_size=32).digest()
         return Subautomaton(digest, loop, self._table[:n].copy())
 
 

@@ -9,7 +9,7 @@ from ..read.document import Json, Schema, SchemaId
 from .assertions import ARRAY_FIELDS
 from .clauses import ALL_EVALUATED, ClauseDomain, Evaluated, Mode, joined, lower
 from .goals import ANYTHING, NOTHING, Conjunction, all_of
-from .outline import Extent, TypeBounds
+from .type_bounds import Kleene, TypeBounds
 
 
 class ItemRule(NamedTuple):
@@ -70,9 +70,9 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
     unevaluated = "unevaluated_items"
     fields = ARRAY_FIELDS
 
-    def extent(self, outline: TypeBounds) -> Extent:
-        """How many of the arrays an outline allows."""
-        return outline.arrays
+    def allowed(self, bounds: TypeBounds) -> Kleene:
+        """How many of the arrays bounds allow."""
+        return bounds.arrays
 
     # -- from keywords -------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
         """Each array among the values, alone."""
         for value in values:
             if isinstance(value, list):
-                rule = ItemRule(tuple(map(self.nodes.literal, value)), NOTHING)
+                rule = ItemRule(tuple(map(self.nodes.constant, value)), NOTHING)
                 yield ArrayClause((rule,), len(value), len(value))
 
     def unequal(self, values: Sequence[Json]) -> Iterator[list[ArrayClause]]:
@@ -130,7 +130,7 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
                 if value:
                     clauses.append(ArrayClause(high=len(value) - 1))
                 for position, item in enumerate(value):
-                    clauses.append(_at(position, self.nodes.negation(self.nodes.literal(item))))
+                    clauses.append(_at(position, self.nodes.negation(self.nodes.constant(item))))
                 yield clauses
 
     def rule(self, schema: Schema) -> ItemRule:
@@ -199,8 +199,8 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
             return clause
         known = max(len(rule.prefix) for rule in clause.rules)
         # Beyond the longest prefix all positions are alike.
-        dead = any(self.outlines.barren(clause.goal(position)) for position in range(min(clause.low, known + 1)))
-        return None if dead else clause
+        required = map(clause.goal, range(min(clause.low, known + 1)))
+        return None if any(map(self.bounds.is_unsatisfiable, required)) else clause
 
     def _settled(self, clause: ArrayClause) -> ArrayClause | None:
         """The clause with one count for each rule, and none that is but a bound on the length, or a rule for all."""
@@ -241,7 +241,7 @@ class ArrayDomain(ClauseDomain[ArrayClause]):
 
     def _implied(self, clause: ArrayClause, rule: ItemRule) -> bool:
         known = max((len(rule.prefix) for rule in (rule, *clause.rules)), default=0)
-        return all(self.outlines.meets(clause.goal(position), rule.goal(position)) for position in range(known + 1))
+        return all(self.bounds.meets(clause.goal(position), rule.goal(position)) for position in range(known + 1))
 
 
 def _at(position: int, goal: Conjunction) -> ArrayClause:

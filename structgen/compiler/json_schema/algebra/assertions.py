@@ -1,4 +1,4 @@
-"""The outline of a subschema's own assertions, its applicators left aside."""
+"""The bounds of a subschema's own assertions, its applicators left aside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....errors import UnsupportedError
 from ..numbers.numbers import NumberSet
 from ..read.document import Json, Schema
 from ..strings.strings import StringSet
-from .outline import BOOLEANS, EVERYTHING, Extent, TypeBounds
+from .type_bounds import BOOLEANS, EVERYTHING, Kleene, TypeBounds
 
 STRING_FIELDS = frozenset({"min_length", "max_length", "pattern", "format"})
 NUMBER_FIELDS = frozenset({"minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of"})
@@ -37,22 +37,22 @@ _NEITHER: frozenset[bool] = frozenset()
 
 
 class Assertions:
-    """Outlines of single subschemas; collects what ``lenient`` relaxes."""
+    """Type bounds of single subschemas; collects what ``lenient`` relaxes."""
 
     def __init__(self, meter: Meter, *, lenient: bool) -> None:
         self.meter = meter
         self.lenient = lenient
         self.relaxations: dict[str, None] = {}  # in order, once each
 
-    def outline(self, schema: Schema, names: frozenset[str]) -> TypeBounds:
+    def bounds(self, schema: Schema, names: frozenset[str]) -> TypeBounds:
         """What the subschema's own assertions allow; ``names`` are the fields that say something."""
         if not names & _ASSERTIONS:
             return EVERYTHING
         types = _ALL_TYPES if schema.types is None else schema.types
         null = "null" in types
         booleans = BOOLEANS if "boolean" in types else _NEITHER
-        arrays = Extent.ALL if "array" in types else Extent.NONE
-        objects = Extent.ALL if "object" in types else Extent.NONE
+        arrays = Kleene.ALL if "array" in types else Kleene.NONE
+        objects = Kleene.ALL if "object" in types else Kleene.NONE
         strings = StringSet.ANY if "string" in types else StringSet.EMPTY
         numbers = NumberSet.EMPTY
         if "number" in types:
@@ -64,11 +64,11 @@ class Assertions:
         if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
             numbers = self._numbers(schema, names, numbers)
         if arrays and names & ARRAY_FIELDS:
-            arrays = Extent.SOME
+            arrays = Kleene.SOME
         if objects and names & OBJECT_FIELDS:
-            objects = Extent.SOME
-        outline = TypeBounds(null, booleans, numbers, strings, arrays, objects)
-        return self._listed(schema.enum, outline) if schema.enum is not None else outline
+            objects = Kleene.SOME
+        bounds = TypeBounds(null, booleans, numbers, strings, arrays, objects)
+        return self._listed(schema.enum, bounds) if schema.enum is not None else bounds
 
     def _strings(self, schema: Schema, names: frozenset[str]) -> StringSet:
         strings = StringSet.ANY
@@ -113,19 +113,19 @@ class Assertions:
             numbers = numbers.intersect(NumberSet.multiples(schema.multiple_of), self.meter)
         return numbers
 
-    def _listed(self, values: tuple[Json, ...], outline: TypeBounds) -> TypeBounds:
-        """The outline of those literals that an outline allows."""
+    def _listed(self, values: tuple[Json, ...], bounds: TypeBounds) -> TypeBounds:
+        """The bounds of those literals that bounds allow."""
         booleans = frozenset(v for v in values if isinstance(v, bool))
         listed_numbers = [Decimal(v) for v in values if isinstance(v, (int, Decimal)) and not isinstance(v, bool)]
         listed_strings = [v for v in values if isinstance(v, str)]
         numbers = NumberSet.literal(listed_numbers) if listed_numbers else NumberSet.EMPTY
         return TypeBounds(
-            outline.null and any(v is None for v in values),
-            outline.booleans & booleans,
-            numbers.intersect(outline.numbers, self.meter),
-            StringSet.literal(listed_strings).intersect(outline.strings, self.meter),
-            min(outline.arrays, Extent.SOME) if any(isinstance(v, list) for v in values) else Extent.NONE,
-            min(outline.objects, Extent.SOME) if any(isinstance(v, dict) for v in values) else Extent.NONE,
+            bounds.null and any(v is None for v in values),
+            bounds.booleans & booleans,
+            numbers.intersect(bounds.numbers, self.meter),
+            StringSet.literal(listed_strings).intersect(bounds.strings, self.meter),
+            min(bounds.arrays, Kleene.SOME) if any(isinstance(v, list) for v in values) else Kleene.NONE,
+            min(bounds.objects, Kleene.SOME) if any(isinstance(v, dict) for v in values) else Kleene.NONE,
         )
 
 

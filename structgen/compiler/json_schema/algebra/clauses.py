@@ -9,9 +9,9 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from ..read.document import Json, Schema, SchemaId
 from ..strings.strings import StringSet
+from .goal_bounds import GoalBounds
 from .goals import Conjunction
-from .outline import Extent, TypeBounds
-from .outlines import Outlines
+from .type_bounds import Kleene, TypeBounds
 
 _Item = TypeVar("_Item")
 
@@ -57,13 +57,13 @@ class ClauseDomain(ABC, Generic[Clause]):
     unevaluated: ClassVar[str]  #: the field of ``unevaluatedItems``, or of ``unevaluatedProperties``
     fields: ClassVar[frozenset[str]]  #: the fields of keywords about this type
 
-    def __init__(self, outlines: Outlines) -> None:
-        self.outlines = outlines
-        self.nodes = outlines.nodes
+    def __init__(self, bounds: GoalBounds) -> None:
+        self.bounds = bounds
+        self.nodes = bounds.nodes
 
     @abstractmethod
-    def extent(self, outline: TypeBounds) -> Extent:
-        """How many of the arrays, or objects, an outline allows."""
+    def allowed(self, bounds: TypeBounds) -> Kleene:
+        """How many of the arrays, or objects, bounds allow."""
 
     # -- from keywords -------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Distinct:
             return []
         values = self._listed(self._goals(clause))
         if values is None:
-            self.expansion.outlines.assertions.relax(
+            self.expansion.bounds.assertions.relax(
                 where,
                 UnsupportedError(
                     "arrays in which some items are equal can't be told from others,"
@@ -48,7 +48,7 @@ class Distinct:
                 ),
             )
             return [plain]
-        counts = [Counting(ItemRule((), self.nodes.literal(value)), 2, None) for value in values]
+        counts = [Counting(ItemRule((), self.nodes.constant(value)), 2, None) for value in values]
         clauses = [self.expansion.arrays.merge(plain, ArrayClause(counts=(count,))) for count in counts]
         return [merged for merged in clauses if merged is not None]
 
@@ -87,15 +87,15 @@ class Distinct:
         """The values of a goal; None if there may be more than can be listed."""
         if goal == NOTHING:
             return []
-        if len(goal) == 1 and (values := self.nodes.literals(*goal)) is not None:
+        if len(goal) == 1 and (values := self.nodes.constants(*goal)) is not None:
             return values
-        outline = self.expansion.outlines.solve(goal)
-        if outline.arrays or outline.objects:
+        bounds = self.expansion.bounds.solve(goal)
+        if bounds.arrays or bounds.objects:
             return None
-        numbers, strings = outline.numbers.values(MOST_LISTED), outline.strings.texts(MOST_LISTED)
+        numbers, strings = bounds.numbers.values(MOST_LISTED), bounds.strings.texts(MOST_LISTED)
         if numbers is None or strings is None:
             return None
-        return [*([None] if outline.null else []), *sorted(outline.booleans), *numbers, *strings]
+        return [*([None] if bounds.null else []), *sorted(bounds.booleans), *numbers, *strings]
 
     def _can_differ(self, clause: ArrayClause) -> bool:
         """Whether the items that must be there can all differ: a matching of positions and values (Kuhn 1955)."""

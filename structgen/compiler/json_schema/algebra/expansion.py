@@ -1,4 +1,4 @@
-"""Goals to unions of clauses: where *and*, *or* and *not* happen, by recursion over applicators as in `outlines`."""
+"""Goals to unions of clauses: *and*, *or* and *not*, by recursion over applicators as in `goal_bounds`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..read.document import Schema, SchemaId
 from .arrays import ArrayClause, ArrayDomain
 from .clauses import Clause, ClauseDomain, Mode
 from .dnf import Dnf
+from .goal_bounds import IN_PLACE, GoalBounds, Recursion
 from .goals import NOTHING, Conjunction, in_order
 from .objects import ObjectClause, ObjectDomain
-from .outline import Extent
-from .outlines import IN_PLACE, Outlines, Recursion
+from .type_bounds import Kleene
 
 #: A goal, how much its clauses have to say, whether a node's own ``unevaluated...`` is left aside, and a context.
 Query: TypeAlias = "tuple[Conjunction, Mode, bool, Clause | None]"
@@ -30,10 +30,10 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def of(self, goal: Conjunction) -> list[Clause]:
         """The clauses of a goal."""
-        extent = self.domain.extent(self.domain.outlines.solve(goal))
-        if extent is Extent.SOME:
+        allowed = self.domain.allowed(self.domain.bounds.solve(goal))
+        if allowed is Kleene.SOME:
             return self.solve((goal, Mode.PLAIN, False, None))
-        return [self.domain.any] if extent else []
+        return [self.domain.any] if allowed else []
 
     def _about(self, query: Query[Clause]) -> tuple[Conjunction, Hashable]:
         return query[0], query[1:3]  # with the context, no query would be asked twice
@@ -41,19 +41,20 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
     def _define(self, query: Query[Clause]) -> _Definition[Clause]:
         goal, mode, bare, known = query
         domain = self.domain
-        extent = domain.extent(domain.outlines.solve(goal))
-        if extent is Extent.NONE:
+        allowed = domain.allowed(domain.bounds.solve(goal))
+        if allowed is Kleene.NONE:
             return []
-        if extent is Extent.ALL and mode is Mode.PLAIN:
+        if allowed is Kleene.ALL and mode is Mode.PLAIN:
             return [domain.any]
         at = Dnf(domain, mode, domain.any if known is None else known, self.where(goal), self.meter)
         if len(goal) != 1:
-            return (yield from self._conjunction(at, [frozenset((atom,)) for atom in in_order(goal)], [domain.any]))
-        (atom,) = goal
-        if atom < 0:
+            single = [frozenset((literal,)) for literal in in_order(goal)]
+            return (yield from self._conjunction(at, single, [domain.any]))
+        (literal,) = goal
+        if literal < 0:
             at.mode = Mode.PLAIN  # what fails evaluates nothing
-            return (yield from self._negative(at, ~atom))
-        return (yield from self._positive(at, atom, bare=bare))
+            return (yield from self._negative(at, ~literal))
+        return (yield from self._positive(at, literal, bare=bare))
 
     def _positive(self, at: Dnf[Clause], node: SchemaId, *, bare: bool) -> _Definition[Clause]:
         """The clauses of a subschema: the product of what each of its keywords says."""
@@ -100,7 +101,7 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
     def _splits(self, goal: Conjunction) -> bool:
         """Whether the clauses of a goal depend on applicators, so that a context may make them fewer."""
-        return goal != NOTHING and any(atom < 0 or bool(self.nodes.said(atom) & IN_PLACE) for atom in goal)
+        return goal != NOTHING and any(literal < 0 or bool(self.nodes.said(literal) & IN_PLACE) for literal in goal)
 
     def _asked(
         self, at: Dnf[Clause], goal: Conjunction, context: Clause, mode: Mode = Mode.PLAIN
@@ -252,11 +253,11 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
 
 
 class Expansion:
-    """Outlines and clauses of goals."""
+    """Type bounds and clauses of goals."""
 
-    def __init__(self, outlines: Outlines, meter: Meter) -> None:
-        self.outlines = outlines
-        self.nodes = outlines.nodes
-        self.arrays, self.objects = ArrayDomain(outlines), ObjectDomain(outlines)
+    def __init__(self, bounds: GoalBounds, meter: Meter) -> None:
+        self.bounds = bounds
+        self.nodes = bounds.nodes
+        self.arrays, self.objects = ArrayDomain(bounds), ObjectDomain(bounds)
         self.array_clauses: Clauses[ArrayClause] = Clauses(self.arrays, meter)
         self.object_clauses: Clauses[ObjectClause] = Clauses(self.objects, meter)

@@ -1,8 +1,8 @@
 """Goals: conjunctions of subschemas, each taken as it is or negated.
 
-An *atom* is a node of the table (`nodes.Nodes`), or the complement ``~node`` of one. A *goal* is a set of atoms: the
-values that satisfy all of them. As there are finitely many atoms, there are finitely many goals, and whatever is
-computed goal by goal ends, however the schema refers to itself.
+A *literal* is a node of the table (`nodes.Nodes`), or the complement ``~node`` of one. A *goal* is a set of literals:
+the values that satisfy all of them. There are finitely many literals, so there are finitely many goals, and whatever
+is computed goal by goal ends, however the schema refers to itself.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import TypeAlias
 
 #: A node's index, or ``~index`` for its negation.
-Atom: TypeAlias = int
+Literal: TypeAlias = int
 
-#: The values that satisfy every atom.
-Conjunction: TypeAlias = frozenset[Atom]
+#: The values that satisfy every literal.
+Conjunction: TypeAlias = frozenset[Literal]
 
-#: Every value: no atom at all.
+#: Every value: no literal at all.
 ANYTHING: Conjunction = frozenset()
 
-_IMPOSSIBLE: Atom = 1 << 62
+_IMPOSSIBLE: Literal = 1 << 62
 
 #: No value.
 NOTHING: Conjunction = frozenset((_IMPOSSIBLE,))
 
 
 def both(left: Conjunction, right: Conjunction) -> Conjunction:
-    """The conjunction: the union of the atoms, `NOTHING` where an atom meets its negation."""
+    """The conjunction: the union of the literals, `NOTHING` where a literal meets its negation."""
     if not left or left is right:
         return right
     if not right:
@@ -34,7 +34,7 @@ def both(left: Conjunction, right: Conjunction) -> Conjunction:
     if _IMPOSSIBLE in union:
         return NOTHING
     few, many = (left, right) if len(left) < len(right) else (right, left)
-    return NOTHING if any(~atom in many for atom in few) else union
+    return NOTHING if any(~literal in many for literal in few) else union
 
 
 def all_of(goals: list[Conjunction]) -> Conjunction:
@@ -45,6 +45,6 @@ def all_of(goals: list[Conjunction]) -> Conjunction:
     return result
 
 
-def in_order(goal: Conjunction) -> list[Atom]:
-    """The atoms in the order of their nodes, which is the document's."""
-    return sorted(goal, key=lambda atom: atom if atom >= 0 else ~atom)
+def in_order(goal: Conjunction) -> list[Literal]:
+    """The literals in the order of their nodes, which is the document's."""
+    return sorted(goal, key=lambda literal: literal if literal >= 0 else ~literal)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from ....budget import Meter
 from ..read.document import Json, Schema, SchemaId
 from ..read.equality import equality_key
-from .goals import ANYTHING, NOTHING, Atom, Conjunction, both, in_order
+from .goals import ANYTHING, NOTHING, Conjunction, Literal, both, in_order
 from .sharing import representatives, said
 
 _ENUM = frozenset({"enum"})  # the fields of a node that is a list of values and nothing else
@@ -32,9 +32,9 @@ class Nodes:
         self._same = representatives(schemas, root, meter)
         self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
-        self._literals: dict[Hashable, Conjunction] = {}
+        self._constants: dict[Hashable, Conjunction] = {}
         self._made: dict[Hashable, SchemaId] = {}
-        self._listed: dict[Atom, frozenset[Hashable] | None] = {}
+        self._listed: dict[Literal, frozenset[Hashable] | None] = {}
 
     def said(self, node: SchemaId) -> frozenset[str]:
         """The names of the fields in which a node says something."""
@@ -44,9 +44,9 @@ class Nodes:
         return known
 
     def pointer(self, goal: Conjunction) -> str:
-        """Where the goal's first atom was written."""
-        for atom in in_order(goal):
-            node = atom if atom >= 0 else ~atom
+        """Where the goal's first literal was written."""
+        for literal in in_order(goal):
+            node = literal if literal >= 0 else ~literal
             if node < len(self.schemas):
                 return self.schemas[node].pointer
         return ""
@@ -104,12 +104,12 @@ class Nodes:
         ordinary = len(names) > 1 or not names & {"refs", "all_of", "any_of", "one_of", "not_"}
         return frozenset((~child if ordinary else node,))
 
-    def literal(self, value: Json) -> Conjunction:
+    def constant(self, value: Json) -> Conjunction:
         """The goal of being equal to a literal."""
         key = equality_key(value)
-        goal = self._literals.get(key)
+        goal = self._constants.get(key)
         if goal is None:
-            goal = self._literals[key] = frozenset((self._add(Schema("", enum=(value,))),))
+            goal = self._constants[key] = frozenset((self._add(Schema("", enum=(value,))),))
         return goal
 
     def negation(self, goal: Conjunction) -> Conjunction:
@@ -119,26 +119,26 @@ class Nodes:
         if goal is NOTHING or goal == NOTHING:
             return ANYTHING
         if len(goal) == 1:
-            (atom,) = goal
-            return frozenset((~atom,))
+            (literal,) = goal
+            return frozenset((~literal,))
         return frozenset((~self._conjunction(goal),))
 
-    def listed(self, atom: Atom) -> frozenset[Hashable] | None:
-        """The values of a node's ``enum``, as `equality_key` has them; None for other atoms."""
-        if atom not in self._listed:
-            enum = self.schemas[atom].enum if 0 <= atom < len(self.schemas) else None
-            self._listed[atom] = None if enum is None else frozenset(map(equality_key, enum))
-        return self._listed[atom]
+    def listed(self, literal: Literal) -> frozenset[Hashable] | None:
+        """The values of a node's ``enum``, as `equality_key` has them; None for other literals."""
+        if literal not in self._listed:
+            enum = self.schemas[literal].enum if 0 <= literal < len(self.schemas) else None
+            self._listed[literal] = None if enum is None else frozenset(map(equality_key, enum))
+        return self._listed[literal]
 
-    def literals(self, atom: Atom) -> list[Json] | None:
-        """The values of a node that is a list of values and nothing else, each once; None for other atoms."""
-        if atom < 0 or self.said(atom) != _ENUM:
+    def constants(self, literal: Literal) -> list[Json] | None:
+        """The values of a node that is a list of values and nothing else, each once; None for other literals."""
+        if literal < 0 or self.said(literal) != _ENUM:
             return None
-        return list({equality_key(value): value for value in self.schemas[atom].enum or ()}.values())
+        return list({equality_key(value): value for value in self.schemas[literal].enum or ()}.values())
 
     def listed_values(self, goal: Conjunction) -> frozenset[Hashable] | None:
         """Values that include all of the goal's: what its lists have in common; None if it has no list."""
-        lists = [values for atom in goal if (values := self.listed(atom)) is not None]
+        lists = [values for literal in goal if (values := self.listed(literal)) is not None]
         return frozenset.intersection(*lists) if lists else None
 
     def clashes(self, goal: Conjunction) -> bool:
@@ -146,17 +146,17 @@ class Nodes:
         values = self.listed_values(goal)
         return values is not None and not values
 
-    def meets(self, goal: Conjunction, wanted: Conjunction, barren: Callable[[Conjunction], bool]) -> bool:
+    def meets(self, goal: Conjunction, wanted: Conjunction, unsatisfiable: Callable[[Conjunction], bool]) -> bool:
         """Whether it is plain that whatever reaches one goal reaches another."""
         if goal == NOTHING or goal >= wanted:
             return True
         if wanted == NOTHING:
-            return barren(goal)
+            return unsatisfiable(goal)
         if len(goal) == 1 and len(wanted) == 1:
             mine, other = self.listed(*goal), self.listed(*wanted)
             if mine is not None and other is not None and self.said(*wanted) <= _ENUM:
                 return mine <= other
-        return barren(both(goal, self.negation(wanted)))
+        return unsatisfiable(both(goal, self.negation(wanted)))
 
     def either(self, goals: Sequence[Conjunction]) -> Conjunction:
         """The goal of reaching at least one of several."""
@@ -174,20 +174,20 @@ class Nodes:
         return frozenset((self._made[key],))
 
     def _conjunction(self, goal: Conjunction) -> SchemaId:
-        atoms = in_order(goal)
-        if len(atoms) == 1 and atoms[0] >= 0:
-            return atoms[0]
+        literals = in_order(goal)
+        if len(literals) == 1 and literals[0] >= 0:
+            return literals[0]
         key = ("all_of", goal)
         if key not in self._made:
-            self._made[key] = self._add(Schema(self.pointer(goal), all_of=tuple(map(self._positive, atoms))))
+            self._made[key] = self._add(Schema(self.pointer(goal), all_of=tuple(map(self._positive, literals))))
         return self._made[key]
 
-    def _positive(self, atom: Atom) -> SchemaId:
-        if atom >= 0:
-            return atom
-        key = ("not", atom)
+    def _positive(self, literal: Literal) -> SchemaId:
+        if literal >= 0:
+            return literal
+        key = ("not", literal)
         if key not in self._made:
-            self._made[key] = self._add(Schema(self.schemas[~atom].pointer, not_=~atom))
+            self._made[key] = self._add(Schema(self.schemas[~literal].pointer, not_=~literal))
         return self._made[key]
 
     def _add(self, schema: Schema) -> SchemaId:

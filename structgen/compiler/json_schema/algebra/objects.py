@@ -10,10 +10,10 @@ from ..read.document import Json, Schema, SchemaId
 from ..strings.strings import StringSet
 from .assertions import OBJECT_FIELDS
 from .clauses import ALL_EVALUATED, ClauseDomain, Evaluated, Mode, joined, lower
+from .goal_bounds import GoalBounds
 from .goals import ANYTHING, NOTHING, Conjunction, all_of, both
 from .member_rules import MemberRule
-from .outline import Extent, TypeBounds
-from .outlines import Outlines
+from .type_bounds import Kleene, TypeBounds
 
 #: So many required names are supposed to be right in a clause where a later one is wrong; with all of them, a long
 #: list would take quadratic space.
@@ -73,13 +73,13 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
     unevaluated = "unevaluated_properties"
     fields = OBJECT_FIELDS
 
-    def __init__(self, outlines: Outlines) -> None:
-        super().__init__(outlines)
+    def __init__(self, bounds: GoalBounds) -> None:
+        super().__init__(bounds)
         self._listed: dict[frozenset[tuple[str, Conjunction]], MemberRule] = {}
 
-    def extent(self, outline: TypeBounds) -> Extent:
-        """How many of the objects an outline allows."""
-        return outline.objects
+    def allowed(self, bounds: TypeBounds) -> Kleene:
+        """How many of the objects bounds allow."""
+        return bounds.objects
 
     # -- from keywords -------------------------------------------------------------------------------------
 
@@ -140,7 +140,8 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def _tells_apart(self, goal: Conjunction) -> bool:
         """Whether the goal lists its values."""
-        return goal != NOTHING and any(atom >= 0 and self.nodes.schemas[atom].enum is not None for atom in goal)
+        schemas = self.nodes.schemas
+        return goal != NOTHING and any(literal >= 0 and schemas[literal].enum is not None for literal in goal)
 
     def _member_violations(self, schema: Schema, rule: MemberRule) -> list[ObjectClause]:
         negation = self.nodes.negation
@@ -171,14 +172,14 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
     def unequal(self, values: Sequence[Json]) -> Iterator[list[ObjectClause]]:
         """For each object among the values: all others."""
         negation = self.nodes.negation
-        for goals in self._literals(values):
+        for goals in self._constants(values):
             clauses = [ObjectClause((MemberRule({name: negation(goal)}),)) for name, goal in goals.items()]
             yield [*clauses, ObjectClause(exists=(MemberRule(dict.fromkeys(goals, NOTHING)),))]
 
-    def _literals(self, values: Sequence[Json]) -> Iterator[dict[str, Conjunction]]:
+    def _constants(self, values: Sequence[Json]) -> Iterator[dict[str, Conjunction]]:
         for value in values:
             if isinstance(value, dict):
-                yield {name: self.nodes.literal(item) for name, item in value.items()}
+                yield {name: self.nodes.constant(item) for name, item in value.items()}
 
     def dependents(self, schema: Schema) -> list[tuple[ObjectClause, list[ObjectClause], Conjunction]]:
         """For each dependent schema: the clause that it does not matter in, those that it does, and its goal."""
@@ -193,14 +194,14 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def equal(self, values: Sequence[Json]) -> Iterator[ObjectClause]:
         """Each object among the values, alone."""
-        for goals in self._literals(values):
+        for goals in self._constants(values):
             yield ObjectClause((MemberRule(goals, (), NOTHING),), tuple(goals))
 
     @remembered
     def rule(self, node: SchemaId) -> MemberRule:
         """``properties``, ``patternProperties`` and ``additionalProperties`` of one subschema."""
         schema, goal = self.nodes.schemas[node], self.nodes.goal
-        keys, where = self.outlines.assertions.keys, f"{schema.pointer}/patternProperties/"
+        keys, where = self.bounds.assertions.keys, f"{schema.pointer}/patternProperties/"
         classes = tuple(
             (keys(pattern, where + _escaped(pattern)), goal(child))
             for pattern, child in schema.pattern_properties.items()
@@ -214,7 +215,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def _allowed_names(self, schema: Schema) -> StringSet:
         assert schema.property_names is not None
-        return self.outlines.solve(self.nodes.goal(schema.property_names)).strings
+        return self.bounds.solve(self.nodes.goal(schema.property_names)).strings
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         for name in clause.required:
             mine, other = left.goal(name), right.goal(name)
             goal = clause.goals[name] = both(mine, other)
-            if self.outlines.barren(goal):
+            if self.bounds.is_unsatisfiable(goal):
                 return None
         return self._witnessed(clause)
 
@@ -258,7 +259,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         """Whether the clause is plainly empty, its ``exists`` left aside."""
         if clause.high is not None and clause.high < max(clause.low, len(clause.required)):
             return True
-        return any(self.outlines.barren(clause.goal(name)) for name in clause.required)
+        return any(self.bounds.is_unsatisfiable(clause.goal(name)) for name in clause.required)
 
     def _witnessed(self, clause: ObjectClause) -> ObjectClause | None:
         """The clause, its ``exists`` spelled out as far as few members can be the ones; None where none can be."""
@@ -266,7 +267,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
             exists: list[MemberRule] = []
             forced: dict[str, Conjunction] | None = None
             for rule in clause.exists:
-                if any(self.outlines.meets(clause.goal(name), rule.goal(name)) for name in clause.required):
+                if any(self.bounds.meets(clause.goal(name), rule.goal(name)) for name in clause.required):
                     continue
                 names = self._possible_witnesses(clause, rule)
                 if names is not None and not names:
@@ -290,7 +291,8 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
         if listing is None:
             return None
         goals = {name: rule.goal(name) for name in listing.names}
-        return {name: goal for name, goal in goals.items() if not self.outlines.barren(both(clause.goal(name), goal))}
+        dead = self.bounds.is_unsatisfiable
+        return {name: goal for name, goal in goals.items() if not dead(both(clause.goal(name), goal))}
 
     def _one_of_members(self, goals: dict[str, Conjunction]) -> MemberRule:
         """The rule that only these members follow; one object for equal goals, so that equal clauses are seen."""
@@ -310,7 +312,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
 
     def _has_witness(self, clause: ObjectClause, rule: MemberRule) -> bool:
         """Whether it is plain that every object of the clause has a member that follows the rule."""
-        return any(self.outlines.meets(clause.goal(name), rule.goal(name)) for name in clause.required) or any(
+        return any(self.bounds.meets(clause.goal(name), rule.goal(name)) for name in clause.required) or any(
             set(other.names.items()) <= {(name, rule.goal(name)) for name in other.names}
             for other in clause.exists
             if other.lists_names()
@@ -319,7 +321,7 @@ class ObjectDomain(ClauseDomain[ObjectClause]):
     def _implied(self, clause: ObjectClause, rule: MemberRule) -> bool:
         if rule.rest or any(goal for _, goal in rule.classes):
             return False
-        return all(self.outlines.meets(clause.goal(name), goal) for name, goal in rule.names.items())
+        return all(self.bounds.meets(clause.goal(name), goal) for name, goal in rule.names.items())
 
     def tags(self, clause: ObjectClause) -> dict[str, frozenset[Hashable]]:
         """The required names whose values are listed, with the lists."""

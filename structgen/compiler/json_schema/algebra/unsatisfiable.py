@@ -10,7 +10,7 @@ from ..read.document import Schema, SchemaId
 from .assertions import NUMBER_FIELDS, STRING_FIELDS
 from .expansion import Expansion
 from .goals import ANYTHING, NOTHING, Conjunction, all_of, in_order
-from .outline import Extent
+from .type_bounds import Kleene
 
 _KEYWORDS = {"types": "type", "not_": "not", "if_": "if", "else_": "else", "refs": "$ref"}
 
@@ -24,12 +24,12 @@ def conflict(
 ) -> EmptyLanguageError:
     """The error for a goal that no value reaches; ``inhabited`` knows of some goals whether any value does."""
 
-    def barren(inner: Conjunction) -> bool:
+    def unsatisfiable(inner: Conjunction) -> bool:
         known = inhabited(inner)
         return _is_barren(inner, expansion) if known is None else not known
 
     seen = {goal}
-    while (found := _barren_child(goal, expansion, barren)) is not None:
+    while (found := _unsatisfiable_child(goal, expansion, unsatisfiable)) is not None:
         inner, what = found
         if inner == NOTHING:
             return _error(f"{what} is required and forbidden", goal, expansion)
@@ -53,7 +53,7 @@ def _error(why: str, goal: Conjunction, expansion: Expansion) -> EmptyLanguageEr
 def _conjuncts(goal: Conjunction, expansion: Expansion) -> list[SchemaId]:
     """The subschemas that a value has to satisfy: the goal's, and those that they refer to or are made of."""
     nodes = expansion.nodes
-    found = dict.fromkeys(atom for atom in in_order(goal) if 0 <= atom < len(nodes.schemas))
+    found = dict.fromkeys(literal for literal in in_order(goal) if 0 <= literal < len(nodes.schemas))
     queue = list(found)
     for node in queue:
         schema = nodes.schemas[node]
@@ -64,8 +64,8 @@ def _conjuncts(goal: Conjunction, expansion: Expansion) -> list[SchemaId]:
     return queue
 
 
-def _barren_child(
-    goal: Conjunction, expansion: Expansion, barren: Callable[[Conjunction], bool]
+def _unsatisfiable_child(
+    goal: Conjunction, expansion: Expansion, unsatisfiable: Callable[[Conjunction], bool]
 ) -> tuple[Conjunction, str] | None:
     """The goal of a required member, or of an item that must be there, that can't be reached, and which one it is."""
     nodes = _conjuncts(goal, expansion)
@@ -73,12 +73,12 @@ def _barren_child(
     rules = [expansion.objects.rule(node) for node in nodes]
     for name in dict.fromkeys(name for schema in schemas for name in schema.required):
         inner = all_of([rule.goal(name) for rule in rules])
-        if barren(inner):
+        if unsatisfiable(inner):
             return inner, f"the member {name!r}"
     for schema in schemas:
         rule = expansion.arrays.rule(schema)
         for position in range(min(schema.min_items, len(rule.prefix) + 1)):
-            if barren(rule.goal(position)):
+            if unsatisfiable(rule.goal(position)):
                 return rule.goal(position), f"item {position}"
     return None
 
@@ -86,7 +86,7 @@ def _barren_child(
 def _is_barren(goal: Conjunction, expansion: Expansion) -> bool:
     if goal == ANYTHING:
         return False
-    scalars = expansion.outlines.solve(goal)._replace(arrays=Extent.NONE, objects=Extent.NONE)
+    scalars = expansion.bounds.solve(goal)._replace(arrays=Kleene.NONE, objects=Kleene.NONE)
     return scalars.is_empty() and not expansion.array_clauses.of(goal) and not expansion.object_clauses.of(goal)
 
 
@@ -97,9 +97,9 @@ def _said(goal: Conjunction, expansion: Expansion) -> list[str]:
         schema = expansion.nodes.schemas[node]
         for name in sorted(expansion.nodes.said(node) - {"refs", "all_of"}):
             found[_shown(schema, name)] = None
-    for atom in in_order(goal):
-        if atom < 0:
-            found[f"not {expansion.nodes.schemas[~atom].pointer or 'the root'}"] = None
+    for literal in in_order(goal):
+        if literal < 0:
+            found[f"not {expansion.nodes.schemas[~literal].pointer or 'the root'}"] = None
     return list(found)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ....budget import Meter
 from ....system.depth_first import post_order
-from ..algebra.outline import folded
+from ..algebra.type_bounds import folded
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 from .inhabited import array_has_members, object_has_members

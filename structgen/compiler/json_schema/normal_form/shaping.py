@@ -15,7 +15,7 @@ from ..algebra.goals import ANYTHING, NOTHING, Conjunction, all_of, both
 from ..algebra.member_rules import MemberRule, NamePartitions
 from ..algebra.nodes import Nodes
 from ..algebra.objects import ObjectClause, names_of
-from ..algebra.outline import TypeBounds
+from ..algebra.type_bounds import TypeBounds
 from ..strings.strings import StringSet
 from .shapes import ArrayShape, Choice, Count, KeyClass, ObjectShape, Option, Property, Ref, Value
 
@@ -40,14 +40,14 @@ class Shaping:
         return known
 
     def value(
-        self, outline: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
+        self, bounds: TypeBounds, arrays: Iterable[ArrayClause], objects: Iterable[ObjectClause], pointer: str
     ) -> Value:
         """The draft of a goal."""
         return Value(
-            outline.null,
-            outline.booleans,
-            None if outline.numbers.is_empty() else outline.numbers,
-            None if outline.strings.is_empty() else outline.strings,
+            bounds.null,
+            bounds.booleans,
+            None if bounds.numbers.is_empty() else bounds.numbers,
+            None if bounds.strings.is_empty() else bounds.strings,
             tuple(map(self.array, arrays)),
             tuple(map(self.object, objects)),
             pointer,

@@ -1,4 +1,4 @@
-"""Goals to outlines, by recursion over the applicators that act in place (``allOf``, ``$ref``, ``not`` ...).
+"""Goals to bounds, by recursion over the applicators that act in place (``allOf``, ``$ref``, ``not`` ...).
 
 Schemas are written by strangers, and may nest as deep as they like, so the recursion is kept on a list: a definition
 is a generator that yields the query it needs answered, and is sent the answer.
@@ -16,8 +16,8 @@ from ..read.document import Schema
 from .assertions import Assertions
 from .goals import ANYTHING, NOTHING, Conjunction, in_order
 from .nodes import Nodes
-from .outline import EVERYTHING, TypeBounds, any_of, complement, exactly_one, join, meet
-from .outline import NOTHING as NO_VALUES
+from .type_bounds import EVERYTHING, TypeBounds, any_of, complement, exactly_one, join, meet
+from .type_bounds import NOTHING as NO_VALUES
 
 _Query = TypeVar("_Query", bound=Hashable)
 _Answer = TypeVar("_Answer")
@@ -85,8 +85,8 @@ class Recursion(ABC, Generic[_Query, _Answer]):
 _Definition: TypeAlias = Generator[Conjunction, TypeBounds, TypeBounds]
 
 
-class Outlines(Recursion[Conjunction, TypeBounds]):
-    """The outlines of goals."""
+class GoalBounds(Recursion[Conjunction, TypeBounds]):
+    """The bounds of goals."""
 
     def __init__(self, nodes: Nodes, assertions: Assertions, meter: Meter) -> None:
         super().__init__(nodes, meter)
@@ -94,7 +94,7 @@ class Outlines(Recursion[Conjunction, TypeBounds]):
         self._answers |= {ANYTHING: EVERYTHING, NOTHING: NO_VALUES}
         self._barren: dict[Conjunction, bool] = {ANYTHING: False, NOTHING: True}
 
-    def barren(self, goal: Conjunction) -> bool:
+    def is_unsatisfiable(self, goal: Conjunction) -> bool:
         """Whether the goal is plainly without values."""
         known = self._barren.get(goal)
         if known is None:
@@ -103,25 +103,25 @@ class Outlines(Recursion[Conjunction, TypeBounds]):
 
     def meets(self, goal: Conjunction, wanted: Conjunction) -> bool:
         """Whether it is plain that whatever reaches one goal reaches another."""
-        return self.nodes.meets(goal, wanted, self.barren)
+        return self.nodes.meets(goal, wanted, self.is_unsatisfiable)
 
     def _about(self, query: Conjunction) -> tuple[Conjunction, Hashable]:
         return query, ()
 
     def _define(self, query: Conjunction) -> _Definition:
         if len(query) > 1:
-            return self._meet((yield from _each(frozenset((atom,)) for atom in in_order(query))))
-        (atom,) = query
-        if atom < 0:
-            return complement((yield frozenset((~atom,))), self.meter)
-        schema, names = self.nodes.schemas[atom], self.nodes.said(atom)
-        parts = [self.assertions.outline(schema, names)]
+            return self._meet((yield from _each(frozenset((literal,)) for literal in in_order(query))))
+        (literal,) = query
+        if literal < 0:
+            return complement((yield frozenset((~literal,))), self.meter)
+        schema, names = self.nodes.schemas[literal], self.nodes.said(literal)
+        parts = [self.assertions.bounds(schema, names)]
         if names & IN_PLACE:
             parts += yield from self._applied(schema)
         return self._meet(parts)
 
     def _applied(self, schema: Schema) -> Generator[Conjunction, TypeBounds, list[TypeBounds]]:
-        """The outlines of the applicators that act in place."""
+        """The bounds of the applicators that act in place."""
         meter, goal = self.meter, self.nodes.goal
         parts = yield from _each(map(goal, (*schema.refs, *schema.all_of)))
         if schema.any_of is not None:

@@ -1,6 +1,6 @@
-"""Outlines: what a schema says about each JSON type; exactly for scalars, roughly for arrays and objects.
+"""Type bounds: what a schema says about each JSON type; exactly for scalars, roughly for arrays and objects.
 
-Scalars have an algebra of their own, so an outline is closed under *and*, *or* and *not* without any splitting into
+Scalars have an algebra of their own, so bounds are closed under *and*, *or* and *not* without any splitting into
 clauses. Of arrays and objects it knows whether none, all, or perhaps some are allowed. That settles most questions
 ("can these two alternatives overlap?") before any shape is looked at.
 """
@@ -16,7 +16,7 @@ from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 
 
-class Extent(IntEnum):
+class Kleene(IntEnum):
     """How many of the arrays, or objects: Kleene's three-valued logic, in which *and* is `min` and *or* is `max`."""
 
     NONE = 0
@@ -35,8 +35,8 @@ class TypeBounds(NamedTuple):
     booleans: frozenset[bool]
     numbers: NumberSet
     strings: StringSet
-    arrays: Extent
-    objects: Extent
+    arrays: Kleene
+    objects: Kleene
 
     def is_empty(self) -> bool:
         """Whether it is certain that no value satisfies this."""
@@ -45,8 +45,8 @@ class TypeBounds(NamedTuple):
         )
 
 
-EVERYTHING = TypeBounds(True, BOOLEANS, NumberSet.ANY, StringSet.ANY, Extent.ALL, Extent.ALL)
-NOTHING = TypeBounds(False, frozenset(), NumberSet.EMPTY, StringSet.EMPTY, Extent.NONE, Extent.NONE)
+EVERYTHING = TypeBounds(True, BOOLEANS, NumberSet.ANY, StringSet.ANY, Kleene.ALL, Kleene.ALL)
+NOTHING = TypeBounds(False, frozenset(), NumberSet.EMPTY, StringSet.EMPTY, Kleene.NONE, Kleene.NONE)
 
 
 def meet(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
@@ -81,24 +81,24 @@ def join(left: TypeBounds, right: TypeBounds, meter: Meter) -> TypeBounds:
     )
 
 
-def complement(outline: TypeBounds, meter: Meter) -> TypeBounds:
+def complement(bounds: TypeBounds, meter: Meter) -> TypeBounds:
     """What it does not allow."""
     return TypeBounds(
-        not outline.null,
-        BOOLEANS - outline.booleans,
-        outline.numbers.complement(meter),
-        outline.strings.complement(meter),
-        Extent(Extent.ALL - outline.arrays),
-        Extent(Extent.ALL - outline.objects),
+        not bounds.null,
+        BOOLEANS - bounds.booleans,
+        bounds.numbers.complement(meter),
+        bounds.strings.complement(meter),
+        Kleene(Kleene.ALL - bounds.arrays),
+        Kleene(Kleene.ALL - bounds.objects),
     )
 
 
-def any_of(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
+def any_of(bounds: list[TypeBounds], meter: Meter) -> TypeBounds:
     """What any of them allows."""
-    return folded(outlines, lambda left, right: join(left, right, meter), meter)
+    return folded(bounds, lambda left, right: join(left, right, meter), meter)
 
 
-def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
+def exactly_one(bounds: list[TypeBounds], meter: Meter) -> TypeBounds:
     """What exactly one of them allows; ``SOME`` of arrays or objects unless that is plain from the extents."""
 
     def combined(
@@ -108,7 +108,7 @@ def exactly_one(outlines: list[TypeBounds], meter: Meter) -> TypeBounds:
         twice = join(left[1], right[1], meter)
         return join(left[0], right[0], meter), twice if both.is_empty() else join(twice, both, meter)
 
-    some, several = folded([(outline, NOTHING) for outline in outlines], combined, meter)
+    some, several = folded([(bounds, NOTHING) for bounds in bounds], combined, meter)
     return some if several is NOTHING else meet(some, complement(several, meter), meter)
 
 

@@ -1,0 +1,132 @@
+"""The base rows of a vocabulary as one file: shared masks, each row of which is decoded when it is first asked for.
+
+Many are nearly equal, so they are stored as the rows of an index are: some 4,000 of Llama-3 take 1.8 MB, not 68.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError
+from ...storage import columns
+from ...storage.columns import MOST, Column, Field
+from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.types import Array, JsonMap
+from ...vocabulary.vocabulary import Vocabulary
+from ..rows.residuals import Residuals
+from ..rows.row_pool import RowPool
+from .shared_masks import NAME_BYTES, SharedMasks
+
+#: What the meta section calls such a file; how many of the definitions that have base rows went into it, and whether
+#: all of them did.
+KIND = "base rows"
+_FIELDS = (Field("samples", int), Field("complete", bool))
+
+#: The sections, with those of `RowPool` and `Residuals` (see docs/internals/format.md).
+SECTIONS = (
+    Column("name", "u1", rows="names", columns=NAME_BYTES),
+    Column("first", rows=("names", 1), starts="stretches", order="rises"),
+    Column("begin", rows="stretches", below=MOST),
+    Column("row", rows="stretches", below="rows"),
+    Column("next", rows="stretches", below="residuals"),
+)
+
+T = TypeVar("T")
+
+
+class _Parts(Sequence[T]):
+    """Rows or lists by their numbers, each of which is decoded when it is asked for."""
+
+    def __init__(self, numbers: list[int], decode: Callable[[int], T]) -> None:
+        self._numbers = numbers
+        self._decode = decode
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        if isinstance(at, slice):
+            return _Parts(self._numbers[at], self._decode)
+        return self._decode(self._numbers[at])
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._decode, self._numbers)
+
+
+class BaseRows:
+    """What `to_bytes` wrote.
+
+    Parameters
+    ----------
+    buffer:
+        The file; whole rows are used where they lie.
+    vocabulary:
+        The one that it is of.
+
+    Raises
+    ------
+    FormatError
+        For anything that is not sound. (A residual list is checked against the trie when it is first needed.)
+    """
+
+    def __init__(self, buffer: Buffer, vocabulary: Vocabulary, where: str) -> None:
+        meta, sections = unpack(buffer, where)
+        if meta.get("kind") != KIND:
+            raise FormatError("not the base rows of a vocabulary", where=where)
+        sizes = {"size": vocabulary.size}
+        done = columns.read_meta(meta, _FIELDS, sizes, where)
+        #: How many definitions went into it, and whether all did.
+        self.samples: int = done["samples"]
+        self.is_complete: bool = done["complete"]
+        self._residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
+        self._pool = RowPool.from_sections(sections, sizes, where)
+        names, *self._columns = columns.read(sections, SECTIONS, sizes, where).values()
+        together = names.tobytes()
+        places = range(0, len(together), NAME_BYTES)
+        self._numbers = {together[i : i + NAME_BYTES]: number for number, i in enumerate(places)}
+        self._known: dict[bytes, SharedMasks] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def get(self, name: bytes) -> SharedMasks | None:
+        """What a name stands for."""
+        found = self._known.get(name)
+        if found is None and name in self._numbers:
+            number = self._numbers[name]
+            first, *parts = self._columns
+            i, j = first[number : number + 2].tolist()
+            begins, rows, lists = (part[i:j].tolist() for part in parts)
+            found = SharedMasks(begins, _Parts(rows, self._row), _Parts(lists, self._residuals.__getitem__))
+            self._known[name] = found
+        return found
+
+    def all_masks(self) -> dict[bytes, SharedMasks]:
+        """All of them by name."""
+        return {name: masks for name in self._numbers if (masks := self.get(name)) is not None}
+
+    def _row(self, number: int) -> NDArray[np.uint32]:
+        return self._pool.dense(number).view(np.uint32)
+
+
+def to_bytes(masks: Mapping[bytes, SharedMasks], samples: int, is_complete: bool, size: int) -> bytes:
+    """A file of shared masks by name, of a vocabulary of ``size`` ids, and what else `BaseRows` tells."""
+    pool, residuals = RowPool(size), Residuals()
+    found: dict[str, list[int]] = {"first": [0], "begin": [], "row": [], "next": []}
+    for mask in masks.values():
+        found["row"] += map(pool.add_dense, mask.rows)
+        found["next"] += map(residuals.add, mask.residuals)
+        found["begin"] += mask.begins
+        found["first"].append(len(found["begin"]))
+    sections: dict[str, Array] = {"name": np.frombuffer(b"".join(masks), np.uint8).reshape(-1, NAME_BYTES)}
+    sections |= {name: smallest(np.array(column, np.int64)) for name, column in found.items()}
+    meta: JsonMap = {"kind": KIND, "samples": samples, "complete": is_complete}
+    return pack(meta, sections | pool.to_sections() | residuals.to_sections())

@@ -1,0 +1,286 @@
+"""Base rows come by themselves: from the cache, or made in the background; and nobody is ever worse off for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen import base_rows
+from structgen.index_store import fetch_base_rows, keep_base_rows
+from structgen.runtime.pushdown.base_rows import BaseRows, to_bytes
+from structgen.runtime.pushdown.shared_masks import SharedMasks, SharedMaskStore
+from structgen.system.folders import cache_root
+
+SCHEMA = sg.JsonSchema({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}})
+ANOTHER = sg.JsonSchema({"properties": {"a": {"type": "string"}, "b": {"type": "null"}}, "required": ["a"]})
+ROOT = Path(__file__).resolve().parents[2]
+
+#: How many of the samples are made here; all of them take seconds.
+FEW = 2
+
+unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture
+def vocabulary(llama3: sg.Vocabulary) -> sg.Vocabulary:
+    """As in a process of its own."""
+    own = sg.Vocabulary(llama3.offsets, llama3.blob, llama3.eos_ids)
+    own.trie = llama3.trie
+    return own
+
+
+@pytest.fixture(autouse=True)
+def _switched_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """They are made at once, without rests, and only a few; the default folder is a folder of the test's."""
+    few = base_rows.samples()[:FEW]
+    monkeypatch.setenv("STRUCTGEN_BASE_ROWS", "1")
+    monkeypatch.setattr(base_rows, "_DELAY", 0.0)
+    monkeypatch.setattr(base_rows, "_REST", 0.0)
+    monkeypatch.setattr(base_rows, "samples", lambda: few)
+    default = sg.Cache(tmp_path / "default")
+    monkeypatch.setattr(base_rows, "_default_cache", lambda: default)
+    yield
+    for maker in makers():
+        maker.stop()
+
+
+def makers() -> list[base_rows._Maker]:
+    return [thread for thread in threading.enumerate() if isinstance(thread, base_rows._Maker)]
+
+
+def finish() -> None:
+    for maker in makers():
+        maker.join(60)
+    assert not makers()
+
+
+def masks(index: sg.Index) -> list[np.ndarray]:
+    """Masks of a text with a string."""
+    guide, found = sg.Guide(index), []
+    for byte in b'{"a": "x"':
+        found.append(guide.bitmask().copy())
+        assert guide.advance(next(i for i in range(1000) if index.vocabulary.token(i) == bytes([byte])))
+    return [*found, guide.bitmask().copy()]
+
+
+def walked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The names of the shared masks that are walked from now on."""
+    names: list[bytes] = []
+    walk = SharedMaskStore._walk
+
+    def noted(self: SharedMaskStore, name: bytes, state: int) -> SharedMasks:
+        names.append(name)
+        return walk(self, name, state)
+
+    monkeypatch.setattr(SharedMaskStore, "_walk", noted)
+    return names
+
+
+def another(vocabulary: sg.Vocabulary) -> sg.Vocabulary:
+    own = sg.Vocabulary(vocabulary.offsets, vocabulary.blob, vocabulary.eos_ids)
+    own.trie = vocabulary.trie
+    return own
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["a cache", "the default folder"])
+def test_the_first_compile_has_them_made_and_the_next_process_finds_them(
+    given: bool, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = sg.Cache(tmp_path / "given") if given else None
+    expected = masks(sg.compile(SCHEMA, vocabulary, eager=False, cache=cache))
+    finish()
+    (entry,) = [each for each in (cache or sg.Cache(tmp_path / "default")).entries() if each.label == "base rows"]
+    assert entry.rank == 1 + FEW
+    assert (tmp_path / "default").exists() != given
+    names, later = walked(monkeypatch), another(vocabulary)
+    index = sg.compile(ANOTHER, later, eager=False, cache=cache if given else None)
+    assert later.base_rows.is_complete
+    np.testing.assert_array_equal(masks(index)[6:8], expected[6:8])  # inside the string
+    assert not names, "all shared rows came from the file"
+    assert not makers(), "there is nothing left to make"
+
+
+def test_an_index_from_the_cache_finds_its_rows_there(
+    vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = sg.Cache(tmp_path / "given")
+    expected = masks(sg.compile(SCHEMA, vocabulary, cache=cache))
+    finish()
+    for entry in cache.entries():
+        if entry.kind == "shared" and entry.label != "base rows":
+            cache.discard(entry.key)
+    names, later = walked(monkeypatch), another(vocabulary)
+    index = sg.compile(SCHEMA, later, cache=cache)
+    assert index.origin == "cache"
+    assert later.base_rows is None, "nothing is read before it is needed"
+    np.testing.assert_array_equal(masks(index), expected)
+    assert not names
+
+
+def test_it_can_be_switched_off(
+    vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sg.compile(SCHEMA, vocabulary, eager=False, base_rows=False)
+    monkeypatch.setenv("STRUCTGEN_BASE_ROWS", "0")
+    sg.compile(SCHEMA, vocabulary, eager=False)
+    assert not makers()
+    assert not (tmp_path / "default").exists()
+    cache = sg.Cache(tmp_path / "given")
+    sg.compile_base_rows(vocabulary, cache=cache)
+    later = another(vocabulary)
+    sg.compile(SCHEMA, later, eager=False, cache=cache)
+    assert later.base_rows.is_complete, "a cache that is given is read all the same"
+
+
+def test_what_needs_no_strings_begins_nothing(vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    sg.compile(sg.Regex("[a-z]{3}"), vocabulary, eager=False)
+    small = sg.Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
+    sg.compile(SCHEMA, small)
+    with pytest.raises(sg.errors.MissingIndexError):
+        sg.compile(SCHEMA, vocabulary, compile_missing=False)
+    assert not makers()
+    assert not (tmp_path / "default").exists()
+
+
+def test_one_that_is_stopped_is_gone_on_with(vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path / "given")
+    turns = iter([None])
+
+    def one_turn() -> None:
+        if next(turns, 0) == 0:
+            raise base_rows._Stopped
+
+    base_rows._make(vocabulary, cache, lambda: 0.0, lambda *_: None, one_turn)
+    (entry,) = cache.entries()
+    assert entry.rank == 2
+    later = another(vocabulary)
+    sg.compile(ANOTHER, later, eager=False, cache=cache)
+    finish()
+    assert later.base_rows.is_complete
+    found = fetch_base_rows(cache, another(vocabulary))
+    assert found is not None
+    assert found.samples == FEW
+
+
+def test_they_are_what_was_made(vocabulary: sg.Vocabulary) -> None:
+    sg.compile(sg.JsonSchema({"type": "string", "maxLength": 1000}), vocabulary, base_rows=False)
+    made = dict(vocabulary.shared_rows)
+    assert any(len(each.rows) > 1 for each in made.values())
+    found = BaseRows(to_bytes(made, 3, False, vocabulary.size), vocabulary, "here")
+    assert (found.samples, found.is_complete, len(found)) == (3, False, len(made))
+    assert found.get(b"another name") is None
+    for name, each in made.items():
+        again = found.get(name)
+        assert again is not None
+        assert again.begins == each.begins
+        np.testing.assert_array_equal(list(again.rows), list(each.rows))
+        for mine, theirs in zip(again.residuals, each.residuals, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("damage", ["checksum", "kind", "cut"])
+def test_a_damaged_entry_is_made_anew(damage: str, vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    cache = sg.Cache(tmp_path / "given")
+    base_rows.make_now(vocabulary, cache, lambda *_: None)
+    (entry,) = cache.entries()
+    (file,) = (tmp_path / "given").glob("*.val")
+    content = bytearray(file.read_bytes())
+    if damage == "cut":
+        del content[-1]
+    elif damage == "checksum":
+        content[-1] ^= 1
+    else:
+        content = bytearray(vocabulary.to_bytes())
+    cache.put(entry.key, bytes(content), rank=99)
+    later = another(vocabulary)
+    sg.compile(SCHEMA, later, eager=False, cache=cache)
+    assert later.base_rows is None
+    finish()
+    assert isinstance(later.base_rows, BaseRows)
+    found = fetch_base_rows(cache, another(vocabulary))
+    assert found is not None
+    assert found.is_complete
+
+
+def test_a_folder_that_cannot_be_used_costs_a_warning(vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("no folder")
+    cache = sg.Cache(place / "below")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sg.compile(SCHEMA, vocabulary, eager=False, cache=cache)
+        finish()
+    assert vocabulary.base_rows.is_complete, "this process has them all the same"
+    assert {each.category for each in caught} <= {sg.errors.CacheWarning}
+    assert sum("base" in str(each.message) for each in caught) <= 1
+
+
+def test_what_goes_wrong_in_the_background_is_nobodys_concern(
+    vocabulary: sg.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(base_rows, "stack_machine", failing)
+    index = sg.compile(SCHEMA, vocabulary, eager=False)
+    finish()
+    assert masks(index)
+
+
+@unix
+def test_a_child_leaves_it_to_its_parent(
+    vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_rows, "_DELAY", 3600.0)  # it is still there at the fork
+    cache = sg.Cache(tmp_path / "given")
+    sg.compile(SCHEMA, vocabulary, eager=False, cache=cache)
+    assert makers()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            sg.compile(SCHEMA, vocabulary, eager=True)
+            before = vocabulary.base_rows is None and not makers()
+            other = another(vocabulary)
+            sg.compile(sg.JsonSchema({"type": "string"}), other, eager=False, base_rows=False)
+            keep_base_rows(cache, other, dict(other.shared_rows), FEW, True)  # as the parent would
+            sg.compile(ANOTHER, vocabulary, eager=False, cache=cache)
+            status = 0 if before and vocabulary.base_rows is not None and not makers() else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+_AT_EXIT = """
+import sys, time
+import structgen as sg
+from structgen import base_rows
+base_rows._DELAY = 0.0
+vocabulary = sg.Vocabulary.from_buffer(open(sys.argv[1], "rb").read())
+sg.compile(sg.JsonSchema({"type": "string"}), vocabulary, eager=False)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_the_end_of_the_interpreter_is_quiet(seconds: float, vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    file = tmp_path / "vocabulary"
+    file.write_bytes(vocabulary.to_bytes())
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    (folder / "kernels").symlink_to(cache_root() / "kernels")
+    ended = subprocess.run(
+        [sys.executable, "-c", _AT_EXIT, file, str(seconds)],
+        env=os.environ | {"STRUCTGEN_BASE_ROWS": "1", "STRUCTGEN_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
