@@ -5,6 +5,8 @@ A device holds the same array and needs only numbers then (`structgen.runtime.lo
 
 from __future__ import annotations
 
+from weakref import ref
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,7 +62,7 @@ class RowStore:
 
     def _begin(self) -> None:
         self._numbers: dict[int, list[int]] = {}  # by the hash of a row's bytes
-        self._by_identity: Memo[int, tuple[object, int]] = Memo(self._most)
+        self._by_identity: Memo[int, tuple[ref[NDArray[np.int32]], int]] = Memo(self._most)
         self._count = 0
         for row in self._always:
             self._numbers.setdefault(hash(row.tobytes()), []).append(self._append(row))
@@ -110,7 +112,7 @@ class RowStore:
     def add(self, row: NDArray[np.int32]) -> int:
         """The number of a row, ``int32[words]``, which nobody writes to any more."""
         known = self._by_identity.get(id(row))
-        if known is not None:
+        if known is not None and known[0]() is row:  # and not another one where that was
             return known[1]
         data = row.tobytes()
         alike = self._numbers.setdefault(hash(data), [])
@@ -118,7 +120,7 @@ class RowStore:
         if number is None:
             number = self._append(row)
             alike.append(number)
-        self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
+        self._by_identity[id(row)] = ref(row), number
         return number
 
     def _append(self, row: NDArray[np.int32]) -> int:

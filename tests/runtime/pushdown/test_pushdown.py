@@ -81,8 +81,8 @@ def in_columns(program: Program, rng: random.Random) -> Program:
         plain = [edge for edge in edges if len(edge.sequence) == 1 and edge.counted is None and rng.random() < 0.5]
         found.edges[state] = [edge for edge in edges if edge not in plain]
         for edge in plain:
-            letters = bytes(range(edge.low, edge.high + 1))
-            found.plain.branch(state, letters, edge.sequence * len(letters))
+            letters = range(edge.low, edge.high + 1)
+            found.plain.add(np.array([(state, letter, edge.sequence[0]) for letter in letters], np.int32))
     return found
 
 
