@@ -241,20 +241,23 @@ class StateMasks:
             return self.pool.add_walked(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
-    def is_decided(self, state: int, count: int) -> bool:
-        """Whether it is known what a state, or the end of the text, decides from the root."""
-        if state < 0 or (count and state in self.segments):
-            return True
+    def known(self, residual: int, state: int, count: int) -> PartialRow | None:
+        """What `decide` would give, if that was decided before."""
+        if count and residual == ROOT and state in self.segments:
+            begins, decided = self.segments[state]
+            return decided[bisect_right(begins, count) - 1]
         if count and self.tables.registers[state]:
-            count = self.sets.get(count, 0)
+            count = self.sets.get(count, -1)
         elif count:
             count = self.representative(state, count)
-        key = ROOT, state, count
-        return key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
+        key = residual, state, count
+        return self.decided.get(key) or (self.stored.get(*key) if self.stored is not None and count >= 0 else None)
 
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it decides from the root not known."""
-        return not self.is_decided(state, count) and not self.tables.registers[state] and self.is_wide(state)
+        if state < 0 or self.tables.registers[state] or self.known(ROOT, state, count) is not None:
+            return False
+        return self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
         """The row of threads whose stacks are known, found in one walk; see
