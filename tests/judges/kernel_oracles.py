@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from random import Random
 from typing import Any, TypeAlias
 
@@ -24,9 +25,13 @@ from structgen.compiler.automata.dfa import Dfa, complement, determinize, inters
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.subautomata import Subautomata
+from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import row_pool
 from structgen.storage.columns import LONG_GAP
 
@@ -260,6 +265,84 @@ def tokens_read(random: Random) -> None:
                     break
 
 
+# -- automata with a stack: edge by edge -----------------------------------------------------------------------------
+
+
+def pushdown_tables() -> Iterator[PushdownTables]:
+    patterned = {"type": "string", "pattern": r"^(a|b[cd]*){2,40}x|\d{3}$"}
+    for definition in (NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema({"properties": {"p": patterned, "q": {}}})):
+        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
+        assert isinstance(machine, PushdownMachine)
+        yield machine.tables
+
+
+def table_rows(random: Random) -> None:
+    """A row says of each byte what the edges of its state do; it is laid out once."""
+    for tables in pushdown_tables():
+        arena = tables.arena()
+        classes = arena[arena[kernels.A_CLASS_OF] :][:256].tolist()
+        weights = np.arange(1.0, 2.0 + max(classes))
+        for state in random.sample(range(tables.states), min(20, tables.states)):
+            row, weight = kernels.lay_out_row(arena, state, weights)
+            edges = tables.edges(state)
+            assert weight == sum({classes[byte]: weights[classes[byte]] for byte in edges}.values())
+            laid_out = {byte: int(arena[row + classes[byte]]) for byte in range(256)}
+            assert laid_out == dict.fromkeys(range(256), DEAD) | edges
+            assert kernels.lay_out_row(arena, state, weights) == (row, weight)
+
+
+def named(tables: PushdownTables, first: int, far: bool) -> tuple[bytes, int, list[int]] | None:
+    """The text that names what begins at a state, its loop, and its states; None where it has no name."""
+    number, loops, text = {first: 0}, set[int](), b""
+
+    def name(target: int) -> int:
+        return number.setdefault(target, len(number)) if target >= 0 else -1
+
+    done = 0
+    while done < len(number):
+        state = [*number][done]
+        done += 1
+        if tables.returns[state] or tables.like[state]:
+            return None
+        names: list[object] = [bool(tables.live[state] >= 0) and not far]
+        begin, end = tables.edge_start[state], tables.edge_start[state + 1]
+        for target in (tables.edge_target[begin:end].astype(int) - 1).tolist():
+            if target < tables.states:
+                names.append(name(target))
+                continue
+            (record, sequence), *others = tables.moves[target - tables.states]
+            if others or sequence or (record and (record[0] == MARK or (far and record[0] == SET))):
+                return None
+            if record is None:
+                names.append("pop")
+            elif far:
+                names.append(name(record[3]))
+            else:
+                loops.add(record[1])
+                zones = record[2:3] if record[0] == SET else record[2:]
+                names.append((record[0], *map(name, zones)))
+        text += tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes() + repr(names).encode()
+    return (text, max(loops, default=-1), [*number]) if len(loops) <= 1 else None
+
+
+def subautomata(random: Random) -> None:
+    """Parts of automata have the names that a plain search gives them, and tables with their edges."""
+    for tables in pushdown_tables():
+        finder = Subautomata(tables.arena())
+        states = random.sample(range(tables.states), min(15, tables.states))
+        for state, far in itertools.product(states, (False, True)):
+            found, expected = finder.find(state, far), named(tables, state, far)
+            assert (found is None) == (expected is None)
+            if found is None or expected is None:
+                continue
+            text, loop, members = expected
+            assert (found.digest, found.loop) == (blake2b(text, digest_size=32).digest(), loop)
+            assert len(found.table) == len(members)
+            plain = [{t for t in tables.edges(s).values() if t < tables.states} for s in members]
+            for row, targets in zip(found.table.tolist(), plain, strict=True):
+                assert {members.index(target) for target in targets} <= {*row}
+
+
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
 
 
@@ -381,6 +464,8 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
+    "lay_out_row": table_rows,
+    "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
     "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
