@@ -118,5 +118,6 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         vocabulary.shared_rows.clear()
     if request.param == "everything is wide":
         monkeypatch.setattr(partial_masks, "_WIDE", 0)
+        monkeypatch.setattr(walker, "_SHORT", 5)
         monkeypatch.setattr(walker, "_FAR_APART", 20)
         monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)
