@@ -25,6 +25,7 @@ from __future__ import annotations
 from .automaton_walks import *
 from .batches import *
 from .distances import *
+from .key_tries import *
 from .lexer_walks import *
 from .minimisation import *
 from .parser_steps import *

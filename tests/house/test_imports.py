@@ -42,7 +42,7 @@ ROOMS = {
     "runtime.events": "vocabulary",
     "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",
-    "compiler.programs": "runtime.automaton runtime.pushdown storage",
+    "compiler.programs": "kernels runtime.automaton runtime.pushdown storage",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions",
     "compiler.json_schema.read": "",
@@ -56,7 +56,7 @@ ROOMS = {
     ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
-        " compiler.patterns compiler.programs runtime.automaton runtime.pushdown"
+        " compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"

@@ -16,11 +16,13 @@ from judges.batches import Sequence, check, move
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
+from judges.pushdown_oracle import accepts, readable
 from judges.token_distances import check_bounds, check_budgets, check_places, searched
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.batch import histories
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
@@ -312,11 +314,35 @@ def forests(random: Random) -> None:
 
 
 #: The oracle of each kernel.
+# -- names of objects, one by one ------------------------------------------------------------------------------------
+
+
+def names(random: Random) -> None:
+    """Objects of one member, by its name: declared, forbidden, of a pattern, or any other."""
+    for _ in range(8):
+        declared = {word.decode(): random.random() < 0.7 for word in random.sample(WORDS, random.randint(0, 12))}
+        others = random.choice((False, {"type": "integer"}, {"type": "null"}))
+        schema: dict[str, Any] = {"type": "object", "additionalProperties": others}
+        schema["properties"] = {name: {"type": "integer"} if taken else False for name, taken in declared.items()}
+        pattern = random.choice(("", "a", "cb"))
+        if pattern:
+            schema["patternProperties"] = {f"^{pattern}": {"type": "integer"}}
+        elif random.random() < 0.5:
+            schema["propertyNames"] = {"maxLength": 40}
+        program = readable(compile_json_schema(sg.JsonSchema(schema), meter())[0])
+        for word in WORDS:
+            name = word.decode()
+            other = (pattern and name.startswith(pattern)) or others == {"type": "integer"}
+            assert accepts(program, b'{"%b":1}' % word) == declared.get(name, bool(other)), (schema, name)
+        assert not accepts(program, b'{"%b":1}' % (b"a" * 41)) or "propertyNames" not in schema
+
+
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,
+    "build_key_states": names,
     "nearest_base": rows,
     "set_bits": rows,
     "flip_ids": rows,

@@ -25,6 +25,7 @@ from ...system.locks import Lock, Rank
 from ...system.memo import shorten
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import CompiledMachine, Match, ranges_of
 from ..rows.row_pool import RowPool, Segments
 from .tables import DEAD, FIELDS, SET, Tables
@@ -255,9 +256,15 @@ class AutomatonMachine(CompiledMachine):
                 self._rows.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
+            DENSE_ROWS.note(self, self.pool.decoded_bytes)
         if fresh and self._told:
             self._told()
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
+        self.pool.let_go_of_decoded()
+        self._rows.clear()
 
     def put(self, state: int, segments: Segments) -> None:
         """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""

@@ -24,6 +24,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
+from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.machine import SharedRows
 from .partial_masks import NOTHING, ROOT, StateMasks
@@ -34,8 +35,8 @@ from .tables import Moves, PushdownTables
 if TYPE_CHECKING:
     from .distances import StackDistances
 
-#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
-MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+#: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
+MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
 
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
@@ -320,12 +321,16 @@ class PushdownMachine(InternedMachine[Thread]):
                     np.bitwise_or(room, self.vocabulary.eos_row, out=room)
                 return room
             row = self._union(key)
-            if len(self._dense) >= MEMO_ROWS:
-                self._dense.clear()
-                self._forget_rows()
             self._dense[key] = row
+            DENSE_ROWS.note(self, row.nbytes * len(self._dense) + self.pool.decoded_bytes)
         config.dense = row
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
+        self._dense.clear()
+        self.pool.let_go_of_decoded()
+        self._forget_rows()
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
         """The rows of threads. Others have their turn between walks, and in long ones."""

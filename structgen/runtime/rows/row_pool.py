@@ -287,11 +287,20 @@ class RowPool:
         else:
             dense = self.fresh(row)
         dense.flags.writeable = False
-        if len(self._decoded) * 4 * self.words > DECODED_BYTES:
-            self._decoded.clear()
-            self.decodings += 1
+        if self.decoded_bytes > DECODED_BYTES:
+            self.let_go_of_decoded()
         self._decoded[row] = dense
         return dense
+
+    @property
+    def decoded_bytes(self) -> int:
+        """Bytes of the rows that were decoded for use."""
+        return len(self._decoded) * 4 * self.words
+
+    def let_go_of_decoded(self) -> None:
+        """Decode rows again when they are asked for."""
+        self._decoded.clear()
+        self.decodings += 1
 
     def listed(self, row: int) -> NDArray[np.int32] | None:
         """The ids of a row that is a list of them, ``int32[*]``; None for any other."""
