@@ -120,5 +120,6 @@ def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(machine, "_MANY_WALKS", 1)
         monkeypatch.setattr(machine, "_MANY_THREADS", 1)
         monkeypatch.setattr(partial_masks, "_WIDE", 0)
+        monkeypatch.setattr(walker, "_SHORT", 5)
         monkeypatch.setattr(walker, "_FAR_APART", 20)
         monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)

@@ -212,6 +212,7 @@ def everything_is_wide() -> Any:
     """The ways round walking a wide state are for real vocabularies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_masks, "_WIDE", 0)
+        patch.setattr(walker, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
         yield

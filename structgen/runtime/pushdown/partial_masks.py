@@ -290,6 +290,8 @@ class StateMasks:
 
     def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
         """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        if not len(ids) and not len(nodes):
+            return held
         ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
         row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
