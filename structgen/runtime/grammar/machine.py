@@ -153,12 +153,6 @@ class GrammarMachine(InternedMachine[Thread]):
         with self._lock:
             return self.lexeme_masks.walk(nodes, state, watched)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables and rows as stored."""
-        inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
-        return self.tables.nbytes + self.pool.nbytes + self.lexeme_masks.residuals.nbytes + inner
-
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:

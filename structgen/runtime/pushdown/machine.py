@@ -119,11 +119,6 @@ class PushdownMachine(InternedMachine[Thread]):
         """The threads of the initial configuration."""
         return self._start.threads
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        return self.tables.nbytes + self.pool.nbytes + self.rows.residuals.nbytes + 8 * len(self.rows)
-
     # -- following bytes -------------------------------------------------------------------------------
 
     def _forget(self) -> None:
