@@ -97,6 +97,22 @@ def nerode_classes(dfa: Dfa) -> int:
         block = refined
 
 
+def logits(random: Random) -> None:
+    """Bits of logits are kept where a token is allowed, for each width of them and any number of words."""
+    rng = np.random.default_rng(random.randrange(2**32))
+    for dtype, never in ((np.int32, np.int32(-8388608)), (np.int16, np.int16(-1024))):
+        for width in (1, 31, 32, 33, 100, 640):
+            for n in range(width // 32 + 2):
+                bits = rng.integers(-99, 99, width).astype(dtype)
+                words = rng.integers(-(2**31), 2**31, n).astype(np.int32)
+                out = np.zeros_like(bits)
+                words.flags.writeable = False
+                kernels.keep_allowed(bits, words, never, out)
+                allowed = np.unpackbits(words.astype("<i4").view(np.uint8), bitorder="little")
+                allowed = np.pad(allowed, (0, max(0, width - len(allowed))))[:width].astype(bool)
+                assert np.array_equal(out, np.where(allowed, bits, never))
+
+
 def automata(random: Random) -> None:
     """Subset construction and minimisation."""
     for _ in range(25):
@@ -460,6 +476,7 @@ ORACLES: Mapping[str, Oracle] = {
     "flip_gaps": rows,
     "set_gaps": rows,
     "sort_to_gaps": rows,
+    "keep_allowed": logits,
     "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
