@@ -12,6 +12,7 @@ import pytest
 from hostile.index_fuzzer import use
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import EACH_BYTE, allowed
+from numpy.typing import NDArray
 
 import structgen as sg
 from structgen import grammar_store
@@ -23,6 +24,7 @@ from structgen.runtime.grammar.partial_masks import LexemeMasks
 from structgen.runtime.rows import residuals
 from structgen.runtime.rows.row_pool import RowPool
 from structgen.storage.container import pack, unpack
+from structgen.system.types import Array
 
 #: What is watched; something, or nothing, that is ignored everywhere; columns; conflicts that are kept.
 DEFINITIONS = {
@@ -105,7 +107,12 @@ def test_stored_residual_lists_are_read_at_once_where_one_is_added(monkeypatch: 
     assert isinstance(stored.machine, GrammarMachine)
     lists, read = stored.machine.lexeme_masks.residuals, residuals.decoded
     calls: list[int] = []
-    monkeypatch.setattr(residuals, "decoded", lambda *given: [calls.append(len(given[0])), read(*given)][1])
+
+    def counted(gaps: NDArray[np.uint16], starts: Array, *which: Any) -> list[NDArray[np.int32]]:
+        calls.append(len(gaps))
+        return read(gaps, starts, *which)
+
+    monkeypatch.setattr(residuals, "decoded", counted)
     expected = [each.tolist() for each in map(lists.__getitem__, range(len(lists)))]
     before = len(calls)
     assert lists.add(np.array([3, 5, 6], np.int32)) >= 2
