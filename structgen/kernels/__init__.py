@@ -29,7 +29,6 @@ from .batches import *
 from .distances import *
 from .key_tries import *
 from .lexer_walks import *
-from .minimisation import *
 from .parser_steps import *
 from .parser_walks import *
 from .products import *
