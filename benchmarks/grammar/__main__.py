@@ -192,7 +192,8 @@ def _readable(
 ) -> list[corpora.Text]:
     """The texts that structgen reads, byte by byte; of the others it is noted where they stop."""
     alphabet = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
-    index, kept = sg.compile(grammar, alphabet, eager=False), []
+    index = sg.compile(grammar, alphabet, eager=False, budget=sg.Budget(seconds=600))
+    kept = []
     for text in texts:
         data = text.text.encode()
         found = index.match(data)

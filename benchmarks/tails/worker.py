@@ -252,8 +252,8 @@ def _maker(setup: Setup, vocabulary: sg.Vocabulary) -> tuple[Callable[[Any], Any
     number = count()
 
     def never_seen(_: object) -> sg.Index:
-        text = f"{grammar.text}\n// {next(number)}\n"
-        return sg.compile(replace(grammar, source=text), vocabulary, eager=False, threads=1)
+        definition = replace(grammar, source=f"{grammar.text}\n// {next(number)}\n")
+        return sg.compile(definition, vocabulary, eager=False, threads=1, budget=sg.Budget(seconds=600))
 
     return never_seen, grammars
 

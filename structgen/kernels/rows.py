@@ -61,6 +61,35 @@ def write_gaps(ids, long_gap, gaps):
 
 
 @bare_kernel
+def sort_to_gaps(ids, long_gap, gaps):
+    """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
+    gap = 1
+    while gap < len(ids) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(gap, len(ids)):
+            moved = ids[i]
+            j = i
+            while j >= gap and ids[j - gap] > moved:
+                ids[j] = ids[j - gap]
+                j -= gap
+            ids[j] = moved
+        gap //= 3
+    return write_gaps(ids, long_gap, gaps)
+
+
+@bare_kernel
+def set_gaps(row, gaps, long_gap):
+    """Set the bits of a stored list of ids in ``row``, ``int32[words]``: ``uint16`` gaps, see `encode_gaps`."""
+    position = 0
+    for i in range(len(gaps)):
+        gap = np.int64(gaps[i])
+        position += gap
+        if gap != long_gap:
+            row[position >> 5] |= np.int32(np.uint32(1) << np.uint32(position & 31))
+
+
+@bare_kernel
 def flip_ids(row, ids):
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):
@@ -81,6 +110,24 @@ def set_bits(row, base, count):
             n += 1
             word ^= low
     return out
+
+
+@bare_kernel
+def keep_allowed(bits, words, never, out):
+    """Copy the bits of logits to ``out``, with ``never`` where a token is forbidden, or has no bit in ``words``.
+
+    ``bits`` and ``out`` are ``int32`` or ``int16[width]`` and share no memory, ``words`` is ``int32[*]``.
+    Nothing branches: where allowed and forbidden tokens mix, a branch would be foreseen wrongly half of the time.
+    """
+    whole = min(len(bits) // 32, len(words))
+    for w in range(whole):
+        word = words[w]
+        for i in range(32):
+            keep = -((word >> np.int32(i)) & np.int32(1))
+            out[32 * w + i] = ((bits[32 * w + i] ^ never) & keep) ^ never
+    for t in range(32 * whole, len(bits)):
+        allowed = t // 32 < len(words) and (words[t // 32] >> np.int32(t % 32)) & np.int32(1)
+        out[t] = bits[t] if allowed else never
 
 
 @inlined

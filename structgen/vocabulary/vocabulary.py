@@ -7,6 +7,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,12 @@ from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
 from ..system.memo import Memo
 from ..system.properties import cached_property
+from ..system.sizes import held_bytes
 from ..system.types import Foreign, JsonMap, Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
-from .trie import Trie
+
+if TYPE_CHECKING:
+    from .trie import Trie
 
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
@@ -216,6 +220,11 @@ class Vocabulary:
         """Number of int32 words in a bitmask of this vocabulary: ``ceil(size / 32)``."""
         return -(-self.size // 32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it keeps in memory now: tokens, their prefix tree, rows that indexes share; not `encode`."""
+        return held_bytes(self, without=self.encode)
+
     def __len__(self) -> int:
         return self.size
 
@@ -259,6 +268,8 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
+        from .trie import Trie
+
         return Trie.build(self.offsets, self.blob)
 
     def __repr__(self) -> str:

@@ -70,6 +70,10 @@ class Machine(Protocol):
         """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
         ...
 
+    def write_row(self, config: Config, bitmask: NDArray[np.int32]) -> None:
+        """Write the bitmask of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
+        bitmask[...] = self.row(config)
+
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete."""
         ...
@@ -153,11 +157,6 @@ class CompiledMachine(Machine, Protocol):
     def tell(self, told: Callable[[], None]) -> None:
         """Call ``told`` from now on when a row was worked out that was not known; no lock is held then."""
         self._told = told
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        ...
 
     def match(self, data: bytes) -> Match:
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""

@@ -7,6 +7,7 @@ sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
-from .distances.token_distances import GrammarDistances
+from ..rows.row_pool import has_kernels
 from .embedded import Embedded, row_of
 from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
@@ -34,11 +35,17 @@ from .storage import from_sections, to_sections
 from .tables import GrammarTables
 from .token_reader import TokenReader
 
+if TYPE_CHECKING:
+    from .distances.token_distances import GrammarDistances
+
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
 
 #: So many of them are decided at once, over so many nodes of the trie.
 _BATCH, _NODES = 256, 1 << 16
+
+#: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
+_MOST_VISITS = 1 << 13
 
 #: What the meter is told.
 _DOING = "looking for a text of the grammar"
@@ -95,16 +102,20 @@ class GrammarMachine(InternedMachine[Thread]):
             is_deterministic=tables.is_deterministic, pause=self._give_way,
         )  # fmt: skip
         self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
-        self._row_of_thread: Callable[..., NDArray[np.int32]] = (
-            self._walked.row if self.embedded.definitions else self.masks.row
-        )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
         for machine in self._inner:
             machine.belong_to(self._lock)
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
+        from .distances.token_distances import GrammarDistances
+
         return GrammarDistances(self)
+
+    def _row_of_thread(self) -> Callable[..., NDArray[np.int32]]:
+        """What puts the row of a thread together. A process without the kernels has its first rows without them."""
+        in_python = not has_kernels() and self._walked.visits < _MOST_VISITS
+        return self._walked.row if in_python or self.embedded.definitions else self.masks.row
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -141,12 +152,6 @@ class GrammarMachine(InternedMachine[Thread]):
         """See `LexemeMasks.walk`. Safe to use from several threads."""
         with self._lock:
             return self.lexeme_masks.walk(nodes, state, watched)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables and rows as stored."""
-        inner = sum(machine.nbytes for _, machine in self.embedded.definitions)
-        return self.tables.nbytes + self.pool.nbytes + self.lexeme_masks.residuals.nbytes + inner
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -216,7 +221,7 @@ class GrammarMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
         grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
         if self._may_forget(*grown):
             for each in grown:
@@ -225,7 +230,8 @@ class GrammarMachine(InternedMachine[Thread]):
         accepting = self.is_accepting(config)
         self._fills += 1  # what others find out while this gives way does not make room for itself
         try:
-            rows = [self._row_of_thread(*thread) for thread in config.threads]
+            row_of_thread = self._row_of_thread()
+            rows = [row_of_thread(*thread) for thread in config.threads]
         finally:
             self._fills -= 1
         tokens = self._tokens(config.threads)

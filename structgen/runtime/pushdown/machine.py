@@ -8,8 +8,8 @@ As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +24,25 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
+from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.machine import SharedRows
-from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import Moves, PushdownTables
 
-#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
-MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+if TYPE_CHECKING:
+    from .distances import StackDistances
+
+#: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
+MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
 
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
+
+#: So are more threads and stacks than this that were not walked before, whatever their states.
+_MANY_THREADS = 32
 
 #: A walk that is entered at more nodes than this takes long.
 _MANY_NODES = 1 << 10
@@ -104,17 +110,14 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def distances(self) -> StackDistances:
         """How far configurations are from a complete text: upper bounds."""
+        from .distances import StackDistances
+
         return StackDistances(self)
 
     @property
     def start_threads(self) -> tuple[Thread, ...]:
         """The threads of the initial configuration."""
         return self._start.threads
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        return self.tables.nbytes + self.pool.nbytes + self.rows.residuals.nbytes + 8 * len(self.rows)
 
     # -- following bytes -------------------------------------------------------------------------------
 
@@ -261,7 +264,7 @@ class PushdownMachine(InternedMachine[Thread]):
             if edge >= begin and byte <= highs[edge]:
                 target = targets[edge] - 1
                 if target >= 0:
-                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                    move = target if target < self.states else self.tables.moves[target - self.states]
                 break
             here = like[here] - 1
         self._moves[state << 8 | byte] = move
@@ -297,23 +300,35 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
             self._below = {}
             self._forget_rows()
-        if config.row is None or config.row[0] != self.rows.generation:
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
-        row = self._dense.get(config.row)
+        key = config.row
+        if key is None or key[0] != self.rows.generation:
+            numbers = sorted(self._rows_of(config.threads))
+            key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
+        else:
+            room = None  # it comes again
+        row = self._dense.get(key)
         if row is None:
-            row = self._union(config.row)
-            if len(self._dense) >= MEMO_ROWS:
-                self._dense.clear()
-                self._forget_rows()
-            self._dense[config.row] = row
+            if room is not None and self.pool.write_lists(key[2:], room):
+                if key[1]:
+                    np.bitwise_or(room, self.vocabulary.eos_row, out=room)
+                return room
+            row = self._union(key)
+            self._dense[key] = row
+            DENSE_ROWS.note(self, row.nbytes * len(self._dense) + self.pool.decoded_bytes)
         config.dense = row
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
+        self._dense.clear()
+        self.pool.let_go_of_decoded()
+        self._forget_rows()
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
         """The rows of threads. Others have their turn between walks, and in long ones."""
@@ -330,18 +345,30 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
         """Whether enough threads have to be walked that one walk of all together is better."""
-        forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
+        forks = [(state, count, frame.members) for state, count, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False
-        missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
-        known = self.rows.decided
-        for state, members in forks:
-            found = known.get((ROOT, state, 0))
-            if found is None and self.rows.takes_long(state, 0):
-                missing += len(members)
-            elif found is not None and len(self.rows.residuals[found.residual]) > _MANY_NODES:
-                missing += sum((found.residual, each.state, 0) not in known for each in members if each is not None)
+        rows = self.rows
+        new = [(s, n) for s, n, _ in threads if s >= 0 and rows.known(ROOT, s, n) is None]
+        lower = [(state, count, self._new_below(state, count, members)) for state, count, members in forks]
+        if len(new) + sum(n for *_, n in lower) > _MANY_THREADS:
+            return True
+        missing = sum(rows.takes_long(state, count) for state, count in new)
+        for state, count, n in lower:
+            found = rows.known(ROOT, state, count)
+            if rows.takes_long(state, count) or (found and len(rows.residuals[found.residual]) > _MANY_NODES):
+                missing += n
         return missing > _MANY_WALKS
+
+    def _new_below(self, state: int, count: int, members: Collection[Stack]) -> int:
+        """For how many stacks it is not known what comes of what a state leaves open."""
+        found = self.rows.known(ROOT, state, count)
+        if found is None:
+            return len(members)
+        if found.residual == NOTHING:
+            return 0
+        frames = [each for each in members if each is not None]
+        return sum(self.rows.known(found.residual, frame.state, frame.count) is None for frame in frames)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.

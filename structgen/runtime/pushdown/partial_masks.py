@@ -33,7 +33,7 @@ from ...system.memo import first
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
+from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states
@@ -144,7 +144,7 @@ class StateMasks:
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
-        self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
+        self._bases: dict[tuple[int, ...], PartialRow] = {}  # what is known of configurations to compare with
         #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
@@ -172,7 +172,7 @@ class StateMasks:
         self.decided, self.sets = first(self.decided, decided), first(self.sets, sets)
         self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
-        self._fresh = self._before
+        self._fresh, self._bases = self._before, {}
 
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
@@ -180,9 +180,9 @@ class StateMasks:
         if count and self.tables.registers[state]:
             number = self.sets.setdefault(count, len(self.sets) + 1)
         elif count and self.tables.live[state] >= 0:
-            found = self._counted(state, count) if residual == ROOT else None
-            if found is not None:
-                return found
+            if residual == ROOT and state in self.segments:
+                begins, decided = self.segments[state]
+                return decided[bisect_right(begins, count) - 1]
             number = count = self.representative(state, count)
         else:
             count = 0
@@ -194,14 +194,28 @@ class StateMasks:
                 self.decided[key] = found
         if found is None:
             self._fresh += 1
-            found = self._wide(state) if residual == ROOT and count == 0 else None
-            if found is None:
-                ids, below = self._walk().narrow(self.residuals[residual], (state, count))
-                if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
-                    found = self.shared.publish(state, ids, below)
-                found = found or PartialRow(self._row(ids), self.residuals.add(below))
-            self.decided[key] = found
+            found = self.decided[key] = self._walked(residual, state, count)
         return found
+
+    def _walked(self, residual: int, state: int, count: int) -> PartialRow:
+        """`decide` for what is not known."""
+        walk = self._walk()
+        walked = None
+        if residual == ROOT and count:
+            found = self._counted(state, count)
+            if found is not None:
+                return found
+        elif residual == ROOT and walk.weight[state] >= _WIDE:
+            walked = None if walk.may_have_base(state) else walk.short(state)
+            found = self._wide(state) if walked is None else None
+            if found is not None:
+                return found
+        ids, below = walked or walk.narrow(self.residuals[residual], (state, count))
+        if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
+            found = self.shared.publish(state, ids, below)
+            if found is not None:
+                return found
+        return PartialRow(self._row(ids), self.residuals.add(below))
 
     def __len__(self) -> int:
         """Number of partial masks."""
@@ -224,23 +238,26 @@ class StateMasks:
     def _row(self, ids: NDArray[np.int32]) -> int:
         """A row of these token ids, in any order, which a walk has just written."""
         if len(ids) <= self.pool.longest_list:
-            ids.sort()
-            return self.pool.add_ids(ids)
+            return self.pool.add_walked(ids)
         return self.pool.add_dense(self._walk().bits(ids))
+
+    def known(self, residual: int, state: int, count: int) -> PartialRow | None:
+        """What `decide` would give, if that was decided before."""
+        if count and residual == ROOT and state in self.segments:
+            begins, decided = self.segments[state]
+            return decided[bisect_right(begins, count) - 1]
+        if count and self.tables.registers[state]:
+            count = self.sets.get(count, -1)
+        elif count:
+            count = self.representative(state, count)
+        key = residual, state, count
+        return self.decided.get(key) or (self.stored.get(*key) if self.stored is not None and count >= 0 else None)
 
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it decides from the root not known."""
-        if state < 0 or self.tables.registers[state]:
+        if state < 0 or self.tables.registers[state] or self.known(ROOT, state, count) is not None:
             return False
-        if count and self.tables.live[state] >= 0:
-            if state in self.segments:
-                return False
-            count = self.representative(state, count)
-        else:
-            count = 0
-        key = ROOT, state, count
-        known = key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
-        return not known and self.is_wide(state)
+        return self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
         """The row of threads whose stacks are known, found in one walk; see
@@ -260,14 +277,12 @@ class StateMasks:
     # -- wide states -----------------------------------------------------------------------------------
 
     def _wide(self, state: int) -> PartialRow | None:
-        """The partial mask of a wide state, found by walking less than all of it; None for any other state."""
-        if not self.is_wide(state):
-            return None
+        """The partial mask of a state that leads far, found by walking less than that; None where it can't be."""
         walk = self._walk()
         base = walk.base(state)
         if base is None:
             return self._before_counting(state) or self.shared.plain(state)
-        if self.shared.is_known(state):
+        if not self.tables.like[state] and self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
@@ -275,6 +290,8 @@ class StateMasks:
 
     def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
         """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        if not len(ids) and not len(nodes):
+            return held
         ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
         row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
@@ -295,16 +312,24 @@ class StateMasks:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         if minimum > 1:
             return None
-        found = self.shared.with_nothing_counted(state)
+        found = self.shared.counted(state, 0)
         if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
-            found = self._counted(state, 1)
+            found = self.decide(ROOT, state, 1)
         return found
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
         """What a state with some known frames below it decides; ``config`` as in the kernels."""
+        found = self._bases.get(config)
+        if found is None:
+            found = self._bases[config] = self._find_configuration(config)
+        return found
+
+    def _find_configuration(self, config: tuple[int, ...]) -> PartialRow:
         states = config[::2]
         row, residual = self.decide(ROOT, states[0], 0)
         for state in states[1:]:
+            if residual == NOTHING:
+                break
             more, residual = self.decide(residual, state, 0)
             row = self.pool.union(row, more)
         return PartialRow(row, residual)
@@ -312,31 +337,21 @@ class StateMasks:
     # -- states that count -----------------------------------------------------------------------------
 
     def _counted(self, state: int, count: int) -> PartialRow | None:
-        """A state that counts without calling, such as the inside of a string."""
-        found = self.segments.get(state)
-        if found is None:
-            if self._is_far(state, count) and self.is_wide(state):
-                unbounded = self.shared.unbounded(state)
-                if unbounded is not None:
-                    return unbounded
-            found = self.tell_counts(state)
-        if found is None:
+        """A wide state that counts, by what the vocabulary knows of it."""
+        if self.tables.registers[state] or not self.is_wide(state):
             return None
-        begins, decided = found
-        return decided[bisect_right(begins, count) - 1]
+        return self.shared.unbounded(state) if self._is_far(state, count) else self.shared.counted(state, count)
 
     def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
         found = self.segments.get(state)
         if found is not None:
             return found
-        few = self.counts().possible[state] is not None
-        if few or state in self._uncounted or self._calls(state):
+        if self.counts().possible[state] is not None or self._calls(state):
             return None
         found = self.shared.segments(state) if self.is_wide(state) else None
         found = found or self._own_segments(state)
         if found is None:
-            self._uncounted.add(state)
             return None
         self.keep_segments(state, *found)
         return found
@@ -412,3 +427,4 @@ class StateMasks:
                 walk.closed(automaton)
             self.pool.union(self.pool.add_dense(row), self.pool.add_ids(np.zeros(1, np.uint32)))
             flip_gaps(row, np.zeros(100, np.uint16))
+            set_gaps(row.view(np.int32), np.zeros(1, np.uint16))

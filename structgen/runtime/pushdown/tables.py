@@ -132,11 +132,6 @@ class PushdownTables:
         """For each test its mask, and the bounds on the number of its members that are there."""
         return [(upper << 31 | lower, low, high) for low, high, lower, upper in self.tests.tolist()]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored arrays."""
-        return sum(a.nbytes for a in self.to_sections().values())
-
     def edges(self, state: int) -> dict[int, int]:
         """What a state does with each byte that it takes: a state, or ``states + g`` for group ``g``."""
         like = int(self.like[state])
@@ -155,12 +150,14 @@ class PushdownTables:
     def moves(self) -> LazyTable[Moves]:
         """The moves of each group, spelled out when first asked for."""
         groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
+        records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
 
         def of(group: int) -> Moves:
             found: Moves = []
             for move in range(groups[group], groups[group + 1]):
-                record = tuple(self.records[numbers[move] - 1].tolist()) if numbers[move] else None
-                found.append((record, tuple(self.sequence[starts[move] : starts[move + 1]].tolist())))
+                number = 5 * numbers[move]
+                record = tuple(records[number - 5 : number]) if number else None
+                found.append((record, tuple(states[starts[move] : starts[move + 1]])))
             return found
 
         return LazyTable(of)
