@@ -37,7 +37,9 @@ class Residuals:
         # How to get a list that is not there yet: a shared one, and any other by its number in a file.
         self._shared: dict[int, Callable[[], NDArray[np.int32]]] = {}
         self._stored: Callable[[int], NDArray[np.int32]] | None = None
-        self._all_stored: Callable[[], list[NDArray[np.int32]]] = list
+        # By what a file holds of them: those in it, read when a list is added for the first time.
+        self._in_file: Callable[[], dict[bytes, int]] = dict
+        self._by_gaps: dict[bytes, int] = {}
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
         #: Bytes of what was added, about, since it was last cut.
         self.grown = 0
@@ -61,13 +63,13 @@ class Residuals:
         if not len(nodes):
             return NOTHING
         if self._numbers is None:
-            for i, each in enumerate(self._all_stored(), 2):
-                if self._lists[i] is None and i not in self._shared:
-                    self._lists[i] = each
-            own = [i for i in range(len(self._lists)) if i not in self._shared]
-            self._numbers = {self[i].tobytes(): i for i in own}
+            own = [(i, each) for i, each in enumerate(self._lists) if i not in self._shared]
+            self._numbers = {each.tobytes(): i for i, each in own if each is not None}
+            self._by_gaps = {gaps: i for gaps, i in self._in_file().items() if i not in self._shared}
         key = nodes.tobytes()
         number = self._numbers.get(key)
+        if number is None and self._by_gaps:
+            number = self._by_gaps.get(encode_gaps(nodes).tobytes())
         if number is None:
             number = self._numbers[key] = len(self._lists)
             self._lists.append(nodes.copy())
@@ -120,7 +122,9 @@ class Residuals:
             return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
 
         lists._stored = stored
-        lists._all_stored = lambda: decoded(gaps, start, vocabulary, where)
+        lists._in_file = lambda: {
+            gaps[i:j].tobytes(): number for number, (i, j) in enumerate(pairwise(start.tolist()), 2)
+        }  # fmt: skip
         lists._lists += [None] * (len(start) - 1)
         sizes["residuals"] = len(lists)
         return lists
