@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import index_store
-from .base_rows import has_strings, make_now, provide
 from .budget import Budget, Meter
-from .building import build
 from .definitions import Definition, Grammar, JsonSchema, Regex, as_definition
 from .errors import MissingIndexError, UnsupportedError
 from .progress import Progress, silent
@@ -92,6 +91,9 @@ def compile(
             remedy="Compile it for this vocabulary, with the same options, or pass compile_missing=True.",
         )
     if index is None or (compile_missing and eager and not index.machine.is_filled()):
+        from .base_rows import has_strings, provide
+        from .building import build  # with all engines and front ends, which an index in the cache needs one of
+
         _ready_kernels(definition, report)
         if has_strings(definition):
             provide(vocabulary, cache, base_rows)
@@ -122,7 +124,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
     have it behind them.
     """
     began = time.perf_counter()
-    machines = _exercise([sample for samples in _KERNEL_SAMPLES.values() for sample in samples], progress or silent)
+    machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], progress or silent)
     for machine in machines:
         with suppress(UnsupportedError):  # some grammars have none
             distances = machine.distances()  # what guides with max_tokens need
@@ -134,6 +136,8 @@ def compile_kernels(progress: Progress | None = None) -> float:
 
 def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledMachine]:
     """Compile some definitions for a vocabulary of bytes, so that every kernel they need is called."""
+    from .building import build
+
     machines: list[CompiledMachine] = []
     vocabulary = Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [b"ab", None], eos_ids=[257])
     for done, sample in enumerate(samples):
@@ -182,22 +186,30 @@ def compile_base_rows(
     with the vocabulary, and in the ``cache`` (None: in the default folder). Without this call the first compile of a
     JSON Schema has them made in the background, where they are not in the cache yet; see docs/guide/cache.md.
     """
+    from .base_rows import make_now
+
     began = time.perf_counter()
     _ready_kernels(JsonSchema({}), progress or silent)
     make_now(vocabulary, cache, progress or silent)
     return time.perf_counter() - began
 
 
-#: Between them these reach every kernel: narrow and wide rows, differences, counters, look-around, stacks; and those
-#: of grammars, which are their own: loading Lark takes a fifth of a second.
-_KERNEL_SAMPLES: dict[str, tuple[Definition, ...]] = {
-    "automata": (
-        *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-        JsonSchema('{"type": "string", "maxLength": 40}'),
-    ),
-    "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
-    "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
-}
+@functools.cache
+def _kernel_samples() -> dict[str, tuple[Definition, ...]]:
+    """Definitions that between them reach every kernel.
+
+    That is narrow and wide rows, differences, counters, look-around, stacks; and those of grammars, which are their
+    own: loading Lark takes a fifth of a second.
+    """
+    return {
+        "automata": (
+            *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
+            JsonSchema('{"type": "string", "maxLength": 40}'),
+        ),
+        "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
+        "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),
+    }
+
 
 _kernels_ready: set[str] = set()  # keys of the samples
 _kernels_lock = Lock(Rank.KERNELS)
@@ -212,5 +224,5 @@ def _ready_kernels(definition: Definition, report: Progress) -> None:
     if not needed <= _kernels_ready:
         with _kernels_lock:
             for each in sorted(needed - _kernels_ready):
-                _exercise(_KERNEL_SAMPLES[each], report)
+                _exercise(_kernel_samples()[each], report)
                 _kernels_ready.add(each)

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
 from .definitions import Definition, Grammar
-from .definitions.grammar_marks import special_names
 from .runtime.index.index import Index
-from .runtime.pushdown.base_rows import BaseRows, to_bytes
-from .runtime.pushdown.shared_masks import SharedMasks
 from .storage.container import FORMAT_VERSION, key_of
 from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .cache.cache import Cache
+    from .runtime.pushdown.base_rows import BaseRows
+    from .runtime.pushdown.shared_masks import SharedMasks
 
 T = TypeVar("T")
 
@@ -32,7 +31,11 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    named = special_names(definition.marked, vocabulary) if isinstance(definition, Grammar) else []
+    named: list[tuple[str, int | None]] = []
+    if isinstance(definition, Grammar):
+        from .definitions.grammar_marks import special_names
+
+        named = special_names(definition.marked, vocabulary)
     parts = definition.canonical(), vocabulary.fingerprint, str(FORMAT_VERSION), __version__, str(named)
     return key_of("structgen-index", *parts)
 
@@ -88,6 +91,8 @@ def _base_key(vocabulary: Vocabulary) -> str:
 
 def fetch_base_rows(cache: Cache, vocabulary: Vocabulary) -> BaseRows | None:
     """The base rows that a cache has, which the vocabulary has from then on, unless it has more of them."""
+    from .runtime.pushdown.base_rows import BaseRows
+
     found = cache.read(_base_key(vocabulary), partial(BaseRows, vocabulary=vocabulary, where="the cache"))
     if found is not None and (vocabulary.base_rows is None or len(vocabulary.base_rows) < len(found)):
         vocabulary.base_rows = found
@@ -98,6 +103,8 @@ def keep_base_rows(
     cache: Cache | None, vocabulary: Vocabulary, masks: dict[bytes, SharedMasks], samples: int, is_complete: bool
 ) -> None:
     """Make shared masks base rows of a vocabulary, beside those it has, and keep all of them in a cache."""
+    from .runtime.pushdown.base_rows import BaseRows, to_bytes
+
     before: BaseRows | None = vocabulary.base_rows
     packed = to_bytes((before.all_masks() if before else {}) | masks, samples, is_complete, vocabulary.size)
     vocabulary.base_rows = BaseRows(packed, vocabulary, "base rows")

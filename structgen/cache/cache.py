@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import CacheError, CacheWarning, FormatError
 from . import database, folder, fork
-from .audit import Problem, Repair, check_value, findings
 from .entry import Entry, Tag, check_key, check_place, check_row, evictable
 from .reader import Reader
 
 if TYPE_CHECKING:
+    from .audit import Problem, Repair
     from .store import Store
 
 T = TypeVar("T")
@@ -170,6 +170,8 @@ class Cache:
         without a row are left alone for an hour, for a writer may be at work on them. Raises `CacheError` if
         the repair fails.
         """
+        from .audit import Problem, findings
+
         try:
             damage = "; ".join(self._reader.integrity())
             found = [] if damage else list(findings(self.directory, self._reader))
@@ -246,6 +248,7 @@ class Cache:
             If the file cannot be written.
         """
         from . import archive
+        from .audit import check_value
 
         by_key = {entry.key: entry for entry in self.entries()}
         chosen = []
@@ -279,6 +282,7 @@ class Cache:
             If it cannot be read.
         """
         from . import archive
+        from .audit import check_value
 
         stored: set[str] = set()
         try:

@@ -19,7 +19,6 @@ import mmap
 import os
 import re
 import reprlib
-import secrets
 import sqlite3
 import stat
 import sys
@@ -64,7 +63,7 @@ def locate(directory: str | os.PathLike[str] | None) -> Path:
 
 def new_name() -> str:
     """A file name that nobody has used: 128 random bits."""
-    return f"{secrets.token_hex(16)}.val"
+    return f"{os.urandom(16).hex()}.val"
 
 
 def value_path(directory: Path, name: object) -> Path:

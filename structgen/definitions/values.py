@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
 from os import PathLike
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 from ..errors import DefinitionError, UnsupportedError
 from ..system.properties import cached_property
 from ..system.types import Foreign
-from .grammar_marks import MarkedText, read_marks
-from .grammar_text import Imports, read_grammar
-from .json_text import dumps
-from .schema_sources import read_schema
+
+if TYPE_CHECKING:
+    from .grammar_marks import MarkedText
+    from .grammar_text import Imports
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -206,6 +206,9 @@ class JsonSchema:
     kind = "json_schema"
 
     def __post_init__(self, schema: object) -> None:
+        from .json_text import dumps
+        from .schema_sources import read_schema
+
         object.__setattr__(self, "text", dumps(read_schema(schema)))
         _check_whitespace(self.whitespace, self.max_whitespace)
         _check_choice("property_order", self.property_order, ("schema", "any"))
@@ -359,6 +362,8 @@ class Grammar:
     kind = "grammar"
 
     def __post_init__(self, source: object) -> None:
+        from .grammar_text import Imports, read_grammar
+
         text, path = read_grammar(source)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "path", path)
@@ -375,6 +380,8 @@ class Grammar:
     @cached_property
     def marked(self) -> MarkedText:
         """The text for Lark, and the special tokens and JSON Schemas in it. Raises as `read_marks`."""
+        from .grammar_marks import read_marks
+
         return read_marks(self.text)
 
     def canonical(self) -> str:
@@ -411,6 +418,8 @@ class Gbnf:
     kind = "gbnf"
 
     def __post_init__(self, source: object) -> None:
+        from .grammar_text import read_grammar
+
         object.__setattr__(self, "text", read_grammar(source)[0])
         _check_start(self.start)
 

@@ -25,8 +25,10 @@ from __future__ import annotations
 from .automaton_walks import *
 from .batches import *
 from .distances import *
+from .key_tries import *
 from .lexer_walks import *
 from .minimisation import *
+from .parser_steps import *
 from .parser_walks import *
 from .products import *
 from .pushdown_walks import *

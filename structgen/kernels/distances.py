@@ -8,7 +8,6 @@ from .automaton_walks import _FIXED, _copy_twins, _join
 from .jit import bare_kernel, inlined, kernel
 from .pushdown_walks import (
     A_CLASS_OF,
-    A_CLASSES,
     A_GROUPS,
     A_LIVE,
     A_LOOPS,

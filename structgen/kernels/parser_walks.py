@@ -15,7 +15,13 @@ from .jit import bare_kernel, inlined, spliced
 # Numbers in `counts`: how many there are, and the cell of the stack that the last mask was for; then, of a mask that
 # is not finished, what is left to do, or 0, what there is of each output, the lowest depth looked at, what was done.
 _N_CELLS, _N_SHIFTS, _N_ACCEPTS, _N_OFFERS, _STACK = range(5)
-_N_LEFT, _N_ALLOWED, _N_MISSING, _N_OPEN, _LOOKED, _VISITED, GSS_PROGRESS = range(5, 12)
+_N_LEFT, _N_ALLOWED, _N_MISSING, _N_OPEN, _LOOKED, _VISITED, _N_ANSWERS, GSS_PROGRESS = range(5, 13)
+
+# Columns of `answers`: the set, the context, the level, the answer, and how many of the states behind decided it.
+_ANSWER, _STATES = 3, 5
+
+#: So many states on top of a stack may decide an answer that is remembered.
+MOST_DECIDING = 8
 
 #: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
 REFUSED, SHORT, FULL = -1, -2, -3
@@ -328,6 +334,83 @@ def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets
     return -1 if answer == 1 else answer, min(looked, depth)
 
 
+@spliced
+def _answer_slot(answers, answer_slots, cells, cell, count, number, within, level):
+    """The slot of an answer that so many states on top of a stack decide, which is free where there is none."""
+    mixed = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(within)
+    mixed = (mixed ^ mixed >> np.uint64(31)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(level)
+    here = cell
+    for _ in range(count):
+        mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(cells[here, 1])
+        here = cells[here, 0]
+    mask = len(answer_slots) - 1
+    slot = np.int64((mixed ^ mixed >> np.uint64(32)) & np.uint64(mask))
+    while answer_slots[slot]:
+        a = answer_slots[slot] - 1
+        here = cell
+        same = answers[a, 0] == number and answers[a, 1] == within and answers[a, 2] == level
+        same = same and answers[a, _ANSWER + 1] == count
+        k = 0
+        while same and k < count:
+            same = answers[a, _STATES + k] == cells[here, 1]
+            here = cells[here, 0]
+            k += 1
+        if same:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@inlined
+def _answered(answers, answer_slots, cells, cell, number, within, level):
+    """What is remembered of a set on a stack: 1, 0, or -1 for nothing; and the lowest depth looked at."""
+    here = np.int64(cell)
+    for count in range(1, MOST_DECIDING + 1):
+        if here < 0:
+            break
+        slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level)
+        if answer_slots[slot]:
+            return answers[answer_slots[slot] - 1, _ANSWER], cells[here, 2]
+        here = np.int64(cells[here, 0])
+    return np.int32(-1), cells[cell, 2]
+
+
+@bare_kernel
+def keep_answer(cells, answers, answer_slots, counts, cell, count, number, within, level, answer):
+    """Remember whether something can follow a lexeme on all stacks with the same states on top.
+
+    Parameters
+    ----------
+    cells, answers, answer_slots, counts:
+        See `walk_stack_masks`.
+    cell, count:
+        A stack, and how many of its states decided.
+    number, within, level:
+        What was asked, and where.
+    answer:
+        1 or 0.
+
+    Returns
+    -------
+    Whether there was room.
+    """
+    known = counts[_N_ANSWERS]
+    slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level)
+    if known == len(answers) or answer_slots[slot]:
+        return False
+    counts[_N_ANSWERS] = known + 1
+    answer_slots[slot] = known + 1
+    answers[known, 0] = number
+    answers[known, 1] = within
+    answers[known, 2] = level
+    answers[known, _ANSWER] = answer
+    answers[known, _ANSWER + 1] = count
+    for k in range(count):
+        answers[known, _STATES + k] = cells[cell, 1]
+        cell = cells[cell, 0]
+    return True
+
+
 #: Of the groups of a record (see `walk_stack_masks`): those with at most so many ids have them in it. Others have the
 #: number of a row, or where in a list their ids lie.
 MOST_IDS, IS_ROW, IS_LONG = 29, 30, 31
@@ -418,10 +501,10 @@ def add_groups(records, ids, groups, row, pool_rows):
 
 @bare_kernel
 def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
-                     keep, given, moves, levels, records, sets, tight, target, stack, record,
+                     keep, given, moves, levels, records, sets, tight, target, cell, record,
                      within, level, most, cells, cell_slots, shifts, shift_slots, accepted,
-                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, allowed, missing,
-                     open_questions):  # fmt: skip
+                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, answers,
+                     answer_slots, allowed, missing, open_questions):  # fmt: skip
     """Everything that a partial mask allows on a stack, through all terminals that tokens complete.
 
     Parameters
@@ -448,11 +531,12 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         groups; for each end its terminal and continuation; and its groups.
     sets, tight:
         ``uint32[*, words]``, two for each set: terminals that are enough, and terminals that are if something can
-        follow; ``uint8[*]``: 1 where there are some of these, 2 and 4 for columns among the two.
+        follow; ``int32[*]``: 1 where there are some of these, 2 and 4 for columns among the two, and 8 times the
+        number of a set of which as much is asked.
     target:
         ``int32[continuations, contexts]``: the record that goes on from a continuation in a context, or -1.
-    stack, record, within, level:
-        ``int32[*]``, the states from the lowest up; where to begin, in which context, and at which level.
+    cell, record, within, level:
+        The stack; where to begin, in which context, and at which level.
     most:
         So many records are gone through in this call.
     cells, cell_slots:
@@ -467,9 +551,12 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
         ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
     counts:
         ``int64[GSS_PROGRESS]``: how many cells, shifts, sets and offers there are, which are left to the next call;
-        out, the cell of ``stack``; and how far an earlier call came with this mask.
+        and how far an earlier call came with this mask.
     waiting, masks, todo:
         Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
+    answers, answer_slots:
+        ``int32[*, 5 + MOST_DECIDING]``: what is asked (see `tight`), a context, a level, whether it is so, how many
+        states on top of a stack decided that, and these states, the uppermost first.
     allowed, missing, open_questions:
         ``int32[*]``, ``int32[*, 2]`` and ``int32[*, 4]``, out: where the groups that are allowed lie in ``records``;
         continuations and contexts without a record, or -1 minus a level, and a column or bracket, without a level
@@ -487,15 +574,10 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     visited = np.int64(0)
     n_todo = counts[_N_LEFT]
     if n_todo == 0:
-        below = -1
-        for k in range(len(stack)):
-            below = _cell(cells, cell_slots, counts, stack[k], below)
-            if below < 0:
-                return below, 0, 0, 0
-        counts[_STACK] = below
-        looked = np.int64(cells[below, 2])
+        counts[_STACK] = cell
+        looked = np.int64(cells[cell, 2])
         todo[0, 0] = record
-        todo[0, 1] = below
+        todo[0, 1] = cell
         todo[0, 2] = within
         todo[0, 3] = level
         n_todo = np.int64(1)
@@ -628,6 +710,13 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     continue
                 if answer < -1:
                     return answer, 0, 0, 0
+                if answer == -1:
+                    answer, depth = _answered(
+                        answers, answer_slots, cells, c, np.int64(tight[number] >> 3), p_context, p_level
+                    )
+                    looked = min(looked, np.int64(depth))
+                    if answer == 0:
+                        continue
                 if answer == -1:
                     if n_open == len(open_questions):
                         return SHORT, 0, 0, 0

@@ -382,7 +382,8 @@ def _start_stack(arena, config, cells, slots, top):
 
 
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, ids, below):
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, nodes, ids,
+               below):  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
@@ -395,6 +396,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
         Threads and stack cells that the walk can have, a power of two.
     work:
         Threads that it may follow, where there is more to do than to look up where one moves.
+    nodes:
+        Nodes that it may look at.
     ids:
         ``int32[tokens]``, out: allowed token ids, in the trie's order.
     below:
@@ -403,7 +406,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
     Returns
     -------
     (number of ids, number of nodes below, the node to go on at): the number of nodes where there is nothing left to
-    do, a smaller one where ``room`` or ``work`` did not suffice. From there on it is up to `walk_sets`.
+    do, a smaller one where ``room``, ``work`` or ``nodes`` did not suffice. From there on it is up to `walk_sets`.
 
     Nodes of ``residual`` may lie below one another: there the configuration joins the threads that came down.
     """
@@ -440,6 +443,9 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
             first[depth[i]] = 0
             first[depth[i] + 1] = 0
             tops[depth[i]] = base_top
+        if nodes == 0:
+            return n_ids, n_below, i
+        nodes -= 1
         d = depth[i]
         above = first[d]
         begin = first[d + 1]

@@ -61,6 +61,35 @@ def write_gaps(ids, long_gap, gaps):
 
 
 @bare_kernel
+def sort_to_gaps(ids, long_gap, gaps):
+    """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
+    gap = 1
+    while gap < len(ids) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(gap, len(ids)):
+            moved = ids[i]
+            j = i
+            while j >= gap and ids[j - gap] > moved:
+                ids[j] = ids[j - gap]
+                j -= gap
+            ids[j] = moved
+        gap //= 3
+    return write_gaps(ids, long_gap, gaps)
+
+
+@bare_kernel
+def set_gaps(row, gaps, long_gap):
+    """Set the bits of a stored list of ids in ``row``, ``int32[words]``: ``uint16`` gaps, see `encode_gaps`."""
+    position = 0
+    for i in range(len(gaps)):
+        gap = np.int64(gaps[i])
+        position += gap
+        if gap != long_gap:
+            row[position >> 5] |= np.int32(np.uint32(1) << np.uint32(position & 31))
+
+
+@bare_kernel
 def flip_ids(row, ids):
     """Flip the bits of token ids in ``row``, ``uint32[words]``."""
     for i in range(len(ids)):

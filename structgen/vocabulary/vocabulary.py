@@ -7,6 +7,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ from ..system.memo import Memo
 from ..system.properties import cached_property
 from ..system.types import Foreign, JsonMap, Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
-from .trie import Trie
+
+if TYPE_CHECKING:
+    from .trie import Trie
 
 #: Bytes of rows that indexes of one vocabulary share.
 _MOST_SHARED = 256 << 20
@@ -259,6 +262,8 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """The flattened prefix tree of all tokens, built on first use."""
+        from .trie import Trie
+
         return Trie.build(self.offsets, self.blob)
 
     def __repr__(self) -> str:

@@ -92,8 +92,8 @@ def test_the_same_of_a_grammar(gaps: list[int]) -> None:
 
 
 @each_list
+def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     bits = [np.zeros(VOCABULARY.words, np.uint32)]
-    bits = np.zeros((1, VOCABULARY.words), np.uint32)
     good = SharedMasks([0], bits, [np.array([3, 4, 9], np.int32)])
     (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").residuals
     assert again.tolist() == [3, 4, 9]
@@ -144,7 +144,7 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     deep, flat = np.zeros(6 * ROOM, np.int64), np.zeros(2, np.int64)
     ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
     root = np.zeros(1, np.int32)
-    assert kernels.walk_stack(*walk._trie, walk._arena, root, deep, ROOM, 1000, ids, below) == (0, 0, 0)
+    assert kernels.walk_stack(*walk._trie, walk._arena, root, deep, ROOM, 1000, 1000, ids, below) == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(*walk._trie, walk._arena, one, other, ROOM, 1000, ids, below)
         assert found[0] == kernels.TOO_FAR

@@ -42,7 +42,7 @@ ROOMS = {
     "runtime.events": "vocabulary",
     "runtime": "runtime.guide runtime.index runtime.logits runtime.rows",  # its public names
     "compiler.automata": "definitions kernels runtime.automaton storage",
-    "compiler.programs": "runtime.automaton runtime.pushdown storage",
+    "compiler.programs": "kernels runtime.automaton runtime.pushdown storage",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
     "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions",
     "compiler.json_schema.read": "",
@@ -56,7 +56,7 @@ ROOMS = {
     ),
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
-        " compiler.patterns compiler.programs runtime.automaton runtime.pushdown"
+        " compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"
@@ -259,6 +259,35 @@ def test_serving_modules_import_no_compiler(module: str) -> None:
 )
 def test_what_may_compile_loads_numba_when_it_does(module: str) -> None:
     assert python(f"import sys, structgen.{module}; print('numba' in sys.modules)") == "False"
+
+
+#: What a definition in the cache needs of the package beyond what every one does, up to its first mask.
+NEEDED = {
+    "structgen.Regex('a+')": {"runtime.automaton"},
+    "structgen.JsonSchema({})": {"runtime.automaton", "runtime.pushdown"},
+    "structgen.Grammar('start: \"a\"+')": {"grammars", "runtime.automaton", "runtime.grammar"},
+}
+
+
+@pytest.mark.parametrize("definition", NEEDED)
+def test_a_first_mask_from_the_cache_loads_its_engine_alone(definition: str, tmp_path: Path) -> None:
+    script = (
+        "import sys, structgen\n"
+        "vocabulary = structgen.Vocabulary.from_bytes([bytes([i]) for i in range(256)] + [None], eos_ids=[256])\n"
+        f"index = structgen.compile({definition}, vocabulary, cache=structgen.Cache({str(tmp_path)!r}))\n"
+        "structgen.Guide(index).bitmask()\n"
+        "print(index.origin, *sys.modules)"
+    )
+    assert python(script).startswith("compiled")
+    origin, *loaded = python(script).split()
+    rooms = {room(name.removeprefix("structgen.")) for name in loaded if name.startswith("structgen.")}
+    assert origin == "cache"
+    assert rooms <= NEEDED[definition] | EVERYWHERE | {
+        "api", "cache", "definitions", "index_store", "runtime", "runtime.core", "runtime.guide", "runtime.index",
+        "runtime.rows", "storage", "vocabulary",
+    }  # fmt: skip
+    heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "structgen.vocabulary.trie"}
+    assert {name for name in loaded if name in heavy or "distances" in name} == set()
 
 
 @pytest.mark.parametrize("engine", ["llama_cpp", "mlx_lm", "onnxruntime_genai", "outlines"])

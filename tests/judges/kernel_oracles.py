@@ -16,12 +16,15 @@ from judges.batches import Sequence, check, move
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
+from judges.pushdown_oracle import accepts, readable
 from judges.token_distances import check_bounds, check_budgets, check_places, searched
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.batch import histories
+from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.rows import row_pool
 from structgen.storage.columns import LONG_GAP
@@ -164,6 +167,12 @@ def rows(random: Random) -> None:
     written = np.empty(len(gaps) + 9, np.uint16)
     written = written[: kernels.write_gaps(np.array(ids, np.int32), LONG_GAP, written)]
     assert written.tolist() == gaps.tolist()
+    mixed, again = np.array(random.sample(ids, len(ids)), np.int32), np.empty(len(gaps) + 9, np.uint16)
+    assert again[: kernels.sort_to_gaps(mixed, LONG_GAP, again)].tolist() == gaps.tolist()
+    assert mixed.tolist() == ids
+    more = [each for each in range(1 << 19) if random.random() < 0.001]
+    kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)), LONG_GAP)
+    assert ids_of_bits(bits) == sorted({*ids, *more})
 
 
 # -- masks: token by token -------------------------------------------------------------------------------------------
@@ -178,6 +187,7 @@ OBJECT = {
 }  # fmt: skip
 NESTED = sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*')
 STATEMENTS = sg.Grammar(GRAMMARS["statements"][0])
+WORDS_APART = sg.Grammar('start: (W | N "," | "(" start ")")+\nW: /[a-c]+/\nN: /[a-c0-9]+,?/')
 INDENTED = sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6))
 
 
@@ -210,6 +220,33 @@ def masks(*definitions: sg.Definition, eager: bool = False, when: Callable[[], A
                 check_walk(sg.Index.from_buffer(index.to_bytes()) if eager else index, random, steps=4)
 
     return judged
+
+
+def tokens_read(random: Random) -> None:
+    """Threads after a token are those of the lexer and the parser in Python, byte by byte: the same objects."""
+    for definition in (STATEMENTS, INDENTED, WORDS_APART):
+        index = sg.compile(definition, small_vocabulary(), eager=False)
+        machine = index.machine
+        assert isinstance(machine, GrammarMachine)
+        reader, kernel = machine._reader, machine._tokens_read
+        assert kernel is not None
+        for _ in range(4):
+            guide = sg.Guide(index)
+            for _ in range(12):
+                config = guide._config
+                told = 0
+                for token in random.sample(range(index.vocabulary.size), 60):
+                    data = index.vocabulary.token(token)
+                    if data:
+                        expected = tuple(filter(reader.is_alive, reader.read(config.threads, data)))
+                        found = kernel.read(config.threads, data)
+                        assert found is None or found == expected
+                        told += found is not None
+                assert told
+                assert kernel.may_end(config.threads) in (None, reader.may_end(config.threads))
+                allowed = ids_of_bits(guide.bitmask())
+                if not len(allowed) or not guide.advance(random.choice([*allowed])) or guide.is_finished():
+                    break
 
 
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
@@ -292,16 +329,42 @@ def forests(random: Random) -> None:
 
 
 #: The oracle of each kernel.
+# -- names of objects, one by one ------------------------------------------------------------------------------------
+
+
+def names(random: Random) -> None:
+    """Objects of one member, by its name: declared, forbidden, of a pattern, or any other."""
+    for _ in range(8):
+        declared = {word.decode(): random.random() < 0.7 for word in random.sample(WORDS, random.randint(0, 12))}
+        others = random.choice((False, {"type": "integer"}, {"type": "null"}))
+        schema: dict[str, Any] = {"type": "object", "additionalProperties": others}
+        schema["properties"] = {name: {"type": "integer"} if taken else False for name, taken in declared.items()}
+        pattern = random.choice(("", "a", "cb"))
+        if pattern:
+            schema["patternProperties"] = {f"^{pattern}": {"type": "integer"}}
+        elif random.random() < 0.5:
+            schema["propertyNames"] = {"maxLength": 40}
+        program = readable(compile_json_schema(sg.JsonSchema(schema), meter())[0])
+        for word in WORDS:
+            name = word.decode()
+            other = (pattern and name.startswith(pattern)) or others == {"type": "integer"}
+            assert accepts(program, b'{"%b":1}' % word) == declared.get(name, bool(other)), (schema, name)
+        assert not accepts(program, b'{"%b":1}' % (b"a" * 41)) or "propertyNames" not in schema
+
+
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,
+    "build_key_states": names,
     "nearest_base": rows,
     "set_bits": rows,
     "flip_ids": rows,
     "flip_gaps": rows,
     "keep_allowed": logits,
+    "set_gaps": rows,
+    "sort_to_gaps": rows,
     "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
@@ -315,6 +378,10 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_lexer": masks(STATEMENTS),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
+    "push_states": tokens_read,
+    "read_token": tokens_read,
+    "may_end_text": tokens_read,
+    "keep_answer": tokens_read,
     "add_groups": masks(STATEMENTS, INDENTED),
     "walk_outcomes": counted_distances,
     "count_back": counted_distances,

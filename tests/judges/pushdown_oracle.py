@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TypeAlias
 
-from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, Program
+from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, PlainEdges, Program
 from structgen.runtime.automaton.tables import SET
 
 #: A state and its count, or the bits of its set (0 where it has none).
@@ -13,6 +14,15 @@ Frame: TypeAlias = tuple[int, int]
 
 #: The current frame last; persistent: (rest, frame), or None when empty.
 Stack: TypeAlias = "tuple[Stack, Frame] | None"
+
+
+def readable(program: Program) -> Program:
+    """The same program with every edge in its state's list, as this interpreter takes it."""
+    edges = [list(own) for own in program.edges]
+    plain = program.plain
+    for state, low, high, target in zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True):
+        edges[state].append(Edge(low, high, (target,)))
+    return replace(program, edges=edges, plain=PlainEdges())
 
 
 def step(program: Program, stacks: set[Stack], byte: int) -> set[Stack]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from hostile.concurrent_work import DEFINITIONS, LIMITABLE, check, compiled, exp
 import structgen as sg
 from structgen.runtime.automaton import distances as automaton_distances
 from structgen.runtime.automaton import machine as automaton
+from structgen.runtime.core import dense_rows
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core import lazy_table as on_demand
 from structgen.runtime.core.lazy_table import LazyTable
@@ -60,6 +62,7 @@ every_kind = pytest.mark.parametrize("kind", list(DEFINITIONS))
 #: Everything that has a bound, with a small one.
 SMALL: list[tuple[Any, str, int]] = [
     (automaton, "MEMO_ENTRIES", 3),
+    (automaton, "MEMO_STATES", 2),
     (automaton_distances, "MEMO_ENTRIES", 3),
     (borders_module, "MOST_ANSWERS", 2),
     (completions, "_MOST_KNOWN", 2),
@@ -74,7 +77,7 @@ SMALL: list[tuple[Any, str, int]] = [
     (parses, "_MOST_STACKS", 5),
     (pushdown, "MEMO_FRAMES", 5),
     (pushdown, "MEMO_MOVES", 5),
-    (pushdown, "MEMO_ROWS", 3),
+    (dense_rows, "MOST_BYTES", 100),
     (reading, "MOST_ANSWERS", 2),
     (rows, "DECODED_BYTES", 1),
     (stack_distances, "MEMO_ENTRIES", 3),
@@ -244,6 +247,25 @@ class TestBounds:
             assert not guide.allows(ord("X"))
         held = sum(vocabulary_module._bytes_of(shared) for shared in own.shared_rows.values())
         assert held <= 20_000
+
+    def test_rows_that_are_spelled_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All machines together keep so many bytes; those that added none for the longest time let go of theirs."""
+        monkeypatch.setattr(dense_rows, "DENSE_ROWS", held := dense_rows.DenseRows())
+        for module in (pushdown, automaton):
+            monkeypatch.setattr(module, "DENSE_ROWS", held)
+        row = 4 * vocabulary().words
+        monkeypatch.setattr(dense_rows, "MOST_BYTES", 40 * row)
+        indexes = [compiled(kind) for kind in ("regex", "json") for _ in range(6)]
+        for _ in range(2):
+            for index, kind in zip(indexes, ["regex"] * 6 + ["json"] * 6, strict=True):
+                check(index, kind)
+                assert held.total <= 40 * row
+        pools = [index.machine.pool for index in (indexes[0], indexes[-1])]
+        assert [isinstance(pool, rows.RowPool) and pool.decoded_bytes > 0 for pool in pools] == [False, True]
+        del index, indexes, pools
+        gc.collect()
+        check(compiled("json"), "json")
+        assert held.total <= 40 * row
 
     def test_rows_of_batches(self) -> None:
         """A row that comes as another array every time is held once."""

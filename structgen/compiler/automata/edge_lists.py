@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...budget import Meter
+from ...system.properties import cached_property
 from .dfa import Dfa, to_tables
 from .nfa import BYTES, Nfa
 
@@ -40,6 +42,15 @@ class EdgeLists:
     records: list[tuple[int, int, int, int, int]]
     loops: list[tuple[int, int]]
     start: int
+
+    @cached_property
+    def dense(self) -> NDArray[np.int32]:
+        """``int32[states, 256]``: the target of each byte, -1 where there is none; where no edges overlap."""
+        table = np.full((len(self.edges), BYTES), -1, np.int32)
+        for row, edges in zip(table, self.edges, strict=True):
+            for low, high, target in edges:
+                row[low : high + 1] = target
+        return table
 
     def is_end(self, state: int) -> bool:
         """Whether nothing but the end can follow."""

@@ -25,8 +25,13 @@ which are. (Which names an object has had when they come in any order.)
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...runtime.pushdown.tables import MOST_MEMBERS
 
@@ -95,9 +100,44 @@ class Edge(NamedTuple):
     counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
 
 
+def _column() -> array[int]:
+    return array("i")
+
+
+@dataclass
+class PlainEdges:
+    """Edges that move to one state and do not count, in columns: nearly all of a large program.
+
+    They are states, the lowest and the highest byte that each takes, and the state that it leads to, or -1 where
+    these bytes are refused.
+    """
+
+    states: array[int] = field(default_factory=_column)
+    lows: array[int] = field(default_factory=_column)
+    highs: array[int] = field(default_factory=_column)
+    targets: array[int] = field(default_factory=_column)
+
+    def add(self, edges: NDArray[np.int32]) -> None:
+        """More edges, ``int32[edges, 3]``: state, byte, target."""
+        for column, field_ in zip((self.states, self.lows, self.highs, self.targets), (0, 1, 1, 2), strict=True):
+            column.frombytes(edges[:, field_].tobytes())
+
+    def columns(self) -> NDArray[np.int64]:
+        """``int64[4, edges]``; the last is 1 plus the target."""
+        found = np.array([self.states, self.lows, self.highs, self.targets], np.int64)
+        found[3] += 1
+        return found
+
+    def copy(self) -> PlainEdges:
+        """The same, to go on with."""
+        return PlainEdges(self.states[:], self.lows[:], self.highs[:], self.targets[:])
+
+
 @dataclass
 class Program:
     """A pushdown program under construction; state numbers are handed out by `state`.
+
+    Edges of a state are in ``edges``, or in ``plain``, or some here and some there.
 
     Every state must be able to finish: some bytes lead from it to a pop or a return. Whoever builds one sees to that;
     the tests' `pushdown_oracle` checks it.
@@ -110,6 +150,7 @@ class Program:
     loops: list[tuple[int, int]] = field(default_factory=list)  # (minimum, maximum); of a register (-1, its size)
     names: list[str] = field(default_factory=list)
     like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
+    plain: PlainEdges = field(default_factory=PlainEdges)
 
     def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
         """A new state without edges; ``name`` is for whoever reads the program."""
@@ -119,6 +160,16 @@ class Program:
         self.names.append(name)
         self.like.append(like)
         return len(self.edges) - 1
+
+    def states(self, name: str, number: int) -> State:
+        """So many new states without edges; returns the first."""
+        first = len(self.edges)
+        self.edges.extend([] for _ in range(number))
+        self.returns.extend(repeat(False, number))
+        self.live.extend(repeat(-1, number))
+        self.names.extend(repeat(name, number))
+        self.like.extend(repeat(-1, number))
+        return first
 
     def edge(self, state: State, low: int, high: int, *sequence: State) -> None:
         """An edge that does not count."""
@@ -137,5 +188,6 @@ class Program:
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
         return Program(
-            self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:]
-        )
+            self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
+            self.plain.copy(),
+        )  # fmt: skip

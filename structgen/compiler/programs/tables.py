@@ -1,216 +1,253 @@
-"""The converter from a pushdown program to the tables that are stored and run."""
+"""The converter from a pushdown program to the tables that are stored and run: whole passes over columns."""
 
 from __future__ import annotations
 
-from array import array
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ... import kernels
 from ...budget import Budget, Meter
 from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.tables import PushdownTables
 from ...storage.container import smallest
-from .program import REFUSED, Condition, CountedEdge, Edge, MarkedEdge, Program, State
+from .program import Condition, CountedEdge, MarkedEdge, Program, State
 
-#: A move: the record's number plus one (0: none), and its sequence.
-_Move: TypeAlias = tuple[int, tuple[int, ...]]
+_Numbers: TypeAlias = NDArray[np.int64]
 
-#: A range of bytes and its target: 0, or 1 plus a state, or -1 minus a group.
-_Flat: TypeAlias = tuple[int, int, int]
-
+#: A range of bytes and its target: 0 for nothing, 1 plus a state, or -1 minus a group.
+_Range: TypeAlias = tuple[int, int, int]
 
 _DOING = "putting the program into tables"
 
-#: What a move of a group takes, and a range of bytes with its target.
-_BYTES_OF_MOVE, _BYTES_OF_RANGE = 40, 24
+#: What an edge takes in all columns at once, and what a state in a move does.
+_BYTES_OF_EDGE, _BYTES_OF_MOVE = 160, 40
 
-#: Edges of a state from which on the meter is looked at between them.
-_MANY = 1024
+#: Edges between two looks at the meter.
+_EDGES = 4096
 
 
 def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
     """Make ranges disjoint, number records and groups of moves, and flatten.
 
-    States that cannot be reached from the start are left out; the others are numbered breadth first.
+    States that cannot be reached from the start are left out; the others keep their order.
 
     Raises `BudgetExceededError`.
     """
-    flat = _Flattener(program, meter or Meter(Budget()))
-    flat.run()
-    states = np.array(flat.states)
-    target = np.array(flat.target, np.int64)
-    like = np.array(program.like)[states]
-    return PushdownTables(
-        edge_start=smallest(np.array(flat.edge_start)),
-        edge_low=np.array(flat.low, np.uint8),
-        edge_high=np.array(flat.high, np.uint8),
-        edge_target=smallest(np.where(target >= 0, target, len(states) - target)),
-        like=smallest(np.where(like < 0, 0, 1 + np.array(flat.number)[like])),
-        group_start=smallest(np.array(flat.group_start)),
-        move_record=smallest(np.array(flat.move_record, np.int64)),
-        move_start=smallest(np.array(flat.move_start, np.int64)),
-        sequence=smallest(np.array(flat.sequence, np.int64)),
-        returns=np.array(program.returns, np.uint8)[states],
-        records=np.array(list(flat.records), np.int32).reshape(-1, 5),
-        loops=np.array(program.loops, np.int32).reshape(-1, 2),
-        tests=np.array([_words(test) for test in flat.tests], np.int32).reshape(-1, 4),
-        live=np.array(program.live, np.int32)[states],
-        start=0,
-    )
+    return _Flattener(program, meter or Meter(Budget())).tables()
 
 
 def state_order(program: Program, meter: Meter) -> list[State]:
     """The program's states in the order of their numbers in its tables."""
-    flat = _Flattener(program, meter)
-    flat.run()
-    return flat.states
-
-
-def _words(test: Condition) -> tuple[int, int, int, int]:
-    """The bounds of a test, and its mask in words of 31 bits."""
-    return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31
+    return _Flattener(program, meter).order()
 
 
 class _Flattener:
-    """Numbers the states as it comes to them, and collects their edges into flat lists.
+    """Collects the edges of all states into columns; what the start does not lead to is left out at the end.
 
-    Memory is what counts here, a program has many small objects: columns are lists of integers that exist anyway.
-
-    ``states`` are the program's, in the order of their numbers; ``number`` is the inverse, -1 where a state has none.
+    ``_columns`` are ``int64[4, edges]``: state, lowest and highest byte, target (see `_Range`). Ranges of a state
+    ascend and are disjoint.
     """
 
     def __init__(self, program: Program, meter: Meter) -> None:
         self._program = program
         self._meter = meter
-        self.states = [program.start]
-        self.number = [-1] * len(program.edges)
-        self.number[program.start] = 0
-        self.edge_start = [0]
-        self.low: list[int] = []
-        self.high: list[int] = []
-        self.target: list[int] = []
-        self.group_start = [0]
-        self.move_record = array("q")
-        self.move_start = array("q", [0])
-        self.sequence = array("q")
-        self.records: dict[tuple[int, ...], int] = {}
-        self.tests: dict[Condition, int] = {}
-        self._moves: dict[_Move, int] = {}  # those that are made together with others, each with a number
-        self._groups: dict[tuple[int, ...] | _Move, int] = {}  # by these numbers; by the move, if it is one
-        self._targets: dict[int, int] = {}  # by id of the edge
+        self._like = np.array(program.like, np.int64)
+        self._group_start = [0]
+        self._move_record: list[int] = []
+        self._move_start = [0]
+        self._sequence: list[State] = []
+        self._records: dict[tuple[int, ...], int] = {}
+        self._tests: dict[Condition, int] = {}
+        #: By the move, where there is one; by the targets of those that are made together.
+        self._groups: dict[tuple[tuple[State, ...], CountedEdge | MarkedEdge | None] | tuple[int, ...], int] = {}
+        self._columns = self._in_order(np.concatenate([self._listed(), program.plain.columns()], axis=1))
+        self._check(self._columns.shape[1])
 
-    def run(self) -> None:
-        """Flatten all states that the start leads to."""
-        program, edge_start, low = self._program, self.edge_start, self.low
-        for number, state in enumerate(self.states):  # grows while it is read
-            if not number % 64:
-                self._check()
-            like = program.like[state]
-            if like >= 0:
-                self._numbered(like)
-            own = program.edges[state]
-            if not self._add(own):
-                self._put_in_order(edge_start[-1], own, like >= 0)
-            edge_start.append(len(low))
-
-    def _check(self) -> None:
-        self._meter.check_time(_DOING)
-        held = _BYTES_OF_MOVE * len(self.sequence) + _BYTES_OF_RANGE * len(self.low)
+    def _check(self, edges: int) -> None:
+        held = _BYTES_OF_MOVE * len(self._sequence) + _BYTES_OF_EDGE * edges
         self._meter.check_memory(held, _DOING)
 
-    def _add(self, edges: list[Edge]) -> bool:
-        """Append a state's edges; False if they are not in order, or overlap, or if one is refused."""
-        states, number, targets = self.states, self.number, self.target
-        in_order, end = True, -1
-        for edge in edges if len(edges) <= _MANY else self._meter.each(edges, _DOING):
-            low, high, sequence, counted = edge
-            if len(sequence) == 1 and counted is None and (head := sequence[0]) >= 0:
-                target = number[head]  # nearly all edges are like this
-                if target < 0:
-                    target = number[head] = len(states)
-                    states.append(head)
-                target += 1
-            else:
-                target = self._target(edge)
-            if low <= end or not target:
-                in_order = False
-            end = high
-            self.low.append(low)
-            self.high.append(high)
-            targets.append(target)
-        return in_order
+    # -- edges ---------------------------------------------------------------------------------------------
 
-    def _numbered(self, state: State) -> int:
-        """The number of a state, the next one if it is new."""
-        number = self.number[state]
-        if number < 0:
-            number = self.number[state] = len(self.states)
-            self.states.append(state)
-        return number
+    def _listed(self) -> _Numbers:
+        """The columns of the edges that are listed state by state."""
+        edges = self._program.edges
+        listed = list(chain.from_iterable(edges))
+        columns = np.empty((4, len(listed)), np.int64)
+        columns[0] = np.repeat(np.arange(len(edges)), np.fromiter(map(len, edges), np.int64, len(edges)))
+        for begin in range(0, len(listed), _EDGES):
+            self._check(begin)
+            some = listed[begin : begin + _EDGES]
+            columns[1, begin : begin + _EDGES] = [edge.low for edge in some]
+            columns[2, begin : begin + _EDGES] = [edge.high for edge in some]
+            columns[3, begin : begin + _EDGES] = [
+                1 + sequence[0] if counted is None and len(sequence) == 1 else self._group(sequence, counted)
+                for _, _, sequence, counted in some
+            ]
+        return columns
 
-    def _put_in_order(self, begin: int, own: list[Edge], alike: bool) -> None:
-        """Make a state's edges ascending and disjoint; refused bytes are kept where it is like another one."""
-        columns = self.low, self.high, self.target
-        found = sorted(zip(*(column[begin:] for column in columns), strict=True))
-        if any(low <= end for (_, end, _), (low, _, _) in pairwise(found)):
-            found = self._disjoint(own)
-        if not alike:
-            found = [flat for flat in found if flat[2]]
-        for i, column in enumerate(columns):
-            column[begin:] = [flat[i] for flat in found]
-
-    def _disjoint(self, edges: list[Edge]) -> list[_Flat]:
-        """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
-        moves = [(edge.low, edge.high, self._move(edge)) for edge in self._meter.each(edges, _DOING)]
-        cuts = sorted({low for low, _, _ in moves} | {high + 1 for _, high, _ in moves})
-        found: list[_Flat] = []
-        for low, after in pairwise(cuts):
-            self._check()
-            here = tuple(dict.fromkeys(m for a, b, m in moves if a <= low <= b))
-            if not here:
-                continue
-            target = self._target_of(here)
-            if found and found[-1][1] + 1 == low and found[-1][2] == target:
-                low = found.pop()[0]
-            found.append((low, after - 1, target))
-        return found
-
-    def _target(self, edge: Edge) -> int:
-        """Where an edge leads if no other one overlaps it. Edges are often shared: each is looked at once."""
-        target = self._targets.get(id(edge))
-        if target is None:
-            target = self._targets[id(edge)] = self._target_of((self._move(edge),))
-        return target
-
-    def _move(self, edge: Edge) -> _Move:
-        if edge.sequence == REFUSED:
-            return 0, REFUSED
-        record = 0 if edge.counted is None else 1 + self._record(edge.counted)
-        return record, tuple([self._numbered(s) for s in edge.sequence])
-
-    def _record(self, counted: CountedEdge | MarkedEdge) -> int:
-        if isinstance(counted, MarkedEdge):
-            test = self.tests.setdefault(counted.condition, len(self.tests))
-            marking = (MARK, test, self._numbered(counted.state), counted.member, DEAD)
-            return self.records.setdefault(marking, len(self.records))
-        targets = (s if s < 0 else self._numbered(s) for s in (counted.low, counted.mid, counted.high))
-        key = (counted.operation, counted.loop, *targets)
-        return self.records.setdefault(key, len(self.records))
-
-    def _target_of(self, moves: tuple[_Move, ...]) -> int:
-        key: tuple[int, ...] | _Move = moves[0]
-        if len(moves) > 1:
-            key = tuple([self._moves.setdefault(move, len(self._moves)) for move in moves])
-        elif moves[0][0] == 0 and len(moves[0][1]) == 1:
-            return 1 + moves[0][1][0]  # a state; or, of `REFUSED`, nothing
+    def _group(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None) -> int:
+        """The target of an edge that makes one move."""
+        key = sequence, counted
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = len(self._groups)
-            for record, sequence in moves:
-                self.move_record.append(record)
-                self.sequence.extend(sequence)
-                self.move_start.append(len(self.sequence))
-            self.group_start.append(len(self.move_record))
+            self._add_move(0 if counted is None else 1 + self._record(counted), sequence)
+            self._group_start.append(len(self._move_record))
         return -1 - group
+
+    def _add_move(self, record: int, sequence: list[State] | tuple[State, ...]) -> None:
+        self._move_record.append(record)
+        self._sequence.extend(sequence)
+        self._move_start.append(len(self._sequence))
+
+    def _record(self, counted: CountedEdge | MarkedEdge) -> int:
+        if isinstance(counted, MarkedEdge):
+            test = self._tests.setdefault(counted.condition, len(self._tests))
+            key = (MARK, test, counted.state, counted.member, DEAD)
+        else:
+            key = counted.operation, counted.loop, counted.low, counted.mid, counted.high
+        return self._records.setdefault(key, len(self._records))
+
+    def _in_order(self, columns: _Numbers) -> _Numbers:
+        """Edges by state and byte, those that overlap cut; refused bytes only where a state is like another one."""
+        columns = columns[:, np.argsort(columns[0] << 8 | columns[1], kind="stable")]
+        state, low, high, _ = columns
+        overlapping = np.unique(state[1:][(state[1:] == state[:-1]) & (low[1:] <= high[:-1])])
+        if len(overlapping):
+            begins, ends = np.searchsorted(state, overlapping), np.searchsorted(state, overlapping, side="right")
+            cut = [
+                (here, *found)
+                for here, begin, end in zip(overlapping.tolist(), begins.tolist(), ends.tolist(), strict=True)
+                for found in self._disjoint(columns[1:, begin:end])
+            ]
+            columns = columns[:, ~np.isin(state, overlapping)]
+            columns = np.concatenate([columns, np.array(cut, np.int64).T], axis=1)
+            columns = columns[:, np.argsort(columns[0], kind="stable")]
+        return columns[:, (columns[3] != 0) | (self._like[columns[0]] >= 0)]
+
+    def _disjoint(self, columns: _Numbers) -> list[_Range]:
+        """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
+        low, high, target = columns
+        cuts = np.unique(np.concatenate([low, high + 1])).tolist()
+        found: list[_Range] = []
+        for first, after in pairwise(cuts):
+            self._check(0)
+            here = dict.fromkeys(target[(low <= first) & (first <= high)].tolist())
+            if not here:
+                continue
+            together = self._together(tuple(here))
+            if found and found[-1][1] + 1 == first and found[-1][2] == together:
+                first = found.pop()[0]
+            found.append((first, after - 1, together))
+        return found
+
+    def _together(self, targets: tuple[int, ...]) -> int:
+        """The target at which the moves of several are made."""
+        if len(targets) == 1:
+            return targets[0]
+        group = self._groups.get(targets)
+        if group is None:
+            group = self._groups[targets] = len(self._groups)
+            for target in targets:
+                if target >= 0:
+                    self._add_move(0, (target - 1,))
+                else:
+                    move = self._group_start[-1 - target]
+                    begin, end = self._move_start[move : move + 2]
+                    self._add_move(self._move_record[move], self._sequence[begin:end])
+            self._group_start.append(len(self._move_record))
+        return -1 - group
+
+    # -- what the start leads to ---------------------------------------------------------------------------
+
+    def order(self) -> list[State]:
+        """The states that the start leads to."""
+        found: list[State] = np.flatnonzero(self._reached(self._all_records())[0]).tolist()
+        return found
+
+    def tables(self) -> PushdownTables:
+        """The tables of what the start leads to."""
+        program, records = self._program, self._all_records()
+        states, groups, kept_records = self._reached(records)
+        number = np.cumsum(states) - 1
+        state, low, high, target = self._columns[:, states[self._columns[0]]]
+        of_group = np.int64(states.sum()) + np.cumsum(groups)
+        moves = np.repeat(groups, np.diff(self._group_start))
+        lengths = np.diff(self._move_start)
+        record = np.array(self._move_record, np.int64)[moves]
+        record[record > 0] = np.cumsum(kept_records)[record[record > 0] - 1]
+        is_state, is_group = target > 0, target < 0
+        edge_target = np.zeros(len(target), np.int64)
+        edge_target[is_state] = 1 + number[target[is_state] - 1]
+        edge_target[is_group] = of_group[-1 - target[is_group]]
+        like = self._like[states]
+        sequence = np.array(self._sequence, np.int64)[np.repeat(moves, lengths)]
+        return PushdownTables(
+            edge_start=smallest(_starts(np.bincount(number[state], minlength=len(like)))),
+            edge_low=low.astype(np.uint8),
+            edge_high=high.astype(np.uint8),
+            edge_target=smallest(edge_target),
+            like=smallest(np.where(like < 0, 0, 1 + number[like])),
+            group_start=smallest(_starts(np.diff(self._group_start)[groups])),
+            move_record=smallest(record),
+            move_start=smallest(_starts(lengths[moves])),
+            sequence=smallest(number[sequence]),
+            returns=np.array(program.returns, np.uint8)[states],
+            records=self._renumbered(records[kept_records], number),
+            loops=np.array(program.loops, np.int32).reshape(-1, 2),
+            tests=np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4),
+            live=np.array(program.live, np.int32)[states],
+            start=int(number[program.start]),
+        )
+
+    def _all_records(self) -> NDArray[np.int32]:
+        return np.array(list(self._records), np.int32).reshape(-1, 5)
+
+    def _renumbered(self, records: NDArray[np.int32], number: _Numbers) -> NDArray[np.int32]:
+        is_state = _states_in(records)
+        records[is_state] = number[records[is_state]]
+        return records
+
+    def _reached(self, records: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
+        """Which states, groups and records the start leads to, as nodes of one graph."""
+        first_group = len(self._like)
+        first_record = first_group + len(self._groups)
+        state, _, _, target = self._columns
+        owner = first_group + np.repeat(np.arange(len(self._groups)), np.diff(self._group_start))
+        record = np.array(self._move_record, np.int64)
+        counting, zone = np.nonzero(_states_in(records))
+        pairs = [
+            (state[target > 0], target[target > 0] - 1),
+            (state[target < 0], first_group - 1 - target[target < 0]),
+            (np.flatnonzero(self._like >= 0), self._like[self._like >= 0]),
+            (np.repeat(owner, np.diff(self._move_start)), np.array(self._sequence, np.int64)),
+            (owner[record > 0], first_record - 1 + record[record > 0]),
+            (first_record + counting, records[counting, zone]),
+        ]
+        tails, heads = (np.concatenate(nodes).astype(np.int32) for nodes in zip(*pairs, strict=True))
+        begin = np.zeros(first_record + len(records), np.uint8)
+        begin[self._program.start] = 1
+        found = kernels.co_accessible(heads, tails, begin).astype(np.bool_)
+        return np.split(found, [first_group, first_record])
+
+
+def _starts(lengths: _Numbers) -> _Numbers:
+    """Where each of some pieces begins, and where the last ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _states_in(records: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """``bool[records, 5]``: which fields are states."""
+    found = np.zeros(records.shape, np.bool_)
+    found[:, 2:] = records[:, 2:] >= 0
+    found[records[:, 0] == MARK, 3:] = False
+    return found
+
+
+def _words(test: Condition) -> tuple[int, int, int, int]:
+    """The bounds of a test, and its mask in words of 31 bits."""
+    return test.low, test.high, test.mask & 0x7FFFFFFF, test.mask >> 31

@@ -25,15 +25,22 @@ from ...system.locks import Lock, Rank
 from ...system.memo import shorten
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.dense_rows import DENSE_ROWS
 from ..core.machine import CompiledMachine, Match, ranges_of
 from ..rows.row_pool import RowPool, Segments
-from .distances import MEMO_ENTRIES, AutomatonDistances
 from .tables import DEAD, FIELDS, SET, Tables
 
 if TYPE_CHECKING:
+    from .distances import AutomatonDistances
     from .partial_masks import TokenMapper
 
 _MISSING = -1
+
+#: States whose transitions are spelled out by byte, two KiB each.
+MEMO_STATES = 1 << 12
+
+#: What is remembered by configuration, or by configuration and token.
+MEMO_ENTRIES = 1 << 16
 
 #: The sections of the file format (see docs/internals/format.md) that say which row is a state's.
 SEGMENTS = (
@@ -80,12 +87,14 @@ class AutomatonMachine(CompiledMachine):
         self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
         self._accepting = tables.accepting.tobytes()
         self._live = tables.live.tolist() if len(tables.loops) else None
-        self._next: dict[int, dict[int, int]] = {}
+        self._next: dict[int, list[int]] = {}  # by state, the targets of the 256 bytes
         self._targets: dict[int, int] = {}
         self._rows: dict[int, NDArray[np.int32]] = {}
         self.remembered = self._targets, self._rows
         self._decodings = 0  # of the pool's, while these rows were remembered
-        self._starts = tables.edge_start.data  # likewise
+        self._numbers = row_of.data  # likewise
+        self._starts = tables.edge_start.data
+        self._edges = tables.edge_low.data, tables.edge_high.data, tables.edge_target.data
         self._mapper: TokenMapper | None = None
         self._lock = Lock(Rank.MACHINE)
 
@@ -96,6 +105,8 @@ class AutomatonMachine(CompiledMachine):
 
     def distances(self) -> AutomatonDistances:
         """How far configurations are from a complete text: exact."""
+        from .distances import AutomatonDistances
+
         return AutomatonDistances(self.tables, self.vocabulary)
 
     def flat(self) -> AutomatonMachine:
@@ -121,10 +132,10 @@ class AutomatonMachine(CompiledMachine):
         if self._live is not None:
             return self._follow_counting(config, data)
         for byte in data:
-            edges = moves.get(config)
-            if edges is None:
-                edges = self._edges(config)
-            config = edges.get(byte, DEAD)
+            targets = moves.get(config)
+            if targets is None:
+                targets = self._spell_out(config)
+            config = targets[byte]
             if config < 0:
                 return DEAD
         return config
@@ -139,8 +150,7 @@ class AutomatonMachine(CompiledMachine):
 
     def _step(self, state: int, count: int, byte: int) -> tuple[int, int]:
         """One byte of an automaton that counts: the next state (or -1) and the next count."""
-        edges = self._next.get(state) or self._edges(state)
-        target = edges.get(byte, DEAD)
+        target = (self._next.get(state) or self._spell_out(state))[byte]
         if target >= self._n:
             operation, loop, low, mid, high = self.tables.records[target - self._n].tolist()
             if operation == SET:
@@ -153,19 +163,18 @@ class AutomatonMachine(CompiledMachine):
             count = 0
         return target, count
 
-    def _edges(self, state: int) -> dict[int, int]:
-        """A state's transitions by byte, spelled out when first needed."""
-        tables = self.tables
+    def _spell_out(self, state: int) -> list[int]:
+        """The target of each byte from a state, `DEAD` where there is none; remembered."""
         begin, end = self._starts[state], self._starts[state + 1]
-        edges: dict[int, int] = {}
-        lows, highs = tables.edge_low[begin:end].tolist(), tables.edge_high[begin:end].tolist()
-        for low, high, target in zip(lows, highs, tables.edge_target[begin:end].tolist(), strict=True):
+        targets = [DEAD] * 256
+        for low, high, target in zip(*(edges[begin:end] for edges in self._edges), strict=True):
             if low == high:
-                edges[low] = target
+                targets[low] = target
             else:
-                edges.update(dict.fromkeys(range(low, high + 1), target))
-        self._next[state] = edges
-        return edges
+                targets[low : high + 1] = [target] * (high + 1 - low)
+        self._next[state] = targets
+        shorten(self._next, MEMO_STATES)
+        return targets
 
     def follow_byte(self, config: int, byte: int) -> int | None:
         """Where a byte leads; ``None`` where no text goes on with it."""
@@ -201,10 +210,11 @@ class AutomatonMachine(CompiledMachine):
     def following(self, byte_state: int) -> Iterator[tuple[int, int]]:
         """Each byte that can follow, in no order, and the byte state after it, found as they are asked for."""
         count, state = divmod(byte_state, self._n)
-        for byte in self._next.get(state) or self._edges(state):
-            target, new_count = self._step(state, count, byte)
+        for byte, target in enumerate(self._next.get(state) or self._spell_out(state)):
             if target >= 0:
-                yield byte, target + self._n * new_count
+                target, new_count = self._step(state, count, byte)
+                if target >= 0:
+                    yield byte, target + self._n * new_count
 
     def after(self, byte_state: int, byte: int) -> int | None:
         """The byte state after a byte, None where it can't follow."""
@@ -218,19 +228,25 @@ class AutomatonMachine(CompiledMachine):
 
     def row(self, config: int) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
+        row = self._rows.get(config)
+        return self._find_row(config) if row is None else row
+
+    def write_row(self, config: int, bitmask: NDArray[np.int32]) -> None:
+        """Write the row of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
         try:
-            return self._rows[config]
+            row = self._rows[config]
         except KeyError:
-            return self._find_row(config)
+            row = self._find_row(config)
+        bitmask[...] = row
 
     def _find_row(self, config: int) -> NDArray[np.int32]:
         count, state = divmod(config, self._n)
         with self._lock:
-            number = int(self._row_of[state])
+            number = self._numbers[state]
             fresh = number == _MISSING
             if fresh:
                 self.put(state, self._map().segments(state))
-                number = int(self._row_of[state])
+                number = self._numbers[state]
             if number < _MISSING:
                 segments = self._segmented[-2 - number]
                 number = segments.rows[bisect_right(segments.begins, count) - 1]
@@ -240,9 +256,15 @@ class AutomatonMachine(CompiledMachine):
                 self._rows.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
+            DENSE_ROWS.note(self, self.pool.decoded_bytes)
         if fresh and self._told:
             self._told()
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
+        self.pool.let_go_of_decoded()
+        self._rows.clear()
 
     def put(self, state: int, segments: Segments) -> None:
         """Record the rows of a state, if there are none; their numbers refer to this machine's pool."""

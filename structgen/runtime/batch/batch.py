@@ -242,16 +242,16 @@ class GuideBatch:
     def _find_rows(self) -> None:
         """Have the number of every row's mask."""
         missing = np.flatnonzero(self._row_ids == UNKNOWN)
-        for row, config in zip(missing.tolist(), self._histories.here()[missing].tolist(), strict=True):
-            self._row_ids[row] = self._row_of(config, row)
-
-    def _row_of(self, config: int, row: int) -> int:
-        """The number of a configuration's mask. One that can't be worked out lets the row end, and is an error."""
-        try:
-            return self.automaton.row(config)
-        except StructgenError as error:
-            self.errors[row] = error
-            return EOS_IDS
+        if not len(missing):
+            return
+        automaton, configs = self.automaton, self._histories.here()[missing]
+        for config in dict.fromkeys(configs.tolist()):
+            try:
+                automaton.row(config)
+            except StructgenError as error:  # these rows end
+                self.errors |= dict.fromkeys(missing[configs == config].tolist(), error)
+        found = automaton.row_of[configs]
+        self._row_ids[missing] = np.where(found == UNKNOWN, EOS_IDS, found)
 
     # -- moves -----------------------------------------------------------------------------------------
 
@@ -296,12 +296,15 @@ class GuideBatch:
             )  # fmt: skip
             if not pending:
                 break
-            for i in np.flatnonzero(outcome == PENDING).tolist():
-                row = int(which[i])
+            waiting = np.flatnonzero(outcome == PENDING)
+            configs = histories.configs[histories.at[which[waiting]]]
+            for config, token in dict.fromkeys(zip(configs.tolist(), tokens[waiting].tolist(), strict=True)):
                 try:
-                    automaton.target(int(histories.configs[histories.at[row]]), int(tokens[i]))
+                    automaton.target(config, token)
                 except StructgenError as error:
-                    outcome[i], self.errors[row] = REJECTED, error
+                    wrong = waiting[(configs == config) & (tokens[waiting] == token)]
+                    outcome[wrong] = REJECTED
+                    self.errors |= dict.fromkeys(which[wrong].tolist(), error)
         accepted: NDArray[np.bool_] = outcome == ACCEPTED
         self._limits.take(which[accepted], self._row_ids, self._indexes)
         if not accepted.all():
@@ -423,6 +426,7 @@ class GuideBatch:
 
     def _make_room(self) -> None:
         """Begin anew where too much is remembered."""
+        self.automaton.make_room()
         if self.automaton.is_full():
             self._histories.renumber(self.automaton.forget(self._histories.live()))
         if self.rows.is_full():

@@ -56,24 +56,31 @@ class LazyAutomaton:
         self._begin()
 
     def _begin(self) -> None:
-        #: ``int32[spelled, 256]``: where bytes lead, `DEAD` or `UNKNOWN`. In the first row nothing is ever known.
-        self.following = np.full((_FEW_SPELLED, 256), UNKNOWN, np.int32)
-        self._spelled = 1
-        #: ``int32[configurations]``: which of these rows is a configuration's.
-        self.spelled_in = np.zeros(_FEW, np.int32)
-        #: ``int64[slots]``, ``int32[slots]``: where tokens lead; a hash table, see `kernels.token_slot`.
-        self.keys = np.full(_FEW_TOKENS, -1, np.int64)
-        self.values = np.zeros(_FEW_TOKENS, np.int32)
-        self._tokens = 0
         #: ``int32[configurations]``: numbers in the row store, or `UNKNOWN`.
         self.row_of = np.full(_FEW, UNKNOWN, np.int32)
         self._pairs: list[tuple[Machine, Config] | None] = [None, None]
         self._numbers: dict[tuple[int, Config], int] = {}
         self._machines: set[int] = set()
-        for number, row in ((ENDED, EOS_IDS), (FREE, ALL_IDS)):
-            self.row_of[number] = row
+        self.row_of[ENDED], self.row_of[FREE] = EOS_IDS, ALL_IDS
+        self._forget_bytes()
+        self._forget_tokens()
+
+    def _forget_bytes(self) -> None:
+        #: ``int32[spelled, 256]``: where bytes lead, `DEAD` or `UNKNOWN`. In the first row nothing is ever known.
+        self.following = np.full((_FEW_SPELLED, 256), UNKNOWN, np.int32)
+        self._spelled = 1
+        #: ``int32[configurations]``: which of these rows is a configuration's.
+        self.spelled_in = np.zeros(len(self.row_of), np.int32)
+        self._left: set[int] = set()  # configurations that one token has led on from
+        for number in (ENDED, FREE):
             self._spell(number)
             self.following[self.spelled_in[number]] = DEAD
+
+    def _forget_tokens(self) -> None:
+        #: ``int64[slots]``, ``int32[slots]``: where tokens lead; a hash table, see `kernels.token_slot`.
+        self.keys = np.full(_FEW_TOKENS, -1, np.int64)
+        self.values = np.zeros(_FEW_TOKENS, np.int32)
+        self._tokens = 0
         for token in self.vocabulary.eos_ids:
             self._remember(ENDED, token, ENDED)
 
@@ -82,10 +89,14 @@ class LazyAutomaton:
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`; there still is room for one step."""
-        return (
-            len(self._pairs) >= self._most or len(self._machines) >= self._most_machines
-            or self._spelled >= MOST_SPELLED or self._tokens >= MOST_TOKENS
-        )  # fmt: skip
+        return len(self._pairs) >= self._most or len(self._machines) >= self._most_machines
+
+    def make_room(self) -> None:
+        """Forget transitions where there are too many of them; configurations keep their numbers."""
+        if self._spelled >= MOST_SPELLED:
+            self._forget_bytes()
+        if self._tokens >= MOST_TOKENS:
+            self._forget_tokens()
 
     def number(self, machine: Machine, config: Config) -> int:
         """The number of a machine's configuration."""
@@ -98,8 +109,6 @@ class LazyAutomaton:
             if found == len(self.row_of):
                 self.row_of = np.pad(self.row_of, [(0, found)], constant_values=UNKNOWN)
                 self.spelled_in = np.pad(self.spelled_in, [(0, found)])
-            if machine.repeats(config):
-                self._spell(found)
         return found
 
     def _spell(self, number: int) -> None:
@@ -108,6 +117,16 @@ class LazyAutomaton:
             self.following = np.pad(self.following, [(0, self._spelled), (0, 0)], constant_values=UNKNOWN)
         self.spelled_in[number] = self._spelled
         self._spelled += 1
+
+    def _is_spelled(self, machine: Machine, config: Config, number: int) -> bool:
+        """Whether a configuration has transitions by byte. It gets them with its second token: most have but one."""
+        if not self.spelled_in[number] and machine.repeats(config):
+            if number in self._left:
+                self._left.remove(number)
+                self._spell(number)
+            else:
+                self._left.add(number)
+        return bool(self.spelled_in[number])
 
     def pair(self, number: int) -> tuple[Machine, Config] | None:
         """What a number stands for; None for a text that has ended or has no definition."""
@@ -128,7 +147,7 @@ class LazyAutomaton:
             self._remember(number, token, DEAD)
             return DEAD
         machine, config = pair
-        if data and self.spelled_in[number]:
+        if data and self._is_spelled(machine, config, number):
             target = self._follow(machine, number, data)
             if target != UNKNOWN:
                 return target
@@ -151,6 +170,8 @@ class LazyAutomaton:
                 _, config = self._pairs[number]  # type: ignore[misc]
                 after = machine.follow_byte(config, byte)
                 target = DEAD if after is None else self.number(machine, after)
+                if after is not None and not self.spelled_in[target] and machine.repeats(after):
+                    self._spell(target)
                 self.following[spelled, byte] = target
             if target < 0:
                 return DEAD
@@ -185,7 +206,10 @@ class LazyAutomaton:
         self.row_of[ENDED], self.row_of[FREE] = EOS_IDS, ALL_IDS
 
     def forget(self, live: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Let go of all but some configurations; returns the new numbers of all old ones, -1 for the rest."""
+        """Let go of all but some configurations; returns the new numbers of all old ones, -1 for the rest.
+
+        The bounds rise to twice what stays, so that this happens once in as many new configurations as are kept.
+        """
         pairs, rows = self._pairs, self.row_of
         self.generation += 1
         renumbered = np.full(len(pairs), -1, np.int32)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,13 @@ from ...storage.columns import Column, Field
 from ...storage.container import pack, unpack
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..pushdown.machine import PushdownMachine
-from ..pushdown.stacks import Thread
+
+if TYPE_CHECKING:
+    from ..pushdown.machine import PushdownMachine
+    from ..pushdown.stacks import Thread
 
 #: Where a text is in a definition: all its threads.
-Inner: TypeAlias = tuple[Thread, ...]
+Inner: TypeAlias = "tuple[Thread, ...]"
 
 #: The fields of the meta section.
 FIELDS = (
@@ -96,6 +98,8 @@ class Embedded:
     def read(cls, meta: JsonMap, sections: Sections, vocabulary: Vocabulary, terminals: int, where: str) -> Embedded:
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         found = columns.read_meta(meta, FIELDS, {"size": vocabulary.size, "terminals": terminals}, where)
+        if found["definitions"]:
+            from ..pushdown.machine import PushdownMachine
         machines = []
         for number, terminal in enumerate(found["definitions"]):
             name = f"inner_{number}"

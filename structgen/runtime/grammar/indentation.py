@@ -116,6 +116,7 @@ class LevelTable:
         self.levels = np.full((16, self._operations), -1, np.int32)
         self.keep = np.zeros((16, words), np.uint32)
         self.given = np.zeros((16, words), np.uint32)
+        self.dedents = np.zeros(16, np.int32)
         self.lines = np.array([-1, -1, -1, 1 << 30], np.int32)
         self.brackets = np.zeros(end + 1, np.uint8)
         if layout:
@@ -142,6 +143,7 @@ class LevelTable:
                 self.moves = np.pad(self.moves, grow, constant_values=-1)
                 self.levels = np.pad(self.levels, grow, constant_values=-1)
                 self.keep, self.given = np.pad(self.keep, grow), np.pad(self.given, grow)
+                self.dedents = np.pad(self.dedents, grow[0])
             self._fill(known, level)
         return known
 
@@ -168,6 +170,7 @@ class LevelTable:
         layout = self._layout
         if level is None or layout is None:
             return
+        self.dedents[number] = len(level.columns) - 1
         columns = self._operations - 2
         self.moves[number, columns] = 1
         self.moves[number, columns + 1] = 1 if level.brackets else -1

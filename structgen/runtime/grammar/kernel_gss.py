@@ -7,13 +7,23 @@ any time.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .indentation import LevelTable
-from .tables import GrammarTables
+from .parser.stack import Stack
+from .tables import SYMBOLS, GrammarTables
+
+#: Room for stacks in the kernel, at first, usually, and where one mask needs them: some 140 bytes each, with what is
+#: remembered of them.
+_FEW_CELLS, _MANY_CELLS, _MOST_CELLS = 1 << 13, 1 << 16, 1 << 19
+
+#: So many states from the top of a stack are in the kernel's memory, and less than as many again: what is remembered
+#: of a stack begins at a multiple of it.
+_SHALLOW = 64
 
 #: Bytes of `KernelGss.hits` at most, where there are many sets.
 _MOST_HITS = 1 << 23
@@ -36,6 +46,7 @@ class ParserTables:
         reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
         starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
         self.levels = LevelTable(tables.layout, tables.end, words)
+        self.replacements = _replacements(tables, symbols)
         self._actions = (
             shift, goto, starts, reduce, tables.before, tables.shifted, tables.certain, tables.context,
             tables.ignored,
@@ -47,6 +58,27 @@ class ParserTables:
         return (
             *self._actions, levels.lines, levels.brackets, levels.keep, levels.given, levels.moves, levels.levels,
         )  # fmt: skip
+
+
+def _replacements(tables: GrammarTables, nonterminals: NDArray[np.int32]) -> tuple[_Array, _Array]:
+    """`GrammarTables.same` by state on top, as `structgen.kernels.read_token` has it."""
+    tops = tables.same[:, 2 + SYMBOLS]
+    same = tables.same[np.argsort(tops, kind="stable")]
+    tops = same[:, 2 + SYMBOLS]
+    symbol_of = np.full(len(tables.context), -1, np.int32)
+    for moves in (tables.goto, tables.shift):
+        symbol_of[moves[:, 2]] = moves[:, 1]
+    kept = np.where(same[:, :1] > 0, symbol_of[tops, None], -1)
+    read = np.concatenate([same[:, 2 : 2 + SYMBOLS], kept], axis=1)
+    number = np.searchsorted(nonterminals, read)
+    is_known = np.append(nonterminals, -1)[number] == read
+    read = np.where(read > tables.end, -2 - np.where(is_known, number, len(nonterminals)), read)
+    found = np.concatenate([same[:, :1] + same[:, 1:2], read, same[:, 2 + SYMBOLS :]], axis=1).astype(np.int32)
+    return np.searchsorted(tops, np.arange(len(tables.context) + 1)).astype(np.int32), found
+
+
+#: Each memory's, and anew whenever it forgets.
+_epochs = count(1)
 
 
 class KernelGss:
@@ -68,32 +100,67 @@ class KernelGss:
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells
         offers = min(accepts, max(256, _MOST_HITS // self.width))
-        self.cells = np.zeros((cells, 5), np.int32)
-        self._cell_slots = np.zeros(2 * cells, np.int32)
-        self._shifts = np.zeros((shifts, 5), np.int32)
-        self._shift_slots = np.zeros(2 * shifts, np.int32)
-        self._accepted = np.zeros((accepts, words), np.uint32)
-        self._accept_slots = np.zeros(2 * accepts, np.int32)
-        self._offers = np.zeros((offers, 2), np.int32)
-        self._offer_slots = np.zeros(2 * accepts, np.int32)
-        self._offered = np.zeros((offers, words), np.uint32)
-        self._hits = np.zeros((offers, self.width), np.uint8)
+        shapes = (
+            (cells, 5), (2 * cells, 1), (shifts, 5), (2 * shifts, 1), (accepts, words), (2 * accepts, 1), (offers, 2),
+            (2 * accepts, 1), (offers, words), (offers, -(-self.width // 4)), (1 << 12, 2), (1 << 12, words),
+            (1 << 14, 4), (cells, 5 + kernels.MOST_DECIDING), (2 * cells, 1), (1 << 16, 1), (1 << 10, 2),
+            (1 << 14, 4),
+        )  # fmt: skip
+        ends = np.cumsum([rows * columns for rows, columns in shapes]).tolist()
+        room = np.zeros(ends[-1], np.int32)  # one block: the system's share of making many is more than of using them
+        parts = [room[end - a * b : end].reshape(a, b) for (a, b), end in zip(shapes, ends, strict=True)]
+        self.cells, cell_slots, self._shifts, shift_slots, accepted, accept_slots, self._offers, *parts = parts
+        offer_slots, offered, hits, self._waiting, masks, self._todo, self._answers, answer_slots, *parts = parts
+        self._cell_slots, self._shift_slots = cell_slots.reshape(-1), shift_slots.reshape(-1)
+        self._accept_slots, self._offer_slots = accept_slots.reshape(-1), offer_slots.reshape(-1)
+        self._accepted, self._offered, self._masks = (each.view(np.uint32) for each in (accepted, offered, masks))
+        self._hits, self._answer_slots = hits.view(np.uint8), answer_slots.reshape(-1)
+        self.allowed, self.missing, self.questions = parts[0].reshape(-1), parts[1], parts[2]
         self._counts = np.zeros(kernels.GSS_PROGRESS, np.int64)
-        self._waiting = np.zeros((1 << 12, 2), np.int32)
-        self._masks = np.zeros((1 << 12, words), np.uint32)
-        self._todo = np.zeros((1 << 14, 4), np.int32)
-        self.allowed = np.zeros(1 << 16, np.int32)
-        self.missing = np.zeros((1 << 10, 2), np.int32)
-        self.questions = np.zeros((1 << 14, 4), np.int32)
+        #: What `Stack.epoch` has if `Stack.cell` is a cell of these.
+        self.epoch = next(_epochs)
 
     def __len__(self) -> int:
         return int(self._counts[0])
 
     def clear(self) -> None:
         """Forget all stacks."""
-        for slots in (self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots):
-            slots[:] = 0
+        slots = self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots, self._answer_slots
+        for each in slots:
+            each[:] = 0
         self._counts[:] = 0
+        self.epoch = next(_epochs)
+
+    def cell(self, stack: Stack, least: int = 0) -> int:
+        """The cell of a stack, with so many of its upper states at least, or all of them; or `kernels.FULL`."""
+        from ... import kernels
+
+        if not least and stack.epoch == self.epoch:
+            return stack.cell
+        least = least or _SHALLOW
+        depth = stack.depth + 1
+        left = depth - max(0, depth // least - 1) * least
+        states, here, below = [], stack, -1
+        while True:
+            states.append(here.state)
+            left -= 1
+            if not left or here.below is None:
+                break
+            here = here.below
+            if least == _SHALLOW and here.epoch == self.epoch:
+                below = here.cell
+                break
+        states.reverse()
+        found: int = kernels.push_states(
+            self.cells, self._cell_slots, self._counts, below, np.array(states, np.int32)
+        )
+        if found >= 0:
+            stack.cell, stack.epoch = found, self.epoch
+        return found
+
+    def is_whole(self, cell: int, stack: Stack) -> bool:
+        """Whether all of a stack's states are in its cell."""
+        return int(self.cells[cell, 2]) == stack.depth
 
     def arrays(self) -> tuple[_Array, ...]:
         """The kernel's arguments, from ``cells`` to ``todo``."""
@@ -102,6 +169,19 @@ class KernelGss:
             self._offers, self._offer_slots, self._offered, self._hits, self._counts, self._waiting, self._masks,
             self._todo,
         )  # fmt: skip
+
+    def answers(self) -> tuple[_Array, ...]:
+        """Further arguments, from ``answers`` to ``open_questions``."""
+        return self._answers, self._answer_slots, self.allowed, self.missing, self.questions
+
+    def keep_answer(self, cell: int, count: int, question: tuple[int, int, int], answer: bool) -> None:
+        """See `structgen.kernels.keep_answer`; a question is a set, a context and a level."""
+        from ... import kernels
+
+        if count <= min(kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
+            kernels.keep_answer(
+                self.cells, self._answers, self._answer_slots, self._counts, cell, count, *question, int(answer)
+            )
 
     def above(self, cell: int) -> tuple[list[int], int]:
         """The states that a stack has above the last mask's stack, the lowest first, and how many of that stay."""
@@ -116,3 +196,57 @@ class KernelGss:
             states.append(int(self.cells[cell, 1]))
             cell = int(self.cells[cell, 0])
         return states[::-1], depth_of[cell] + 1
+
+
+class KernelMemory:
+    """A parser in the kernels' memory: its tables, and the stacks that there are.
+
+    Parameters
+    ----------
+    tables:
+        A parser none of whose actions compete.
+    """
+
+    def __init__(self, tables: GrammarTables) -> None:
+        self._tables = tables
+        self._gss: KernelGss | None = None
+        self._parser: ParserTables | None = None
+
+    @property
+    def parser(self) -> ParserTables:
+        """The parser's actions, and the levels of indentation."""
+        if self._parser is None:
+            self._parser = ParserTables(self._tables)
+        return self._parser
+
+    def stacks(self, *, size: int = _FEW_CELLS, sets: int = 0) -> KernelGss:
+        """Room for so many cells and sets at least."""
+        known = self._gss
+        if known is None or known.size < size or known.width < sets:
+            size, sets = max(size, known.size if known else 0), max(sets, known.width // 2 if known else 0)
+            known = self._gss = KernelGss(len(self._tables.ignored), size, sets)
+        return known
+
+    def wider(self, full: KernelGss, known: int) -> KernelGss | None:
+        """Other room where there is none left, though it began with so many cells; None where there can't be more."""
+        if known and full.size >= _MANY_CELLS:
+            full.clear()
+            return full
+        return self.stacks(size=8 * full.size) if full.size < _MOST_CELLS else None
+
+    def lend(self) -> None:
+        """Have whoever comes next use others, until these are given `back`."""
+        self._gss = None
+
+    def back(self, stacks: KernelGss) -> None:
+        """Use these from now on."""
+        self._gss = stacks
+
+    @property
+    def known_levels(self) -> int:
+        """How many levels of indentation there are."""
+        return len(self._parser.levels) if self._parser is not None else 0
+
+    def forget(self) -> None:
+        """Forget stacks and levels."""
+        self._gss = self._parser = None

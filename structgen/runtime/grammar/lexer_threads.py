@@ -241,12 +241,18 @@ class LexerThreads:
 
     def is_alive(self, thread: Thread) -> bool:
         """Whether the lexeme can become what the parser accepts, or something else can come where none has begun."""
-        parse, at, watched = thread
+        parse, at, _ = thread
         if isinstance(at, tuple):
             return True
-        if self.is_open_to(parse, self._futures(at, watched))[0]:
+        if self.is_open(thread)[0]:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
+
+    def is_open(self, thread: Thread) -> tuple[bool, int]:
+        """Whether the lexeme can become what the parser accepts; and the lowest depth read."""
+        parse, at, watched = thread
+        assert not isinstance(at, tuple)
+        return self.is_open_to(parse, self._futures(at, watched))
 
     def given(self, parse: Parse) -> Accepted:
         """The terminals that may come next and are not lexed: definitions, special tokens, the end of the text."""
@@ -289,6 +295,21 @@ class LexerThreads:
                     return True, looked
         return False, looked
 
+    def is_surely_followed(self, parse: Parse, wanted: int) -> tuple[bool, int]:
+        """As `is_open_to`, for a stack that accepts none of the loose endings among them."""
+        looked = parse.stack.depth
+        for ending in bits(wanted & self._tight):
+            is_open, there = self._is_possible(parse, ending, _FORESIGHT)
+            looked = min(looked, there)
+            if is_open:
+                return True, looked
+        return False, looked
+
+    @cached_property
+    def _tight(self) -> int:
+        """The endings that are not loose."""
+        return sum(1 << ending for ending, is_loose in enumerate(self._tables.endings.loose) if not is_loose)
+
     def _surely_open_to(self, parse: Parse) -> Accepted:
         """The endings that are allowed whatever follows: those that the stack accepts and that are loose."""
         accepted, looked = self.parses.accepted(parse)
@@ -304,15 +325,15 @@ class LexerThreads:
         """Whether a lexeme can have this ending and the text behind it be completed; and the lowest depth read."""
         endings = self._tables.endings
         terminal, boundary = endings.terminal[ending], endings.boundary[ending]
-        accepted, looked = self.parses.accepted(parse)
-        if not accepted >> terminal & 1 or endings.loose[ending]:
+        if endings.loose[ending]:
+            accepted, looked = self.parses.accepted(parse)
             return bool(accepted >> terminal & 1), looked
         key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)
         if found is None:
             can_follow = self._can_complete if self._completions.is_exact else self._can_follow
             found = self._possible[key] = can_follow(*key)
-        return found[0], min(looked, found[1])
+        return found
 
     def _can_complete(self, parse: Parse, terminal: int, boundary: Watched, _: int) -> tuple[bool, int]:
         """Whether some text completes the one up to a terminal and its boundary; the lowest depth looked at."""

@@ -7,6 +7,7 @@ sets of them, are remembered, in `structgen.runtime.core.interned_machine`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,9 @@ from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
 from ..core.interned_machine import Configuration, Grown, InternedMachine
-from .distances.token_distances import GrammarDistances
+from ..rows.row_pool import has_kernels
 from .embedded import Embedded, row_of
+from .kernel_gss import KernelMemory
 from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
@@ -30,9 +32,16 @@ from .partial_masks import ROOT, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
+from .token_reader import TokenReader
+
+if TYPE_CHECKING:
+    from .distances.token_distances import GrammarDistances
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
+
+#: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
+_MOST_VISITS = 1 << 13
 
 #: What the meter is told.
 _DOING = "looking for a text of the grammar"
@@ -78,21 +87,31 @@ class GrammarMachine(InternedMachine[Thread]):
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
+        memory = KernelMemory(tables)
+        self._tokens_read = (
+            TokenReader(tables, self._reader.parses, memory, self._reader.is_open)
+            if tables.is_deterministic and not self.embedded.definitions
+            else None
+        )
         self.masks = StackMasks(
-            self.lexeme_masks, self._reader.parses, self._reader.is_open_to, self._walk,
+            self.lexeme_masks, self._reader.parses, memory, self._reader.is_surely_followed, self._walk,
             is_deterministic=tables.is_deterministic, pause=self._give_way,
         )  # fmt: skip
         self._walked = WalkedRows(self.lexeme_masks, self._reader, self.masks.note, self._give_way)
-        self._row_of_thread: Callable[..., NDArray[np.int32]] = (
-            self._walked.row if self.embedded.definitions else self.masks.row
-        )
         super().__init__(vocabulary, (self._reader.start,), filled=filled)
         for machine in self._inner:
             machine.belong_to(self._lock)
 
     def distances(self) -> GrammarDistances:
         """How far configurations are from a complete text: upper bounds."""
+        from .distances.token_distances import GrammarDistances
+
         return GrammarDistances(self)
+
+    def _row_of_thread(self) -> Callable[..., NDArray[np.int32]]:
+        """What puts the row of a thread together. A process without the kernels has its first rows without them."""
+        in_python = not has_kernels() and self._walked.visits < _MOST_VISITS
+        return self._walked.row if in_python or self.embedded.definitions else self.masks.row
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -139,6 +158,11 @@ class GrammarMachine(InternedMachine[Thread]):
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
+        if self._tokens_read is not None:
+            with self._lock:
+                found = self._tokens_read.read(threads, data)
+            if found is not None:
+                return found
         return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
 
     def _take(self, threads: tuple[Thread, ...], token_id: int) -> tuple[Thread, ...]:
@@ -181,6 +205,11 @@ class GrammarMachine(InternedMachine[Thread]):
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
+        if self._tokens_read is not None:
+            with self._lock:
+                known = self._tokens_read.may_end(threads)
+            if known is not None:
+                return known
         return self._reader.may_end(threads)
 
     def _is_full(self) -> bool:
@@ -194,7 +223,7 @@ class GrammarMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
         grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
         if self._may_forget(*grown):
             for each in grown:
@@ -203,7 +232,8 @@ class GrammarMachine(InternedMachine[Thread]):
         accepting = self.is_accepting(config)
         self._fills += 1  # what others find out while this gives way does not make room for itself
         try:
-            rows = [self._row_of_thread(*thread) for thread in config.threads]
+            row_of_thread = self._row_of_thread()
+            rows = [row_of_thread(*thread) for thread in config.threads]
         finally:
             self._fills -= 1
         tokens = self._tokens(config.threads)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...system.properties import cached_property
 from .indentation import Level
-from .kernel_gss import KernelGss, ParserTables
+from .kernel_gss import KernelGss, KernelMemory
 from .mask_graph import PartialMaskGraph
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Stack
@@ -25,15 +25,8 @@ from .partial_masks import ROOT, LexemeMasks, Watched
 #: Bytes of rows that are kept; past that the memory starts afresh.
 _MOST_BYTES = 256 << 20
 
-#: So many states from the top of the stack are tried first, and less than as many again: what the kernel remembers of
-#: a stack begins at a multiple of it.
-_SHALLOW = 64
-
 #: A row that more states decided is kept for that stack alone: what takes in so many is of no use for others.
 _MOST_STATES = 64
-
-#: Room for stacks in the kernel, at first and at most: some 85 bytes each, with what is remembered of them.
-_FEW_CELLS, _MOST_CELLS = 1 << 16, 1 << 19
 
 #: Records that the kernel goes through in a slice: a millisecond or two.
 _RECORDS = 1 << 13
@@ -50,8 +43,8 @@ class StackMasks:
 
     Parameters
     ----------
-    lexeme_masks, parses:
-        What is decided, and the parser.
+    lexeme_masks, parses, memory:
+        What is decided, and the parser, in Python's memory and in the kernels'.
     is_open_to:
         Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
         where something must be able to follow the lexeme.
@@ -68,6 +61,7 @@ class StackMasks:
         self,
         lexeme_masks: LexemeMasks,
         parses: ParserDriver,
+        memory: KernelMemory,
         is_open_to: Callable[[Parse, int], tuple[bool, int]],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
         *,
@@ -80,7 +74,7 @@ class StackMasks:
         self._found = find
         self._find = self._walk if is_deterministic else self._slowly
         self._pause = pause
-        self._known_cells: KernelGss | None = None
+        self._memory = memory
         #: By key and by how many states were looked at, the rows by those states.
         self._known: dict[_Key, dict[int, dict[tuple[object, ...], NDArray[np.int32]]]] = {}
         #: The rows that more states decided than these are told apart by, by key and stack.
@@ -94,18 +88,6 @@ class StackMasks:
     @cached_property
     def _graph(self) -> PartialMaskGraph:
         return PartialMaskGraph(self._lexeme_masks)
-
-    @cached_property
-    def _parser(self) -> ParserTables:
-        return ParserTables(self._lexeme_masks.tables)
-
-    def _cells(self, size: int) -> KernelGss:
-        """Room for so many cells at least, and for all sets that there are by now."""
-        known, sets = self._known_cells, len(self._graph.tight)
-        if known is None or known.size < size or known.width < sets:
-            size = max(size, known.size if known else _FEW_CELLS)
-            known = self._known_cells = KernelGss(len(self._lexeme_masks.tables.ignored), size, sets)
-        return known
 
     def row(self, parse: Parse, lexer: int, watched: Watched) -> NDArray[np.int32]:
         """The row of a thread: read-only ``int32[words]``, without EOS ids."""
@@ -135,26 +117,28 @@ class StackMasks:
         """A row, and how many states decided it."""
         from ... import kernels
 
-        graph, parser = self._graph, self._parser
+        graph, memory, parser = self._graph, self._memory, self._memory.parser
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
-        states, cells = _states(parse, _SHALLOW), self._cells(0)
+        cells = memory.stacks(sets=len(graph.tight))
+        least = 0
         while True:
-            known, n = len(cells), kernels.UNFINISHED
+            known = len(cells)
+            cell = n = cells.cell(parse.stack, least)
+            if cell >= 0:
+                n = kernels.UNFINISHED
             while n == kernels.UNFINISHED:
                 n, missing, questions, looked = kernels.walk_stack_masks(
-                    *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, states, record,
-                    parse.context, level, _RECORDS, *cells.arrays(), cells.allowed, cells.missing, cells.questions,
+                    *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, cell, record,
+                    parse.context, level, _RECORDS, *cells.arrays(), *cells.answers(),
                 )  # fmt: skip
                 if n == kernels.UNFINISHED:
-                    self._known_cells = None  # whoever comes meanwhile has others
+                    memory.lend()
                     self._pause()
-                    self._known_cells = cells
-            if n == kernels.SHORT and len(states) <= parse.stack.depth:
-                states = _states(parse, 64 * len(states))
-            elif n == kernels.FULL and known:
-                cells.clear()
-            elif n == kernels.FULL and cells.size < _MOST_CELLS:
-                cells = self._cells(8 * cells.size)
+                    memory.back(cells)
+            if n == kernels.SHORT and not cells.is_whole(cell, parse.stack):
+                least = 64 * (int(cells.cells[cell, 2]) + 1)
+            elif n == kernels.FULL and (wider := memory.wider(cells, known)) is not None:
+                cells = wider
             elif n < 0:
                 return self._slowly(parse, lexer, watched)
             elif missing:
@@ -164,12 +148,13 @@ class StackMasks:
                     else:
                         graph.follow(number, to)
                     self._pause()
-                cells = self._cells(0)  # there may be new sets
+                cells = memory.stacks(sets=len(graph.tight))  # there may be new sets
             else:
                 break
-        groups, length = cells.allowed[:n].copy(), len(states) - looked
+        given = int(cells.cells[cell, 2]) + 1
+        groups, length = cells.allowed[:n].copy(), given - looked
         if questions:
-            more, deepest = self._answer(parse, len(states), cells, questions)
+            more, deepest = self._answer(parse, given, cells, questions)
             groups, length = np.append(groups, more), max(length, deepest)
         return self._row_of(groups), length
 
@@ -180,19 +165,25 @@ class StackMasks:
 
         To find that out may give way to others, who use the cells; so these are read before.
         """
-        lowest = parse.stack.depth
+        lowest, epoch = parse.stack.depth, cells.epoch
         parses: dict[tuple[int, int, int], Parse] = {}
-        found, asked = [], cells.questions[:questions].tolist()
-        for cell, context, level, _ in asked:
+        sets: dict[tuple[int, int, int, int], list[int]] = {}
+        for cell, context, level, group in cells.questions[:questions].tolist():
+            number = int(self._graph.tight[self._graph.records.data[group] >> 5]) >> 3
+            sets.setdefault((cell, context, level, number), []).append(group)
             if (cell, context, level) not in parses:
                 states, left = cells.above(cell)
-                after = self._parses.on(parse, given - left, states, context, self._parser.levels.level(level))
+                after = self._parses.on(parse, given - left, states, context, self._memory.parser.levels.level(level))
                 parses[cell, context, level] = after
-        for cell, context, level, group in asked:
-            is_open, looked = self._is_open_to(parses[cell, context, level], self._graph.wanted(group))
+        found = []
+        for (cell, context, level, number), groups in sets.items():
+            after = parses[cell, context, level]
+            is_open, looked = self._is_open_to(after, self._graph.wanted(number))
             lowest = min(lowest, looked)
             if is_open:
-                found.append(group)
+                found += groups
+            if cells.epoch == epoch:  # nobody has forgotten them meanwhile
+                cells.keep_answer(cell, after.stack.depth + 1 - looked, (number, context, level), is_open)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -240,19 +231,10 @@ class StackMasks:
 
     def is_full(self) -> bool:
         """Whether there are so many levels of indentation that it is time to `forget`."""
-        parser = self.__dict__.get("_parser")
-        return parser is not None and len(parser.levels) > _MOST_LEVELS
+        return self._memory.known_levels > _MOST_LEVELS
 
     def forget(self) -> None:
         """Forget all rows, partial masks and levels."""
         self._forget_rows()
-        self._known_cells = None
-        for name in ("_graph", "_parser"):
-            self.__dict__.pop(name, None)
-
-
-def _states(parse: Parse, least: int) -> NDArray[np.int32]:
-    """So many of a stack's upper states at least, or all, the lowest first; from a multiple of that number on."""
-    depth = parse.stack.depth + 1
-    lowest = max(0, depth // least - 1) * least
-    return np.array(parse.stack.top(depth - lowest)[::-1], np.int32)
+        self._memory.forget()
+        self.__dict__.pop("_graph", None)

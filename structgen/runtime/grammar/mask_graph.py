@@ -56,7 +56,7 @@ class PartialMaskGraph:
         self._sets: list[int] | None = None
         self._set_of: dict[int, int] = {}
         self._first_of: dict[int, int] = {}  # by row: where its ids begin, of those that were added
-        self.sets, self.tight = _sets(stored.sets, lexeme_masks)
+        self.sets, self.tight = sets_of_endings(stored.sets, lexeme_masks.tables)
         self.records, self.ids, at = _records(stored, lexeme_masks)
         self._at = at.tolist()
         self._context_of = np.full(stored.states, -1, np.int32)
@@ -76,9 +76,9 @@ class PartialMaskGraph:
             self._number[key] = known
         return known
 
-    def wanted(self, group: int) -> int:
-        """The set of a group, given by where it lies in `records`, as records have it."""
-        return self._all_sets()[int(self.records.data[group]) >> 5]
+    def wanted(self, number: int) -> int:
+        """The set with a number, as records have it."""
+        return self._all_sets()[number]
 
     def follow(self, continuation: int, context: int) -> None:
         """Have the record at hand that goes on from a continuation in a context."""
@@ -131,7 +131,8 @@ class PartialMaskGraph:
             for each in (*self._lexeme_masks.distinct[0], terminals):
                 if self._set_of.setdefault(each, len(sets)) == len(sets):
                     sets.append(each)
-            self.sets, self.tight = _sets(words_of(sets, self._lexeme_masks.tables.set_members), self._lexeme_masks)
+            tables = self._lexeme_masks.tables
+            self.sets, self.tight = sets_of_endings(words_of(sets, tables.set_members), tables)
         return self._set_of[terminals]
 
     def _continuation(self, residual: int, watched: Watched) -> int:
@@ -168,23 +169,27 @@ def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growi
     return Growing(records), Growing(ids), at
 
 
-def _sets(words: NDArray[np.uint32], lexeme_masks: LexemeMasks) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of others.
 
-    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4).
+    The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4);
+    with 8 times the number of the first set that has the same of them.
     """
-    tables = lexeme_masks.tables
+    asked = np.zeros(len(words), np.int32)
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
     if tables.endings.is_loose:
         found[::2] = words
     else:
-        endings = bits_of(words, lexeme_masks.tables.set_members)
+        endings = bits_of(words, tables.set_members)
         loose = np.array(tables.endings.loose, np.bool_)
         found[::2] = _terminals(tables, endings & loose)
         found[1::2] = _terminals(tables, endings & ~loose)
+        tight = np.packbits(endings & ~loose, axis=1)
+        _, first, number = np.unique(tight, axis=0, return_index=True, return_inverse=True)
+        asked[:] = first[number.reshape(-1)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
-    return found, np.packbits(flags, axis=0, bitorder="little")[0]
+    return found, 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
 
 
 def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.uint32]:

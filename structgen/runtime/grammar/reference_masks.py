@@ -1,9 +1,9 @@
 """Rows of any grammar's threads, put together one partial mask after another.
 
 They are for what `structgen.runtime.grammar.mask_builder` does not cover: grammars whose conflicts are kept, and
-grammars with definitions in them. A definition decides masks as a schema does
-(`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list, at which whatever follows it in
-the grammar goes on.
+grammars with definitions in them; and for the first rows of a process that has not loaded the kernels. A definition
+decides masks as a schema does (`structgen.runtime.pushdown.partial_masks`): what it leaves open is a residual list,
+at which whatever follows it in the grammar goes on.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class WalkedRows:
         self._note = note
         self._pause = pause
         self._class_of = lexeme_masks.tables.class_of.tobytes()
+        #: Partial masks visited so far.
+        self.visits = 0
         #: By numbers of rows, as `_Row` has them.
         self._rows: dict[tuple[tuple[int, int], ...], NDArray[np.int32]] = {}
 
@@ -94,6 +96,7 @@ class WalkedRows:
                     todo.append(more)
             if not number % _VISITS:
                 self._pause()
+        self.visits += len(todo)
         if found.ids:
             found.numbers[-1, self._lexeme_masks.row(np.array(sorted(found.ids), np.int32))] = None
         key = tuple(sorted(found.numbers))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,19 +18,25 @@ from ...system.memo import Memo
 from ...system.properties import cached_property
 from ...system.types import Foreign, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.machine import AutomatonMachine
 from ..core.machine import CompiledMachine, Config, Distances, Match, Reader
-from ..grammar.machine import GrammarMachine
-from ..pushdown.machine import PushdownMachine
 
-#: What reads the sections of which kind of index.
-READERS: dict[str, Reader] = {
-    "regex": AutomatonMachine.from_sections,
-    "fsm": AutomatonMachine.from_sections,
-    "json_schema": PushdownMachine.from_sections,
-    "grammar": GrammarMachine.from_sections,
-    "gbnf": PushdownMachine.from_sections,
-}
+
+def reader_of(kind: str) -> Reader | None:
+    """What reads the sections of a kind of index, None for no known kind. The engine is imported when one is read."""
+    if kind in ("regex", "fsm"):
+        from ..automaton.machine import AutomatonMachine
+
+        return AutomatonMachine.from_sections
+    if kind in ("json_schema", "gbnf"):
+        from ..pushdown.machine import PushdownMachine
+
+        return PushdownMachine.from_sections
+    if kind == "grammar":
+        from ..grammar.machine import GrammarMachine
+
+        return GrammarMachine.from_sections
+    return None
+
 
 #: The fields of every index's meta section.
 FIELDS = (
@@ -193,6 +198,8 @@ class Index:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained file, vocabulary included, replacing ``path`` atomically."""
+        import tempfile  # which takes longer than all that a cached index needs of the standard library
+
         target = Path(path)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
@@ -236,7 +243,7 @@ class Index:
         """Read what `to_bytes` wrote, in place; see `load`."""
         meta, sections = unpack(buffer, where)
         found = columns.read_meta(meta, FIELDS, {}, where)
-        reader = READERS.get(found["kind"])
+        reader = reader_of(found["kind"])
         if reader is None:
             raise FormatError(f"not an index that this structgen knows: kind {found['kind']!r}", where=where)
         vocabulary = _vocabulary_for(found["vocabulary"], vocabulary, meta, sections, where)

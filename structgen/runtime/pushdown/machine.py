@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,19 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
+from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.machine import SharedRows
-from .distances import StackDistances
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import Moves, PushdownTables
 
-#: Rows, moves by byte, and frames that are remembered; past that what remembers rows, or frames, starts afresh.
-MEMO_ROWS, MEMO_MOVES, MEMO_FRAMES = 1 << 12, 1 << 17, 1 << 18
+if TYPE_CHECKING:
+    from .distances import StackDistances
+
+#: Moves by byte, and frames that are remembered; past that what remembers frames starts afresh.
+MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
 
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
@@ -104,6 +107,8 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def distances(self) -> StackDistances:
         """How far configurations are from a complete text: upper bounds."""
+        from .distances import StackDistances
+
         return StackDistances(self)
 
     @property
@@ -261,7 +266,7 @@ class PushdownMachine(InternedMachine[Thread]):
             if edge >= begin and byte <= highs[edge]:
                 target = targets[edge] - 1
                 if target >= 0:
-                    move = target if target < self.tables.states else self.tables.moves[target - self.tables.states]
+                    move = target if target < self.states else self.tables.moves[target - self.states]
                 break
             here = like[here] - 1
         self._moves[state << 8 | byte] = move
@@ -297,23 +302,35 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
             self._below = {}
             self._forget_rows()
-        if config.row is None or config.row[0] != self.rows.generation:
-            config.row = (self.rows.generation, self.is_accepting(config), *sorted(self._rows_of(config.threads)))
-        row = self._dense.get(config.row)
+        key = config.row
+        if key is None or key[0] != self.rows.generation:
+            numbers = sorted(self._rows_of(config.threads))
+            key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
+        else:
+            room = None  # it comes again
+        row = self._dense.get(key)
         if row is None:
-            row = self._union(config.row)
-            if len(self._dense) >= MEMO_ROWS:
-                self._dense.clear()
-                self._forget_rows()
-            self._dense[config.row] = row
+            if room is not None and self.pool.write_lists(key[2:], room):
+                if key[1]:
+                    np.bitwise_or(room, self.vocabulary.eos_row, out=room)
+                return room
+            row = self._union(key)
+            self._dense[key] = row
+            DENSE_ROWS.note(self, row.nbytes * len(self._dense) + self.pool.decoded_bytes)
         config.dense = row
         return row
+
+    def let_go_of_rows(self) -> None:
+        """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
+        self._dense.clear()
+        self.pool.let_go_of_decoded()
+        self._forget_rows()
 
     def _rows_of(self, threads: tuple[Thread, ...]) -> set[int]:
         """The rows of threads. Others have their turn between walks, and in long ones."""

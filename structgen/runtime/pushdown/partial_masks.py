@@ -33,7 +33,7 @@ from ...system.memo import first
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps
+from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
 from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states
@@ -144,6 +144,7 @@ class StateMasks:
         self._counts_told = 0  # how many counts they begin at
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
+        self._bases: dict[tuple[int, ...], PartialRow] = {}  # what is known of configurations to compare with
         self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
@@ -172,7 +173,7 @@ class StateMasks:
         self.decided, self.sets = first(self.decided, decided), first(self.sets, sets)
         self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
-        self._fresh = self._before
+        self._fresh, self._bases = self._before, {}
 
     def decide(self, residual: int, state: int, count: int) -> PartialRow:
         """What ``state`` decides when entered at the nodes of a residual list; ``count`` is a count or a set."""
@@ -194,14 +195,24 @@ class StateMasks:
                 self.decided[key] = found
         if found is None:
             self._fresh += 1
-            found = self._wide(state) if residual == ROOT and count == 0 else None
-            if found is None:
-                ids, below = self._walk().narrow(self.residuals[residual], (state, count))
-                if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
-                    found = self.shared.publish(state, ids, below)
-                found = found or PartialRow(self._row(ids), self.residuals.add(below))
-            self.decided[key] = found
+            found = self.decided[key] = self._walked(residual, state, count)
         return found
+
+    def _walked(self, residual: int, state: int, count: int) -> PartialRow:
+        """`decide` for what is not known."""
+        walk = self._walk()
+        walked = None
+        if residual == ROOT and not count and walk.weight[state] >= _WIDE:
+            walked = None if walk.may_have_base(state) else walk.short(state)
+            found = self._wide(state) if walked is None else None
+            if found is not None:
+                return found
+        ids, below = walked or walk.narrow(self.residuals[residual], (state, count))
+        if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
+            found = self.shared.publish(state, ids, below)
+            if found is not None:
+                return found
+        return PartialRow(self._row(ids), self.residuals.add(below))
 
     def __len__(self) -> int:
         """Number of partial masks."""
@@ -224,8 +235,7 @@ class StateMasks:
     def _row(self, ids: NDArray[np.int32]) -> int:
         """A row of these token ids, in any order, which a walk has just written."""
         if len(ids) <= self.pool.longest_list:
-            ids.sort()
-            return self.pool.add_ids(ids)
+            return self.pool.add_walked(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
     def takes_long(self, state: int, count: int) -> bool:
@@ -260,14 +270,12 @@ class StateMasks:
     # -- wide states -----------------------------------------------------------------------------------
 
     def _wide(self, state: int) -> PartialRow | None:
-        """The partial mask of a wide state, found by walking less than all of it; None for any other state."""
-        if not self.is_wide(state):
-            return None
+        """The partial mask of a state that leads far, found by walking less than that; None where it can't be."""
         walk = self._walk()
         base = walk.base(state)
         if base is None:
             return self._before_counting(state) or self.shared.plain(state)
-        if self.shared.is_known(state):
+        if not self.tables.like[state] and self.shared.is_known(state):
             return self.shared.plain(state)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
@@ -302,9 +310,17 @@ class StateMasks:
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
         """What a state with some known frames below it decides; ``config`` as in the kernels."""
+        found = self._bases.get(config)
+        if found is None:
+            found = self._bases[config] = self._find_configuration(config)
+        return found
+
+    def _find_configuration(self, config: tuple[int, ...]) -> PartialRow:
         states = config[::2]
         row, residual = self.decide(ROOT, states[0], 0)
         for state in states[1:]:
+            if residual == NOTHING:
+                break
             more, residual = self.decide(residual, state, 0)
             row = self.pool.union(row, more)
         return PartialRow(row, residual)
@@ -412,3 +428,4 @@ class StateMasks:
                 walk.closed(automaton)
             self.pool.union(self.pool.add_dense(row), self.pool.add_ids(np.zeros(1, np.uint32)))
             flip_gaps(row, np.zeros(100, np.uint16))
+            set_gaps(row.view(np.int32), np.zeros(1, np.uint16))

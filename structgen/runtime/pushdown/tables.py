@@ -155,12 +155,14 @@ class PushdownTables:
     def moves(self) -> LazyTable[Moves]:
         """The moves of each group, spelled out when first asked for."""
         groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
+        records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
 
         def of(group: int) -> Moves:
             found: Moves = []
             for move in range(groups[group], groups[group + 1]):
-                record = tuple(self.records[numbers[move] - 1].tolist()) if numbers[move] else None
-                found.append((record, tuple(self.sequence[starts[move] : starts[move + 1]].tolist())))
+                number = 5 * numbers[move]
+                record = tuple(records[number - 5 : number]) if number else None
+                found.append((record, tuple(states[starts[move] : starts[move + 1]])))
             return found
 
         return LazyTable(of)

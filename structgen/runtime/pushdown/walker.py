@@ -36,6 +36,9 @@ _NODES, _PIECES = 1 << 19, 1 << 16
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
 
+#: So many nodes are looked at before a wide state is taken for one that leads far.
+_SHORT = 1 << 12
+
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
 _FAR_APART = 20_000
 
@@ -147,11 +150,21 @@ class StackWalker:
         """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        here = np.array(config, np.int64)
-        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, residual, here, ROOM, at_once, ids, below)
-        if node < self._sizes[1]:
+        here, nodes = np.array(config, np.int64), self._sizes[1]
+        n, m, node = self._kernels.walk_stack(
+            *self._trie, self._arena, residual, here, ROOM, at_once, nodes, ids, below
+        )
+        if node < nodes:
             ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
         return ids[:n], below[:m]
+
+    def short(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """`narrow` for a state from the root, where it looks at few nodes; None where there are more to look at."""
+        self._pause()
+        ids, below = _scratch.of(*self._sizes)
+        here, root = np.array((state, 0), np.int64), np.zeros(1, np.int32)
+        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, root, here, ROOM, _SHORT, _SHORT, ids, below)
+        return None if node < self._sizes[1] else (ids[:n], below[:m])
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
@@ -283,6 +296,10 @@ class StackWalker:
         return CountedWalk(always, tuple(tokens), below, (first, second, third))
 
     # -- choosing what to compare with -----------------------------------------------------------------
+
+    def may_have_base(self, state: int) -> bool:
+        """Whether a state takes so much that it can have a `base`."""
+        return bool(self.weight[state] >= self._narrowest_base)
 
     def base(self, state: int) -> tuple[int, ...] | None:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +109,16 @@ class RowPool:
         gaps = encode_gaps(ids)
         return self._add(gaps.tobytes(), 0, gaps)
 
+    def add_walked(self, ids: NDArray[np.int32]) -> int:
+        """`add_ids` for ids in any order, which are sorted in place, in a process that has walked for them."""
+        from ... import kernels
+
+        if len(ids) > _FEW:
+            ids.sort()
+        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
+        gaps = gaps[: kernels.sort_to_gaps(ids, LONG_GAP, gaps)]
+        return self._add(gaps.tobytes(), 0, gaps)
+
     def add_dense(self, row: NDArray[np.uint32]) -> int:
         """The number of this row, ``uint32[words]``; the array may be reused by the caller."""
         from ... import kernels
@@ -150,10 +160,18 @@ class RowPool:
         base, gaps = self._row(number)
         if base != 0:
             np.bitwise_or(row, self.dense(number), out=row)
-        elif len(gaps) > _SHORT:
-            np.bitwise_or(row, self.fresh(number), out=row)
         else:
-            _set_gaps(row, gaps)
+            set_gaps(row, gaps)
+
+    def write_lists(self, numbers: Sequence[int], row: NDArray[np.int32]) -> bool:
+        """Write the union of some rows to ``row``, contiguous ``int32[words]``; False where one is no list of ids."""
+        found = [self._row(number) for number in numbers]
+        if any(base for base, _ in found):
+            return False
+        row[...] = 0
+        for _, gaps in found:
+            set_gaps(row, gaps)
+        return True
 
     def add_shared(self, source: Callable[[], NDArray[np.uint32]]) -> int:
         """The number of a row that is kept elsewhere; ``source`` is asked for it when it is first needed."""
@@ -268,11 +286,20 @@ class RowPool:
         else:
             dense = self.fresh(row)
         dense.flags.writeable = False
-        if len(self._decoded) * 4 * self.words > DECODED_BYTES:
-            self._decoded.clear()
-            self.decodings += 1
+        if self.decoded_bytes > DECODED_BYTES:
+            self.let_go_of_decoded()
         self._decoded[row] = dense
         return dense
+
+    @property
+    def decoded_bytes(self) -> int:
+        """Bytes of the rows that were decoded for use."""
+        return len(self._decoded) * 4 * self.words
+
+    def let_go_of_decoded(self) -> None:
+        """Decode rows again when they are asked for."""
+        self._decoded.clear()
+        self.decodings += 1
 
     def listed(self, row: int) -> NDArray[np.int32] | None:
         """The ids of a row that is a list of them, ``int32[*]``; None for any other."""
@@ -392,9 +419,16 @@ def _digest(row: Array) -> bytes:
     return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
+def has_kernels() -> bool:
+    """Whether the process has loaded the kernels, with Numba."""
+    return "kernels" in _package
+
+
 def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     """Ascending ids as the steps between them, the first from 0; a step too long for 16 bits is several."""
-    kernels = _package.get("kernels") if len(ids) else None
+    if not len(ids):
+        return np.empty(0, np.uint16)
+    kernels = _package.get("kernels")
     if kernels is not None:
         gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
         return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
@@ -433,17 +467,21 @@ def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
                 words[position >> 5] ^= 1 << (position & 31)
 
 
-def _set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
-    """Set the bits of a short list of ids."""
-    words, position = row.view(np.uint32).data, 0
-    for gap in gaps.tolist():
-        position += gap
-        if gap != LONG_GAP:
-            words[position >> 5] |= 1 << (position & 31)
+def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
+    """Set the bits of a list of ids in a row; as `flip_gaps`."""
+    kernels = _package.get("kernels")
+    if kernels is not None:
+        kernels.set_gaps(row, gaps, LONG_GAP)
+    else:
+        ids = decode_gaps(gaps)
+        np.bitwise_or.at(row.view(np.uint32), ids >> 5, np.uint32(1) << (ids & np.uint32(31)))
 
 
 #: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
 _package = vars(sys.modules[__package__.partition(".")[0]])
+
+#: A Shell sort is as fast as NumPy's for so many ids.
+_FEW = 64
 
 #: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
 _SHORT, _SHORT_FOR_KERNEL = 40, 10

@@ -5,7 +5,7 @@ A device holds the same array and needs only numbers then (`structgen.runtime.lo
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,11 +61,11 @@ class RowStore:
         self._begin()
 
     def _begin(self) -> None:
-        self._numbers: dict[bytes, int] = {}
-        self._by_identity: Memo[int, tuple[object, int]] = Memo(self._most)
+        self._numbers: dict[int, list[int]] = {}  # by the hash of a row's bytes
+        self._by_identity: Memo[int, tuple[ref[NDArray[np.int32]], int]] = Memo(self._most)
         self._count = 0
         for row in self._always:
-            self._append(row, *_key(row))
+            self._numbers.setdefault(hash(row.tobytes()), []).append(self._append(row))
 
     def __len__(self) -> int:
         return self._count
@@ -112,33 +112,27 @@ class RowStore:
     def add(self, row: NDArray[np.int32]) -> int:
         """The number of a row, ``int32[words]``, which nobody writes to any more."""
         known = self._by_identity.get(id(row))
-        if known is not None:
+        if known is not None and known[0]() is row:  # and not another one where that was
             return known[1]
-        key, offsets = _key(row)
-        number = self._numbers.get(key)
+        data = row.tobytes()
+        alike = self._numbers.setdefault(hash(data), [])
+        number = next((each for each in alike if self.rows[each].tobytes() == data), None)
         if number is None:
-            number = self._append(row, key, offsets)
-        self._by_identity[id(row)] = row, number  # held, so that its id is nobody else's
+            number = self._append(row)
+            alike.append(number)
+        self._by_identity[id(row)] = ref(row), number
         return number
 
-    def _append(self, row: NDArray[np.int32], key: bytes, offsets: NDArray[np.int64]) -> int:
+    def _append(self, row: NDArray[np.int32]) -> int:
         number = self._count
-        self._numbers.setdefault(key, number)
         if number == len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
             self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
             self.offsets = np.concatenate([self.offsets, np.zeros_like(self.offsets)])
         self.rows[number] = row
+        offsets = np.flatnonzero(row)
         self.counts[number] = len(offsets) if len(offsets) <= _NARROW else -1
         if len(offsets) <= _NARROW:
             self.offsets[number, : len(offsets)] = offsets
         self._count += 1
         return number
-
-
-def _key(row: NDArray[np.int32]) -> tuple[bytes, NDArray[np.int64]]:
-    """What tells a row from others, and the offsets of the words that are not zero."""
-    offsets = np.flatnonzero(row)
-    if len(offsets) <= _NARROW:  # the words themselves are sooner there than a hash of them all
-        return offsets.tobytes() + row[offsets].tobytes(), offsets
-    return blake2b(row.data, digest_size=16).digest(), offsets

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from judges.pushdown_oracle import Stack, accepts, dead_states, follow, is_complete, prefix_ok, sample, start, step
+from judges.pushdown_oracle import (
+    Stack,
+    accepts,
+    dead_states,
+    follow,
+    is_complete,
+    prefix_ok,
+    readable,
+    sample,
+    start,
+    step,
+)
 
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.lower import any_order
@@ -40,12 +51,12 @@ def meter(**budget: Any) -> Meter:
 
 def program_of(schema: Any, *, lenient: list[str] | None = None, **layout: Any) -> Program:
     values = normalise(read(JsonSchema(schema).text, meter()), meter())
-    return lower(values, TextOptions(**layout), meter(), lenient=lenient)
+    return readable(lower(values, TextOptions(**layout), meter(), lenient=lenient))
 
 
 def lowered(*values: Value, budget: dict[str, Any] | None = None, **layout: Any) -> Program:
     """The program of a system whose root is the first value."""
-    return lower(Values(values, 0), TextOptions(**layout), meter(**(budget or {})))
+    return readable(lower(Values(values, 0), TextOptions(**layout), meter(**(budget or {}))))
 
 
 def dumps(value: Any, **options: Any) -> bytes:

@@ -26,6 +26,7 @@ import structgen as sg
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.runtime.core import dense_rows
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core.interned_machine import Configuration
 from structgen.runtime.pushdown import machine as pushdown
@@ -100,7 +101,7 @@ class TestCases:
     @each_case
     def test_advance_lets_through_what_the_program_does(self, case: dict[str, Any]) -> None:
         """At a few configurations, against an interpreter of the program that the tables were made from."""
-        program, _ = compile_json_schema(definition(case), Meter(Budget()))
+        program = oracle.readable(compile_json_schema(definition(case), Meter(Budget()))[0])
         index, random = compiled(case), Random(2)
         for tokens in spellings(case, VOCABULARY):
             stops = set(random.sample(range(len(tokens) + 1), min(3, len(tokens))))
@@ -299,7 +300,7 @@ class PlainWalk:
                 if state < 0:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
-                rest = root, config, 4096, 1 << 40, self._ids, self._below
+                rest = root, config, 4096, 1 << 40, 1 << 40, self._ids, self._below
                 found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
                 assert node == len(self._trie[0])
                 mask[self._ids[:found]] = True
@@ -526,8 +527,8 @@ class TestGuides:
             expected = [masks(compiled(case), tokens) for tokens in texts]
             with monkeypatch.context() as patch:
                 patch.setattr(stack_machine, "MEMO_CONFIGS", limit)
-                for memo in ("MEMO_ROWS", "MEMO_MOVES"):
-                    patch.setattr(pushdown, memo, limit)
+                patch.setattr(pushdown, "MEMO_MOVES", limit)
+                patch.setattr(dense_rows, "MOST_BYTES", 4 * VOCABULARY.words * limit)
                 index = compiled(case)
                 kept = [list(map(sg.Guide.fork, guides_along(index, tokens))) for tokens in texts]
                 for _ in range(2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def sequence(index: sg.Index | None) -> Sequence:
 @pytest.mark.parametrize("cramped", [False, True])
 def test_random_walks_as_guides_do(seed: int, cramped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if cramped:  # what is remembered is forgotten all the time
-        monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 8)
+        for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
+            monkeypatch.setattr(lazy_automaton, bound, 8)
         monkeypatch.setattr(row_store, "MOST_BYTES", 0)
     chance = random.Random(seed)
     batch = sg.GuideBatch(VOCABULARY)
@@ -205,6 +207,51 @@ def test_tokens_without_bytes() -> None:
     assert batch.advance([256] * 3).all()
     with pytest.raises(sg.errors.RollbackError, match="row 0"):
         batch.rollback(2**32 + 1)
+
+
+def calls_of(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[int, ...]]:
+    """The arguments with which some methods of `LazyAutomaton` are called from now on."""
+    calls: list[tuple[int, ...]] = []
+
+    def counted(method: Callable[..., object]) -> Callable[..., object]:
+        def count(self: object, *arguments: int) -> object:
+            calls.append(arguments)
+            return method(self, *arguments)
+
+        return count
+
+    for name in names:
+        monkeypatch.setattr(
+            lazy_automaton.LazyAutomaton, name, counted(getattr(lazy_automaton.LazyAutomaton, name))
+        )
+    return calls
+
+
+def test_histories_beyond_every_bound_are_renumbered_as_often_as_they_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
+        monkeypatch.setattr(lazy_automaton, bound, 16)
+    index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
+    batch, oracle = sg.GuideBatch(VOCABULARY, [index]), sequence(index)
+    forgotten = calls_of(monkeypatch, "_forget_bytes", "_forget_tokens")
+    for _ in range(300):
+        assert batch.advance([ord("[")]).all()
+        assert oracle.advance(ord("["))
+    assert batch.automaton.generation <= 6  # 16, 32, 64 ... configurations
+    assert len(forgotten) <= 2 * batch.automaton.generation + 300 // 14  # some 14 transitions each time
+    check(batch, [oracle])
+    batch.rollback(290)
+    assert batch.advance([ord("]")]).all()
+
+
+def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(sg.JsonSchema({"enum": ["a", "ab", 1]}), VOCABULARY, eager=False)
+    batch, oracle = sg.GuideBatch(VOCABULARY, [index] * 50), sequence(index)
+    asked = calls_of(monkeypatch, "target", "row")
+    for token in b'"ab"':
+        assert batch.advance([token] * 50).all()
+        assert oracle.advance(token)
+        check(batch, [oracle] * 50)
+    assert len(set(asked)) == len(asked) == 8
 
 
 def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

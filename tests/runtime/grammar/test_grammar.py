@@ -21,7 +21,8 @@ from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_rules
 from structgen.compiler.grammar.load.loading import load
-from structgen.runtime.grammar import mask_builder as stack_masks
+from structgen.runtime.grammar import kernel_gss
+from structgen.runtime.grammar import machine as grammar_machine
 from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser.stack import Parser, Stack
@@ -199,14 +200,15 @@ def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch
     """Its tables fill up all the time, and have to be emptied, or to grow in the middle of a mask."""
     vocabulary = small_vocabulary("json", 3)
     expected = walk(compiled("json", "contextual", vocabulary), Random(5), 60)
-    monkeypatch.setattr(stack_masks, "_FEW_CELLS", 4)
+    monkeypatch.setattr(kernel_gss, "_FEW_CELLS", 4)
+    monkeypatch.setattr(kernel_gss, "_MANY_CELLS", 4)
     tight = compiled("json", "contextual", vocabulary)
     found = walk(tight, Random(5), 60)
     assert [text for _, text in found] == [text for _, text in expected]
     pairs = zip(found, expected, strict=True)
     assert all((guide.bitmask() == other.bitmask()).all() for (guide, _), (other, _) in pairs)
     assert isinstance(tight.machine, GrammarMachine)
-    assert tight.machine.masks._cells(0).size > 4
+    assert tight.machine.masks._memory.stacks(size=4).size > 4
 
 
 def test_a_stack_decides_where_lookaheads_promise_too_much() -> None:
@@ -471,6 +473,25 @@ def test_rules_that_come_to_themselves_where_conflicts_are_decided(text: str) ->
             assert index.match(sample.encode()).accepted == verdict, sample
             accepted += verdict
     assert accepted
+
+
+@each_lexer
+@each_grammar
+def test_the_first_masks_of_a_process_without_kernels(name: str, lexer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are put together in Python, so many partial masks long, and are those of the kernel."""
+    vocabulary = small_vocabulary(name, 7)
+    index = compiled(name, lexer, vocabulary, eager=True)
+    expected = [(guide.tokens()[0][1:], allowed(guide)) for guide, _ in walk(index, Random(3), 25)]
+    monkeypatch.setattr(grammar_machine, "has_kernels", lambda: False)
+    for most in (1 << 20, 10):
+        monkeypatch.setattr(grammar_machine, "_MOST_VISITS", most)
+        again = sg.Index.from_buffer(index.to_bytes(), vocabulary)
+        for tokens, mask in expected:
+            guide = sg.Guide(again)
+            assert all(map(guide.advance, tokens))
+            assert allowed(guide) == mask
+        assert isinstance(again.machine, GrammarMachine)
+        assert again.machine._walked.visits >= 10
 
 
 def test_what_the_kernel_refuses_is_walked_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:

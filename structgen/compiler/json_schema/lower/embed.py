@@ -57,14 +57,13 @@ class Body:
     """The inside of a string of some set, embedded: what may stand between the quotes.
 
     ``states[q]`` is the program's state for state ``q`` of the automaton; it pops at the closing quote. ``moves``
-    and ``rows`` are kept by `structgen.compiler.json_schema.lower.keys`.
+    are kept by `structgen.compiler.json_schema.lower.keys`.
     """
 
     automaton: EdgeLists
     states: list[State]
     loops: list[int] = field(default_factory=list)  # the program's numbers of the automaton's loops
     moves: dict[Classes, list[Move]] = field(default_factory=dict)
-    rows: dict[Classes, list[Move | None]] = field(default_factory=dict)
 
     @property
     def start(self) -> State:

@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .... import kernels
 from ....budget import Meter
-from ...programs.program import REFUSED, CountedEdge, Edge, Program, State
+from ....errors import InternalError
+from ...programs.program import CountedEdge, Edge, Program, State
 from .embed import QUOTE, Body, Classes, Move
-from .trie import NO_NAME, NONE, Node, Tries
+from .trie import NONE, Node, Tries
 
-#: A node of the trie, or `NONE` off the trie, and the classes' states there.
-Place: TypeAlias = tuple[Node, Classes]
+_DOING = "lowering property names"
 
-_REFUSED_QUOTE = Edge(QUOTE, QUOTE, REFUSED)
+#: What the kernel takes for each place that it has room for, and a state of other names in its table.
+_BYTES_OF_PLACE, _BYTES_OF_ROW = 140, 1 << 10
 
 
 class Others:
@@ -42,14 +46,12 @@ class Others:
         self.bodies = bodies
         self.afters = afters
         self.start: Classes = tuple(body.automaton.start for body in bodies)
-        #: The places built so far; None where no name remains.
-        self.states: dict[Place, State | None] = {}
+        #: The states off the trie.
+        self.bases: dict[Classes, State] = {}
         #: The sequences that lead off the trie, by the classes left there.
         self.ways: dict[Classes, tuple[State, ...]] = {}
         # What depends on a single class alone is the same for all objects.
-        alone = bodies[0] if len(bodies) == 1 else None
-        self._moves: dict[Classes, list[Move]] = {} if alone is None else alone.moves
-        self._rows: dict[Classes, list[Move | None]] = {} if alone is None else alone.rows
+        self._moves: dict[Classes, list[Move]] = bodies[0].moves if len(bodies) == 1 else {}
 
     def call(self, after: Classes) -> tuple[State, ...]:
         """The way into the own states of the one class that is left; ``()`` if there are several, or if it counts."""
@@ -73,16 +75,6 @@ class Others:
             if q >= 0 and body.automaton.live[q] >= 0:
                 return body.loops[body.automaton.live[q]]
         return -1
-
-    def row(self, classes: Classes) -> list[Move | None]:
-        """The move of each byte."""
-        known = self._rows.get(classes)
-        if known is None:
-            known = [None] * 256
-            for move in self.moves(classes):
-                known[move.low : move.high + 1] = [move] * (move.high - move.low + 1)
-            self._rows[classes] = known
-        return known
 
     def moves(self, classes: Classes) -> list[Move]:
         """Where bytes lead, by ranges on which nothing changes."""
@@ -128,9 +120,9 @@ class KeyStates:
         self._tries = tries
         self._program = program
         self._meter = meter
-        self._byte_edges: dict[tuple[int, State], Edge] = {}
-        self._unclassed = Others()
-        self._off_trie: list[Classes] = []  # states whose edges are yet to come
+        #: Tries, by position and other names, with the states that begin them and are to get edges.
+        self._roots: dict[tuple[int, Others | None], tuple[Node, State]] = {}
+        self._off_trie: list[tuple[Classes, Others]] = []  # states whose edges are yet to come
 
     def action(self, edges: Iterable[Edge]) -> int:
         """The end of names with these edges."""
@@ -142,144 +134,74 @@ class KeyStates:
 
     def after_quote(self, root: Node, others: Others | None) -> tuple[State, ...]:
         """What follows a key's opening quote, as an edge's sequence; ``()`` where no key is possible."""
-        others = others or self._unclassed
-        if root == NONE:
-            way = (others.call(others.start) or (self._base(others.start, others),)) if others.start else ()
-        else:
-            state = self._build((root, others.start), others)
-            way = () if state is None else (state,)
-        while self._off_trie:
-            self._finish_base(self._off_trie.pop(), others)
-        return way
+        if root != NONE:
+            key = self._tries.positions[root], others
+            if key not in self._roots:
+                self._roots[key] = root, self._program.state("key")
+            return (self._roots[key][1],)
+        if others is None:
+            return ()
+        return others.call(others.start) or (self._base(others.start, others),)
 
     # -- on the trie -----------------------------------------------------------------------------------------
 
-    def _build(self, place: Place, others: Others) -> State | None:
-        """The state of a place; made after those it leads to, which may turn out not to live."""
-        states = others.states
-        todo = [self._links(place, others)]
-        while todo:
-            links, here = todo[-1]
-            if here not in states:
-                edges: list[Edge] = []
-                missing = self._add_moves(here, others, edges)
-                if missing:
-                    todo.extend(self._links(below, others) for below in missing)
-                    continue
-                self._add_end(here, others, edges)
-                states[here] = self._state(here[1], others, edges) if self._lives(here, others, edges) else None
-            todo.pop()
-            self._make(links, states[here], others)
-        return states[place]
+    def finish(self) -> None:
+        """Give all states their edges."""
+        if self._roots:
+            self._build(_Families([others for _, others in self._roots], self._meter))
+        while self._off_trie:
+            self._finish_base(*self._off_trie.pop())
 
-    def _links(self, place: Place, others: Others) -> tuple[list[tuple[Place, int]], Place]:
-        """The places, with their bytes, from which one way leads on, and the place that they come to.
+    def _build(self, families: _Families) -> None:
+        """Make the states along the tries."""
+        begun = self._roots.items()
+        roots = np.array([(root, families.start_of(others), state) for (_, others), (root, state) in begun], np.int32)
+        tries = self._tries.columns()
+        room = 2 * (len(tries[0]) + len(self._tries.ends)) + 64
+        code = kernels.NO_ROOM
+        while code == kernels.NO_ROOM:
+            self._meter.check_memory(_BYTES_OF_PLACE * room, _DOING)
+            slots = 1 << (2 * room).bit_length()
+            classes = families.classes(room)
+            made, edges, ends, counted, stack = (np.empty((room, width), np.int32) for width in (2, 3, 2, 6, 4))
+            code, n_made, n_edges, n_ends, n_counted, n_classes = kernels.build_key_states(
+                *tries, roots, families.tables, families.accepting, families.records, 1 + len(families.all),
+                len(self._program.edges), np.full(slots, -1, np.int64), np.empty(slots, np.int32),
+                classes, np.full(slots, -1, np.int32), made, edges, ends, counted, stack,
+            )  # fmt: skip
+            self._meter.check_states(len(self._program.edges) + n_made, _DOING)
+            room *= 2
+        if code != kernels.OK:
+            raise InternalError("an object without names reached the lowering")
+        self._add_states(made[:n_made], families, classes[:n_classes])
+        self._program.plain.add(edges[:n_edges])
+        own = self._program.edges
+        for state, end in ends[:n_ends].tolist():
+            own[state].extend(self.actions[end])
+        for state, byte, record, *targets in counted[:n_counted].tolist():
+            operation, loop = families.records[record, :2].tolist()
+            own[state].append(Edge(byte, byte, (), CountedEdge(operation, loop, *targets)))
 
-        Nearly all nodes of a trie have one child and end no name.
-        """
-        states, children, ends = others.states, self._tries.children, self._tries.ends
-        links: list[tuple[Place, int]] = []
-        while place not in states:
-            node, classes = place
-            if len(children[node]) != 1 or ends[node] != NO_NAME:
-                break
-            ((byte, child),) = children[node].items()
-            move = others.row(classes)[byte] if classes else None
-            if move is not None and move.counted is not None:
-                break
-            links.append((place, byte))
-            place = (child, () if move is None else move.after[0])
-        return links, place
-
-    def _make(self, links: list[tuple[Place, int]], state: State | None, others: Others) -> None:
-        """Make the states of a way, the last one first; it leads to ``state``."""
-        states = others.states
-        for place, byte in reversed(links):
-            if place in states:
-                state = states[place]
-                continue
-            classes = place[1]
-            if state is not None:
-                edges = [Edge(byte, byte, (state,))]
-            else:
-                edges = [Edge(byte, byte, REFUSED)] if classes and others.row(classes)[byte] is not None else []
-            alive = state is not None or self._lives(place, others, edges)
-            state = states[place] = self._state(classes, others, edges) if alive else None
-
-    def _add_moves(self, place: Place, others: Others, edges: list[Edge]) -> list[Place]:
-        """Add the edges along the trie; or return the places that have to be made before."""
-        node, classes = place
-        row = others.row(classes) if classes else _NO_MOVES
-        states, byte_edges = others.states, self._byte_edges
-        missing: list[Place] = []
-        for byte, child in self._tries.children[node].items():
-            move = row[byte]
-            if move is not None and move.counted is not None:
-                missing += self._add_counted(byte, child, move, others, edges)
-                continue
-            below = (child, () if move is None else move.after[0])
-            state = states.get(below, -1)
-            if state is None:
-                if move is not None:
-                    edges.append(Edge(byte, byte, REFUSED))
-            elif state < 0:
-                missing.append(below)
-            else:
-                edge = byte_edges.get((byte, state))
-                if edge is None:
-                    edge = byte_edges[byte, state] = Edge(byte, byte, (state,))
-                edges.append(edge)
-        return missing
-
-    def _add_counted(self, byte: int, child: Node, move: Move, others: Others, edges: list[Edge]) -> list[Place]:
-        """The same for a byte after which the state depends on a count."""
-        assert move.counted is not None
-        places = [(child, after) for after in move.after]
-        missing = [below for below in dict.fromkeys(places) if below not in others.states]
-        if not missing:
-            reached = [-1 if (state := others.states[below]) is None else state for below in places]
-            counted = CountedEdge(*move.counted, *reached)
-            edges.append(Edge(byte, byte, (), counted) if max(reached) >= 0 else Edge(byte, byte, REFUSED))
-        return missing
-
-    def _add_end(self, place: Place, others: Others, edges: list[Edge]) -> None:
-        """Add the edges at the closing quote, where they are not those off the trie."""
-        node, classes = place
-        end = self._tries.ends[node]
-        if end >= 0:
-            edges.extend(self.actions[end])
-        elif end != NO_NAME and others.closing(classes):
-            edges.append(_REFUSED_QUOTE)
-
-    def _lives(self, place: Place, others: Others, edges: list[Edge]) -> bool:
-        """Whether any name remains."""
-        node, classes = place
-        for edge in edges:
-            if edge.sequence != REFUSED:
-                return True
-        children = self._tries.children[node]
-        return (self._tries.ends[node] == NO_NAME and bool(others.closing(classes))) or any(
-            byte not in children for move in others.moves(classes) for byte in range(move.low, move.high + 1)
-        )
-
-    def _state(self, classes: Classes, others: Others, edges: list[Edge]) -> State:
+    def _add_states(self, made: NDArray[np.int32], families: _Families, classes: NDArray[np.int32]) -> None:
+        """The states that were made, and those that they are like: off the trie, with the same classes."""
         program = self._program
-        base = self._base(classes, others) if classes else -1
-        state = program.state("key", like=base, live=-1 if base < 0 else program.live[base])
-        program.edges[state] = edges
-        if state % 1024 == 0:
-            self._meter.check_states(state, "lowering property names")
-            self._meter.check_time("lowering property names")
-        return state
+        program.states("key", int((made[:, 0] >= len(program.edges)).sum()))
+        like = np.full(len(classes), -1)
+        for which in np.unique(made[:, 1]).tolist():
+            if which != kernels.NO_CLASS:
+                like[which] = self._base(*families.local(classes[which].tolist()))
+        for state, base in zip(made[:, 0].tolist(), like[made[:, 1]].tolist(), strict=True):
+            if base >= 0:
+                program.like[state], program.live[state] = base, program.live[base]
 
     # -- off the trie ----------------------------------------------------------------------------------------
 
     def _base(self, classes: Classes, others: Others) -> State:
         """The state off the trie; there names always remain."""
-        state = others.states.get((NONE, classes))
+        state = others.bases.get(classes)
         if state is None:
-            state = others.states[NONE, classes] = self._program.state("other key", live=others.live(classes))
-            self._off_trie.append(classes)
+            state = others.bases[classes] = self._program.state("other key", live=others.live(classes))
+            self._off_trie.append((classes, others))
         return state
 
     def _finish_base(self, classes: Classes, others: Others) -> None:
@@ -293,9 +215,53 @@ class KeyStates:
             else:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]
                 edges.append(Edge(low, high, (), CountedEdge(*counted, *reached)))
-        state = self._base(classes, others)
-        self._program.edges[state] = edges
-        self._meter.check_states(state, "lowering property names")
+        self._program.edges[others.bases[classes]] = edges
+        self._meter.check_states(len(self._program.edges), _DOING)
 
 
-_NO_MOVES: list[Move | None] = [None] * 256
+class _Families:
+    """The classes of other names that stand beside some tries, as the kernel takes them.
+
+    Rows of ``tables`` are the states of all bodies, one after the other; see `structgen.kernels.build_key_states`.
+    """
+
+    def __init__(self, all_others: Iterable[Others | None], meter: Meter) -> None:
+        self.all = [others for others in dict.fromkeys(all_others) if others is not None]
+        bodies = dict.fromkeys(body for others in self.all for body in others.bodies)
+        states = [len(body.automaton.edges) for body in bodies]
+        meter.check_memory(_BYTES_OF_ROW * sum(states), _DOING)
+        self._first = dict(zip(bodies, itertools.accumulate([0, *states]), strict=False))
+        self._width = max((len(others.bodies) for others in self.all), default=0)
+        self._number = {others: number for number, others in enumerate(self.all, 1)}
+        self.tables = np.full((sum(states), 256), -1, np.int32)
+        self.accepting = np.zeros(sum(states), np.uint8)
+        records: list[list[int]] = []
+        for body, first in self._first.items():
+            automaton, table = body.automaton, self.tables[first : first + len(body.automaton.edges)]
+            table[:] = automaton.dense
+            table[table >= 0] += first
+            table[table < -1] -= len(records)
+            self.accepting[first : first + len(table)] = automaton.accepting
+            for operation, loop, *zones in automaton.records:
+                rows = [zone + first if zone >= 0 else -1 for zone in zones]
+                records.append([operation, body.loops[loop], *rows])
+        self.records = np.array(records, np.int32).reshape(-1, 5)
+
+    def start_of(self, others: Others | None) -> int:
+        """The class at the beginning of a name."""
+        return kernels.NO_CLASS if others is None else self._number[others]
+
+    def classes(self, room: int) -> NDArray[np.int32]:
+        """Room for classes, of which those at the beginning of names are there."""
+        found = np.full((room, 1 + self._width), -1, np.int32)
+        for others, number in self._number.items():
+            found[number, 0] = number
+            for k, (body, q) in enumerate(zip(others.bodies, others.start, strict=True), 1):
+                found[number, k] = self._first[body] + q
+        return found
+
+    def local(self, found: list[int]) -> tuple[Classes, Others]:
+        """A class of the kernel as the states of each body, and whose it is."""
+        others = self.all[found[0] - 1]
+        rows = zip(others.bodies, found[1:], strict=False)
+        return tuple(row - self._first[body] if row >= 0 else -1 for body, row in rows), others

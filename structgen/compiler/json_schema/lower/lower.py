@@ -51,6 +51,7 @@ def lower(values: Values, layout: TextOptions, meter: Meter, *, lenient: list[st
             in_any_order(builder, shape, value.pointer, level).run(start)
         else:
             InOrder(builder, shape, value.pointer, level).run(start)
+    builder.keys.finish()
     return builder.program
 
 

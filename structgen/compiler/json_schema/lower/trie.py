@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ....budget import Meter
+from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ..strings.strings import StringSet
 
@@ -24,84 +29,96 @@ NONE: Node = -1
 NO_NAME, FORBIDDEN = -1, -2
 
 
-#: What a node takes beside its objects, with the memory of where it is shared.
-_BYTES_OF_NODE = 120
+#: What a node takes beside its label, with the memory of where it is shared.
+_BYTES_OF_NODE = 500
 
 _DOING = "lowering property names"
 
 
 class Tries:
-    """A forest. ``children[node]`` maps bytes to nodes, ``ends[node]`` is what a name ending there leads to."""
+    """A forest of compressed tries (radix trees; Morrison 1968).
+
+    To read a node is to read its label, and then the byte of one of its children, or no more where a name ends.
+    ``labels[node]`` are bytes, ``children[node]`` maps bytes to nodes, ``ends[node]`` is what a name ending there
+    leads to. ``positions[node]`` numbers the beginning of its label: from a position, whatever node it is seen from,
+    the same names go on, and from one byte of a label to the next it is one more.
+    """
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
+        self.labels: list[bytes] = []
         self.children: list[dict[int, Node]] = []
         self.ends: list[int] = []
-        self._chains: dict[tuple[int, Node], Node] = {}
-        self._leaves: dict[int, Node] = {}
+        self.positions: list[int] = []
+        self._size = 0  # positions so far
+        self._leaves: dict[tuple[bytes, int], Node] = {}
 
     def insert(self, root: Node, spelling: bytes | EdgeLists, end: int) -> Node:
         """The trie with a name added, or with a new ``end`` for it; the empty name ends at the root."""
         before = len(self.ends)
-        self._meter.check_time(_DOING)
         if isinstance(spelling, bytes):
             self._meter.check_states(len(spelling) // 4, _DOING)
-            self._meter.check_memory(_BYTES_OF_NODE * len(spelling), _DOING)
             new = self._insert_text(root, spelling, end)
         else:
             new = self._insert_automaton(root, spelling, end)
-        self._meter.check_states(len(self.ends) // 4, _DOING)
-        self._meter.hold(_BYTES_OF_NODE * (len(self.ends) - before), _DOING)
+        self._meter.check_states(len(self.ends), _DOING)
+        held = sum(_BYTES_OF_NODE + len(label) for label in self.labels[before:])
+        self._meter.hold(held, _DOING)
         return new
 
-    def _node(self, children: dict[int, Node], end: int) -> Node:
+    def _node(self, label: bytes, children: dict[int, Node], end: int, position: int | None = None) -> Node:
+        self.labels.append(label)
         self.children.append(children)
         self.ends.append(end)
+        if position is None:
+            position = self._size
+            self._size += len(label) + 1
+        self.positions.append(position)
         return len(self.ends) - 1
 
-    def _leaf(self, end: int) -> Node:
-        known = self._leaves.get(end)
+    def _leaf(self, label: bytes, end: int) -> Node:
+        """A name that is alone; these are shared."""
+        known = self._leaves.get((label, end))
         if known is None:
-            known = self._leaves[end] = self._node({}, end)
+            known = self._leaves[label, end] = self._node(label, {}, end)
         return known
 
-    def _link(self, byte: int, child: Node) -> Node:
-        """The node with one child and nothing else; these are shared: the rest of a name is the same."""
-        known = self._chains.get((byte, child))
-        if known is None:
-            known = self._chains[byte, child] = len(self.ends)
-            self.children.append({byte: child})
-            self.ends.append(NO_NAME)
-        return known
-
-    def _with_child(self, node: Node, byte: int, child: Node) -> Node:
-        """``node`` with another child."""
-        children = self.children[node] if node != NONE else {}
-        end = self.ends[node] if node != NONE else NO_NAME
-        if end == NO_NAME and (not children or (len(children) == 1 and byte in children)):
-            return self._link(byte, child)
-        return self._node({**children, byte: child}, end)
-
-    def _with_end(self, node: Node, end: int) -> Node:
-        if node == NONE or not self.children[node]:
-            return self._leaf(end)
-        return self._node(self.children[node], end)
+    @remembered
+    def _rest(self, node: Node, begin: int) -> Node:
+        """The node without the first bytes of its label."""
+        label = self.labels[node][begin:]
+        return self._node(label, self.children[node], self.ends[node], self.positions[node] + begin)
 
     def _insert_text(self, root: Node, text: bytes, end: int) -> Node:
-        children = self.children
-        path = []
-        node = root
-        for byte in text:
-            if node == NONE:
+        path: list[tuple[Node, int]] = []
+        node, at = root, 0
+        while node != NONE:
+            label = self.labels[node]
+            if not text.startswith(label, at):
+                new = self._split(node, text[at:], end)
                 break
-            path.append(node)
-            node = children[node].get(byte, NONE)
-        new = self._with_end(node if len(path) == len(text) else NONE, end)
-        for byte in reversed(text[len(path) :]):
-            new = self._link(byte, new)
-        for byte, node in zip(reversed(text[: len(path)]), reversed(path), strict=True):
-            new = self._with_child(node, byte, new)
+            at += len(label)
+            if at == len(text):
+                new = self._node(label, self.children[node], end)
+                break
+            path.append((node, text[at]))
+            node = self.children[node].get(text[at], NONE)
+            at += 1
+        else:
+            new = self._leaf(text[at:], end)
+        for node, byte in reversed(path):
+            new = self._node(self.labels[node], {**self.children[node], byte: new}, self.ends[node])
         return new
+
+    def _split(self, node: Node, text: bytes, end: int) -> Node:
+        """A node with a name added that leaves its label before the label ends."""
+        label = self.labels[node]
+        common = next((i for i, (a, b) in enumerate(zip(label, text, strict=False)) if a != b), len(text))
+        children = {label[common]: self._rest(node, common + 1)}
+        if common == len(text):
+            return self._node(text, children, end)
+        children[text[common]] = self._leaf(text[common + 1 :], end)
+        return self._node(text[:common], children, NO_NAME)
 
     def _insert_automaton(self, root: Node, spellings: EdgeLists, end: int) -> Node:
         """The same for a name with several spellings, given as an automaton without cycles."""
@@ -109,18 +126,36 @@ class Tries:
         todo = [(spellings.start, root)]
         while todo:
             state, node = todo[-1]
-            children = self.children[node] if node != NONE else {}
+            children = self._letters(node)
             steps = [(byte, target, children.get(byte, NONE)) for byte, target in _bytes(spellings, state)]
             missing = [(target, child) for _, target, child in steps if (target, child) not in made]
             if missing:
                 todo.extend(missing)
                 continue
             todo.pop()
-            new = self._with_end(node, end) if spellings.accepting[state] else node
-            for byte, target, child in steps:
-                new = self._with_child(new, byte, made[target, child])
+            following = children | {byte: made[target, child] for byte, target, child in steps}
+            its_end = NO_NAME if node == NONE or self.labels[node] else self.ends[node]
+            new = self._node(b"", following, end if spellings.accepting[state] else its_end)
             made[state, node] = new
         return made[spellings.start, root]
+
+    def columns(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32], ...]:
+        """All nodes, as `structgen.kernels.build_key_states` takes them."""
+        starts = np.zeros((2, len(self.ends) + 1), np.int32)
+        np.cumsum(list(map(len, self.labels)), out=starts[0, 1:])
+        np.cumsum(list(map(len, self.children)), out=starts[1, 1:])
+        letters = np.frombuffer(b"".join(self.labels), np.uint8)
+        child_bytes = np.frombuffer(bytes(chain.from_iterable(self.children)), np.uint8)
+        children = np.array([child for each in self.children for child in each.values()], np.int32)
+        positions, ends = np.array(self.positions, np.int32), np.array(self.ends, np.int32)
+        return letters, starts[0], positions, starts[1], child_bytes, children, ends
+
+    def _letters(self, node: Node) -> dict[int, Node]:
+        """The nodes after each byte that a node begins with."""
+        if node == NONE:
+            return {}
+        label = self.labels[node]
+        return {label[0]: self._rest(node, 1)} if label else self.children[node]
 
 
 def _bytes(automaton: EdgeLists, state: int) -> Iterator[tuple[int, int]]:

@@ -65,7 +65,7 @@ class After(NamedTuple):
 class Stack:
     """A parser state on top of another stack, or of nothing; the lowest state has depth 0."""
 
-    __slots__ = ("above", "accepted", "after", "below", "depth", "parses", "state")
+    __slots__ = ("above", "accepted", "after", "below", "cell", "depth", "epoch", "parses", "state")
 
     def __init__(self, state: int, below: Stack | None) -> None:
         self.state, self.below = state, below
@@ -75,6 +75,7 @@ class Stack:
         self.accepted: Accepted | None = None
         self.after: dict[int, After] = _NOTHING  # by terminal
         self.parses: dict[Any, Any] = _NOTHING  # see `structgen.runtime.grammar.parser.parser_driver`
+        self.cell = self.epoch = 0  # see `structgen.runtime.grammar.kernel_gss.KernelGss`
 
     def remember(self, key: object, parse: Any) -> Any:
         """Enter a parse on this stack, if there is none; returns the one that is there."""

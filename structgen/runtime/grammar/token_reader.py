@@ -1,0 +1,160 @@
+"""Threads of a grammar's lexer and parser over tokens, in a kernel.
+
+It does what `structgen.runtime.grammar.lexer_threads` does for grammars whose actions do not compete, and says so
+where it can't: where several lexemes are watched at once, or the kernels' memory does not suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...system.properties import cached_property
+from .kernel_gss import KernelGss, KernelMemory
+from .lexer_threads import Thread
+from .mask_graph import sets_of_endings
+from .parser.parser_driver import Parse, ParserDriver
+from .tables import GrammarTables
+
+#: Threads that are followed at once, and states that they put on their stacks with one token.
+_THREADS, _PUSHED = 16, 1 << 12
+
+
+class TokenReader:
+    """Moves threads over tokens. Whoever uses it holds the machine's lock.
+
+    Parameters
+    ----------
+    tables, parses, memory:
+        The lexer and the parser, in Python's memory and in the kernels'.
+    is_open:
+        Whether a lexeme can be completed, and the lowest depth of the stack that was looked at: asked of threads for
+        which the kernel leaves it open.
+    """
+
+    def __init__(
+        self,
+        tables: GrammarTables,
+        parses: ParserDriver,
+        memory: KernelMemory,
+        is_open: Callable[[Thread], tuple[bool, int]],
+    ) -> None:
+        from ... import kernels
+
+        self._tables = tables
+        self._parses = parses
+        self._memory = memory
+        self._is_open = is_open
+        self._fresh = frozenset(tables.starts.tolist())
+        self._threads = np.zeros((_THREADS, kernels.THREAD), np.int32)
+        self._others = np.zeros((_THREADS, kernels.THREAD), np.int32)
+        self._scratch = np.zeros(64 + _THREADS, np.int32)
+        self._above = np.zeros(_PUSHED, np.int32)
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Where the ends of each lexer state begin, and terminals with the states that watch."""
+        ends = self._tables.ends
+        starts = np.searchsorted(ends[:, 0], np.arange(len(self._tables.table) + 1))
+        return starts.astype(np.int32), np.ascontiguousarray(ends[:, 1:])
+
+    @cached_property
+    def _futures(self) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
+        """By lexer state the number of what a lexeme can become, and these sets as kernels read them."""
+        tables = self._tables
+        words = tables.future if tables.endings.is_loose else tables.endings.words
+        rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
+        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
+        return number.reshape(-1).astype(np.int32), *sets_of_endings(words[first], tables)
+
+    def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...] | None:
+        """The threads after some bytes that can go on; None where the kernel can't tell."""
+        from ... import kernels
+
+        if len(threads) > _THREADS or any(len(watched) > 1 for _, _, watched in threads):
+            return None
+        memory, parser, tables, number = self._memory, self._memory.parser, self._tables, len(threads)
+        text = np.frombuffer(data, np.uint8)
+        least = 0
+        stacks = memory.stacks()
+        while True:
+            known = len(stacks)
+            n = self._begin(threads, stacks, least)
+            a = b = 0
+            if n >= 0:
+                n, a, b = kernels.read_token(
+                    *parser.arrays(), *parser.replacements, tables.class_of, tables.table, *self._ends, tables.beats,
+                    tables.starts, *self._futures, *stacks.arrays(), *stacks.answers()[:2], text, self._threads,
+                    self._others, number, self._scratch, self._above,
+                )  # fmt: skip
+            if n >= 0:
+                return self._found(threads, n, stacks)
+            if n == kernels.NO_LEVEL:
+                parser.levels.follow(a, b)
+            elif n == kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
+                stacks = wider
+            elif n == kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
+                least = 1 << 30
+            else:
+                return None
+
+    def _begin(self, threads: tuple[Thread, ...], stacks: KernelGss, least: int) -> int:
+        """Enter the threads; negative where a stack has no cell."""
+        number = self._memory.parser.levels.number
+        for k, (parse, lexer, watched) in enumerate(threads):
+            cell = stacks.cell(parse.stack, least)
+            if cell < 0:
+                return cell
+            assert not isinstance(lexer, tuple)
+            watch = watched[0] if watched else -1
+            self._threads[k, :5] = cell, parse.context, number(parse.level), lexer, watch
+        return len(threads)
+
+    def _found(self, threads: tuple[Thread, ...], n: int, stacks: KernelGss) -> tuple[Thread, ...]:
+        from ... import kernels
+
+        found, used, above, contexts = [], 0, self._above, len(self._tables.starts)
+        level_of, epoch = self._memory.parser.levels.level, stacks.epoch
+        for cell, context, level, lexer, watch, number, alive, popped, pushed in self._threads[:n].tolist():
+            first = used
+            used += pushed
+            if not alive:
+                continue
+            parse: Parse = threads[number][0]
+            if popped or pushed or context != parse.context or level_of(level) != parse.level:
+                states = above[first:used].tolist()
+                states.reverse()
+                parse = self._parses.on(parse, popped, states, context, level_of(level))
+                parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
+            thread = parse, lexer, (watch,) if watch >= 0 else ()
+            if alive == 2:
+                alive, looked = self._is_open(thread)
+                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), level
+                if stacks.epoch == epoch:
+                    stacks.keep_answer(cell, parse.stack.depth + 1 - looked, where, alive)
+            if alive:
+                found.append(thread)
+        return tuple(found)
+
+    def may_end(self, threads: tuple[Thread, ...]) -> bool | None:
+        """Whether the text may end here; None where the kernel can't tell."""
+        from ... import kernels
+
+        memory, parser = self._memory, self._memory.parser
+        for parse, lexer, watched in threads:
+            if len(watched) > 1:
+                return None
+            stacks, level = memory.stacks(), parser.levels.number(parse.level)
+            cell = answer = stacks.cell(parse.stack)
+            if cell >= 0:
+                answer = kernels.may_end_text(
+                    *parser.arrays(), parser.levels.dedents, *self._ends, self._tables.lapses, *stacks.arrays(), cell,
+                    level, lexer, watched[0] if watched else -1, int(lexer in self._fresh),
+                )  # fmt: skip
+            if answer < 0:
+                return None
+            if answer:
+                return True
+        return False
