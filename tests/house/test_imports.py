@@ -88,8 +88,8 @@ ROOMS = {
         "building cache compiler.json_schema.strings definitions index_store runtime.pushdown vocabulary"
     ),
     "api": (
-        "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.rows"
-        " vocabulary"
+        "base_rows building cache definitions index_store runtime.batch runtime.core runtime.index runtime.logits"
+        " runtime.rows vocabulary"
     ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
