@@ -202,9 +202,9 @@ class StateMasks:
         """`decide` for what is not known."""
         walk = self._walk()
         walked = None
-        if residual == ROOT and not count and walk.weight[state] >= _WIDE:
-            walked = None if walk.may_have_base(state) else walk.short(state)
-            found = self._wide(state) if walked is None else None
+        if residual == ROOT and not count:
+            walked = None if self.tables.like[state] else walk.short(state)
+            found = self._wide(state) if walked is None and self.is_wide(state) else None
             if found is not None:
                 return found
         ids, below = walked or walk.narrow(self.residuals[residual], (state, count))
