@@ -247,6 +247,7 @@ class Indexes:
         self._folder = None if folder is None else Path(folder)
         self._on_miss = on_miss
         self._known: OrderedDict[str, Index] = OrderedDict()
+        self._sizes: dict[str, int] = {}  # bytes of each, when it was last measured
         #: What a thread of this process is at.
         self._pending: dict[str, Future[Index]] = {}
         self._process = os.getpid()
@@ -292,9 +293,12 @@ class Indexes:
     def _keep(self, key: str, index: Index) -> None:
         with self._lock:
             self._known[key] = index
-            size = sum(each.nbytes for each in self._known.values())
-            while len(self._known) > 1 and (size > MEMORY or len(self._known) > MOST_INDEXES):
-                size -= self._known.popitem(last=False)[1].nbytes
+            for each in {key, next(iter(self._known))}:  # they grow: one of the others is measured again each time
+                self._sizes[each] = self._known[each].nbytes
+            while len(self._known) > 1 and (
+                sum(self._sizes.values()) > MEMORY or len(self._known) > MOST_INDEXES
+            ):
+                del self._sizes[self._known.popitem(last=False)[0]]
 
     def _find(self, definition: Definition) -> Index:
         return compile(

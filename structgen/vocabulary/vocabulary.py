@@ -19,6 +19,7 @@ from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
 from ..system.memo import Memo
 from ..system.properties import cached_property
+from ..system.sizes import held_bytes
 from ..system.types import Foreign, JsonMap, Sections
 from .token_table import MAX_SIZE, MAX_TOKEN_BYTES, TokenTable
 
@@ -218,6 +219,11 @@ class Vocabulary:
     def words(self) -> int:
         """Number of int32 words in a bitmask of this vocabulary: ``ceil(size / 32)``."""
         return -(-self.size // 32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it keeps in memory now: tokens, their prefix tree, rows that indexes share; not `encode`."""
+        return held_bytes(self, without=self.encode)
 
     def __len__(self) -> int:
         return self.size

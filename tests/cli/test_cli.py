@@ -87,6 +87,7 @@ class TestWarm:
         assert report["vocabulary"] == vocabulary.fingerprint
         (warmed,) = report["warmed"]
         assert warmed.pop("seconds") >= 0
+        assert warmed.pop("bytes") > 0
         assert warmed == {
             "name": "month",
             "path": "month.regex",
@@ -94,7 +95,6 @@ class TestWarm:
             "kind": "regex",
             "states": index.states,
             "rows": index.row_count,
-            "bytes": index.nbytes,
             "source": "compiled",
         }
 

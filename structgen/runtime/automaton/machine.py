@@ -320,12 +320,6 @@ class AutomatonMachine(CompiledMachine):
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows as stored."""
-        segments = sum(8 * len(s.rows) for s in self._segmented)
-        return self.tables.nbytes + self.pool.nbytes + 2 * self._n + segments
-
     def to_meta(self) -> JsonMap:
         """What goes into the file's meta section, beyond what every index has."""
         return {"states": self.states, "start": self.start}

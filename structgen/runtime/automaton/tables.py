@@ -138,11 +138,6 @@ class Tables:
         target = np.where(target >= self.states, self.states - 2 - target, target)
         return dense_table(self.edge_start, self.edge_low, self.edge_high, target, classes)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored arrays."""
-        return sum(a.nbytes for a in self.to_sections().values())
-
     # -- keeping ---------------------------------------------------------------------------------------
 
     def to_sections(self) -> dict[str, Array]:

@@ -154,11 +154,6 @@ class CompiledMachine(Machine, Protocol):
         """Call ``told`` from now on when a row was worked out that was not known; no lock is held then."""
         self._told = told
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows as stored, without rows that belong to the vocabulary."""
-        ...
-
     def match(self, data: bytes) -> Match:
         """Follow a text byte by byte, as far as it goes. (Tokens without bytes are no part of a text.)"""
         ...

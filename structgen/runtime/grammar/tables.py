@@ -107,11 +107,6 @@ class GrammarTables:
         """Number of lexer and parser states together."""
         return len(self.table) + len(self.context)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(array.nbytes for array in self.to_sections().values())
-
     @cached_property
     def obligations(self) -> Obligations:
         """What watched states forbid."""

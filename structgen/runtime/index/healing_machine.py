@@ -144,11 +144,6 @@ class HealingMachine(CompiledMachine):
         """The configuration before the prefix."""
         return self._configs[0]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the automaton and its rows, without those of the prefix."""
-        return self._inner.nbytes
-
     def is_complete(self) -> bool:
         """Whether every row is there: the first ones of a prefix are worked out on first touch."""
         return not self._prefix and self._inner.is_complete()

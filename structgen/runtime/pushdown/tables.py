@@ -132,11 +132,6 @@ class PushdownTables:
         """For each test its mask, and the bounds on the number of its members that are there."""
         return [(upper << 31 | lower, low, high) for low, high, lower, upper in self.tests.tolist()]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored arrays."""
-        return sum(a.nbytes for a in self.to_sections().values())
-
     def edges(self, state: int) -> dict[int, int]:
         """What a state does with each byte that it takes: a state, or ``states + g`` for group ``g``."""
         like = int(self.like[state])
