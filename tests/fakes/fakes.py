@@ -45,9 +45,6 @@ class FakeMachine:
                 return None
         return state if self._fsm.islive(state) else None
 
-    def write_row(self, config: Hashable, bitmask: NDArray[np.int32]) -> None:
-        bitmask[...] = self.row(config)
-
     def row(self, config: Hashable) -> NDArray[np.int32]:
         if config not in self._rows:
             allowed = np.zeros(self._vocabulary.size, np.bool_)

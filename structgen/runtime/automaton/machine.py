@@ -231,14 +231,6 @@ class AutomatonMachine(CompiledMachine):
         row = self._rows.get(config)
         return self._find_row(config) if row is None else row
 
-    def write_row(self, config: int, bitmask: NDArray[np.int32]) -> None:
-        """Write the row of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
-        try:
-            row = self._rows[config]
-        except KeyError:
-            row = self._find_row(config)
-        bitmask[...] = row
-
     def _find_row(self, config: int) -> NDArray[np.int32]:
         count, state = divmod(config, self._n)
         with self._lock:

@@ -25,9 +25,6 @@ MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 #: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
 _BYTES, _LOOKS = 1 << 8, 1 << 4
 
-#: The strides of a contiguous ``int32[n]``.
-_PACKED = (4,)
-
 T = TypeVar("T")
 
 
@@ -203,11 +200,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
     # -- rows ------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _work_out(self, config: Configuration[T], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
-        """The row of a configuration, kept in it; or ``room``, contiguous words, with the row written there.
-
-        Called under the machine's lock.
-        """
+    def _work_out(self, config: Configuration[T]) -> NDArray[np.int32]:
+        """The row of a configuration, kept in it. Called under the machine's lock."""
 
     @property
     def slow_steps(self) -> int:
@@ -217,22 +211,13 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def row(self, config: Configuration[T]) -> NDArray[np.int32]:
         """The bitmask row of a configuration: read-only ``int32[words]``, EOS ids included."""
         row = config.dense
-        return row if row is not None else self._find_row(config, None)
+        return row if row is not None else self._find_row(config)
 
-    def write_row(self, config: Configuration[T], bitmask: NDArray[np.int32]) -> None:
-        """Write the row of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
-        row = config.dense
-        if row is None:
-            room = bitmask if bitmask.strides == _PACKED and bitmask.flags.writeable else None
-            row = self._find_row(config, room)
-        if row is not bitmask:
-            bitmask[...] = row  # a quarter faster than [:]
-
-    def _find_row(self, config: Configuration[T], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
         told = self._told
         with self._lock:
             known = self.known_rows if told else 0
-            row = self._work_out(config, room)
+            row = self._work_out(config)
             fresh = told and self.known_rows > known
         if told and fresh:
             told()

@@ -70,10 +70,6 @@ class Machine(Protocol):
         """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
         ...
 
-    def write_row(self, config: Config, bitmask: NDArray[np.int32]) -> None:
-        """Write the bitmask of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
-        bitmask[...] = self.row(config)
-
     def is_accepting(self, config: Config) -> bool:
         """Whether the text so far is complete."""
         ...

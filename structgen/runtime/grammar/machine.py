@@ -221,7 +221,7 @@ class GrammarMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
         grown: tuple[Grown, ...] = self.lexeme_masks, self.masks, *(machine.rows for machine in self._inner)
         if self._may_forget(*grown):
             for each in grown:

@@ -127,20 +127,17 @@ class Guide:
         BitmaskError
             For another dtype, shape or device, fewer words than the vocabulary needs, or words that share memory.
         """
-        config, words = self._config, self._words
+        config = self._config
+        row = self._index.eos_row if config is _END else self._machine.row(config)
+        words = self._words
         if (
             type(bitmask) is not _ndarray or bitmask.strides != _PACKED or bitmask.dtype is not _INT32
             or len(bitmask) != words
         ):  # fmt: skip
             bitmask = _checked_mask(bitmask, words)
         try:
-            if config is _END:
-                bitmask[...] = self._index.eos_row
-            else:
-                self._machine.write_row(config, bitmask)
+            bitmask[...] = row  # a quarter faster than [:]
         except ValueError as error:
-            if bitmask.flags.writeable:
-                raise
             raise BitmaskError("the bitmask is read-only", remedy="Pass an array that can be written.") from error
 
     def allows(self, token_id: int) -> bool:

@@ -121,10 +121,6 @@ class LimitedMachine:
             self._rows[key] = row
         return row
 
-    def write_row(self, limited: LimitedConfig, bitmask: NDArray[np.int32]) -> None:
-        """Write the bitmask of a configuration to ``int32[words]``. Raises `ValueError` where that is read-only."""
-        bitmask[...] = self.row(limited)
-
     def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(limited[0])

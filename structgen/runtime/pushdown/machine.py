@@ -300,7 +300,7 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread], room: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
@@ -310,14 +310,8 @@ class PushdownMachine(InternedMachine[Thread]):
         if key is None or key[0] != self.rows.generation:
             numbers = sorted(self._rows_of(config.threads))
             key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
-        else:
-            room = None  # it comes again
         row = self._dense.get(key)
         if row is None:
-            if room is not None and self.pool.write_lists(key[2:], room):
-                if key[1]:
-                    np.bitwise_or(room, self.vocabulary.eos_row, out=room)
-                return room
             row = self._union(key)
             self._dense[key] = row
             DENSE_ROWS.note(self, row.nbytes * len(self._dense) + self.pool.decoded_bytes)

@@ -205,9 +205,9 @@ class StateMasks:
             found = self._counted(state, count)
             if found is not None:
                 return found
-        elif residual == ROOT and walk.weight[state] >= _WIDE:
-            walked = None if walk.may_have_base(state) else walk.short(state)
-            found = self._wide(state) if walked is None else None
+        elif residual == ROOT:
+            walked = None if self.tables.like[state] else walk.short(state)
+            found = self._wide(state) if walked is None and self.is_wide(state) else None
             if found is not None:
                 return found
         ids, below = walked or walk.narrow(self.residuals[residual], (state, count))

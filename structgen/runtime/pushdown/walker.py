@@ -36,8 +36,8 @@ _NODES, _PIECES = 1 << 19, 1 << 16
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
 
-#: So many nodes are looked at before a wide state is taken for one that leads far.
-_SHORT = 1 << 12
+#: So many nodes are looked at before it is asked whether a state is wide.
+_SHORT = 1 << 11
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
 _FAR_APART = 5_000
@@ -297,10 +297,6 @@ class StackWalker:
         return CountedWalk(always, tuple(tokens), below, (first, second, third))
 
     # -- choosing what to compare with -----------------------------------------------------------------
-
-    def may_have_base(self, state: int) -> bool:
-        """Whether a state takes so much that it can have a `base`."""
-        return bool(self.weight[state] >= self._narrowest_base)
 
     def base(self, state: int) -> tuple[int, ...] | None:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,19 +160,6 @@ class RowPool:
             np.bitwise_or(row, self.dense(number), out=row)
         else:
             set_gaps(row, gaps)
-
-    def write_lists(self, numbers: Sequence[int], row: NDArray[np.int32]) -> bool:
-        """Write the union of some rows to ``row``, contiguous ``int32[words]``; False where one is no list of ids."""
-        lists = []
-        for number in numbers:
-            base, gaps = self._row(number)
-            if base != 0:
-                return False
-            lists.append(gaps)
-        row[...] = 0
-        for gaps in lists:
-            set_gaps(row, gaps)
-        return True
 
     def add_shared(self, source: Callable[[], NDArray[np.uint32]]) -> int:
         """The number of a row that is kept elsewhere; ``source`` is asked for it when it is first needed."""
