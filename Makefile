@@ -9,7 +9,7 @@ WORKERS ?= 2
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails docs clean
+.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-gpu docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -44,6 +44,9 @@ bench: $(VENV)/.bench ## Compare with the peers (installs them)
 
 bench-tails: $(VENV)/.bench ## The slowest steps and first masks by name, beside llguidance
 	$(BIN)/python -m benchmarks.tails
+
+bench-gpu: $(VENV)/.bench ## Masks on a GPU beside XGrammar's and llguidance's; without one on the CPU, in small sizes
+	$(BIN)/python -m benchmarks.batch.masks
 
 docs: $(VENV)/.test ## Check that every link in README and docs leads somewhere, and that their examples run
 	$(BIN)/python -m pytest tests/house/test_docs.py

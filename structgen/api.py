@@ -130,6 +130,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
             distances = machine.distances()  # what guides with max_tokens need
             distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
+    _exercise_logits()
     return time.perf_counter() - began
 
 
@@ -166,6 +167,16 @@ def _exercise_batch() -> None:
     batch.sweep()
 
 
+def _exercise_logits() -> None:
+    """Call the kernel that masks logits on the CPU, for each size of them."""
+    import numpy as np
+
+    from .runtime.logits.array_logits import mask_bits
+
+    for dtype in (np.int32, np.int16):
+        mask_bits(np.zeros((1, 32), dtype), np.zeros(1, np.int32), dtype(0))
+
+
 def compile_base_rows(
     vocabulary: Vocabulary, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> float:
@@ -193,7 +204,7 @@ def _kernel_samples() -> dict[str, tuple[Definition, ...]]:
     return {
         "automata": (
             *map(Regex, ("ab|c", "[^a]*b", "x[a-z]{30,40}", "(?!ab)[a-c]+")),
-            JsonSchema('{"type": "string", "maxLength": 40}'),
+            JsonSchema('{"type": "object", "properties": {"a": {"type": "string", "maxLength": 40}}}'),
         ),
         "grammars": (Grammar('start: "ab"+ /[^a]+/\n%ignore " "'),),
         "distances of grammars": (Grammar('start: "ab"+ /[^a ]+/\n%ignore " "'),),

@@ -111,12 +111,15 @@ def tekken() -> Vocabulary:
 @pytest.fixture(params=["as it is", "everything is wide"])
 def _widths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways round walking a wide state are for real vocabularies; here they are forced on a small one, too."""
-    from structgen.runtime.pushdown import partial_masks, walker
+    from structgen.runtime.pushdown import machine, partial_masks, walker
 
     vocabulary = getattr(request.module, "VOCABULARY", None)
     if vocabulary is not None:
         vocabulary.shared_rows.clear()
     if request.param == "everything is wide":
+        monkeypatch.setattr(machine, "_MANY_WALKS", 1)
+        monkeypatch.setattr(machine, "_MANY_THREADS", 1)
         monkeypatch.setattr(partial_masks, "_WIDE", 0)
+        monkeypatch.setattr(walker, "_SHORT", 5)
         monkeypatch.setattr(walker, "_FAR_APART", 20)
         monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)

@@ -26,7 +26,7 @@ from .. import run, vocabularies
 from ..json_schema import instances
 from ..json_schema.order import ordered
 from . import engines as batch_engines
-from . import trial
+from . import masks, trial
 
 WORKLOADS = ("batch", "moves", "sampling", "forced", "generate", "masks")
 
@@ -77,7 +77,9 @@ def main(
     if "generate" in wanted:
         kept["generate"] = _generate(console, tokenizer, seed)
     if "masks" in wanted:
-        kept["masks"] = _masks(console, batch)
+        found = masks.measure(*masks.usual())
+        masks.show(console, found)
+        kept["masks"] = vars(found)
     run.end(console, kept, run.results(kept, "engines", output, complete=False))
 
 
@@ -335,61 +337,6 @@ def _generate(console: Console, tokenizer: Path, seed: int) -> dict[str, float]:
     with console.status("transformers"):
         found = generate.figures([bench.result(text, 5, order) for text in texts])
     console.print("generate():", found)
-    return found
-
-
-# -- masks on a device ---------------------------------------------------------------------------------
-
-
-def _masks(console: Console, batch: int) -> dict[str, Any]:
-    """Masks onto logits on a GPU: structgen's kernel, XGrammar's with its transfers, and a copy of the logits."""
-    import torch
-
-    if not torch.cuda.is_available():
-        console.print("masks: there is no CUDA device")
-        return {}
-    from structgen.runtime.logits.devices import DeviceRows
-    from structgen.runtime.rows.row_store import RowStore
-
-    width = 128 * 1024
-    vocabulary = sg.Vocabulary.from_bytes([b"a"] * (width - 1) + [None], eos_ids=[width - 1])
-    store, rng = RowStore(vocabulary), np.random.default_rng(0)
-    numbers = np.array(
-        [store.add(rng.integers(-(2**31), 2**31, width // 32).astype(np.int32)) for _ in range(batch)], np.int32
-    )
-    rows = DeviceRows(store, "cuda")
-    rows.slots(numbers)
-    logits = torch.randn((batch, width), device="cuda").to(torch.bfloat16)
-    other = torch.empty_like(logits)
-    host = torch.from_numpy(store.rows[numbers]).pin_memory()
-
-    def timed(function: Any, repeats: int = 200) -> float:
-        for _ in range(10):
-            function()
-        torch.cuda.synchronize()
-        begun = time.perf_counter()
-        for _ in range(repeats):
-            function()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - begun) / repeats * 1e6
-
-    found = {
-        "structgen, row ids sent": timed(lambda: rows.mask(logits, numbers)),
-        "copy of the logits": timed(lambda: other.copy_(logits)),
-    }
-    try:
-        import xgrammar
-
-        def theirs() -> None:
-            xgrammar.apply_token_bitmask_inplace(logits, host.to("cuda", non_blocking=True))
-
-        found["xgrammar, masks sent"] = timed(theirs)
-    except ImportError:
-        pass
-    # What is forbidden is written, two bytes each, and a bit a token is read.
-    forbidden = batch * width - int(np.bitwise_count(store.rows[numbers].view(np.uint32)).sum())
-    found["gigabytes a second"] = (2 * forbidden + batch * width / 8) / found["structgen, row ids sent"] / 1e3
-    console.print("masks, microseconds:", found)
     return found
 
 

@@ -14,6 +14,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
   piece of a depth leads to three at most, for which there is room first.
 - Room for threads and cells of a stack is looked at before each one (`_follow`, `_unite`, `_stack_cell`, `_cell`),
   for those that a configuration begins with, too (`_start_stack`).
+- Pieces of a parser's stack that are kept have 24 states at most, and are made longer by one before that is looked
+  at; there is room for 64. Room for pairs, bases and what waits is looked at before each one (`replaced_pieces`).
 - What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
 
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
@@ -33,5 +35,6 @@ from .parser_walks import *
 from .products import *
 from .pushdown_walks import *
 from .rows import *
+from .stack_pieces import *
 from .subset_construction import *
 from .values import *

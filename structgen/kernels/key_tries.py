@@ -15,6 +15,9 @@ _ABSENT, _TO_COME = -2, -3
 
 _QUOTE = 0x22
 
+#: So that a byte, a target and a class are a number of 63 bits.
+_MOST_CLASSES = 1 << 24
+
 
 @inlined
 def _slot_of(keys, key):
@@ -84,7 +87,7 @@ def _next(tables, records, classes, slots, n, which, byte, zone):
 @kernel
 def build_key_states(
     labels, label_start, positions, child_start, child_bytes, child_nodes, ends, roots, tables, accepting, records,
-    n_classes, first_state, keys, values, classes, class_slots, made, edges, end_of, counted, stack,
+    n_classes, first_state, keys, values, links, linked, classes, class_slots, made, edges, end_of, counted, stack,
 ):  # fmt: skip
     """Make a state for each place that names come to: a position in the tries, with what is left of other names.
 
@@ -111,6 +114,8 @@ def build_key_states(
         The number of the first state that is made.
     keys, values:
         ``int64[2 ** k]``, -1 each, and ``int32[2 ** k]``: room for places, with their states.
+    links, linked:
+        The same for states with one edge, by its byte and target and the class: the ends of names are much alike.
     classes, class_slots:
         ``int32[*, 1 + width]``: a family, and for each of its automata the row, or -1. ``int32[2 ** k]``, -1 each.
     made:
@@ -202,6 +207,7 @@ def build_key_states(
                 or n_ends == len(end_of)
                 or n_classes == len(classes)
                 or 2 * n_places >= len(keys)
+                or n_classes > _MOST_CLASSES
             ):
                 return NO_ROOM, n_made, n_edges, n_ends, n_counted, n_classes
             key = np.int64(positions[node] + stack[top - 1, 1]) << 32 | which
@@ -214,6 +220,7 @@ def build_key_states(
                 closes = closes or (classes[which, k] >= 0 and accepting[classes[which, k]] != 0)
             lives = end >= 0 or (end == _NO_NAME and closes)
             edges_before = n_edges
+            counted_before = n_counted
             for i in range(n):
                 byte = labels[at] if inside else child_bytes[begin + i]
                 child = node if inside else child_nodes[begin + i]
@@ -270,6 +277,17 @@ def build_key_states(
                     edges[n_edges, 1] = _QUOTE
                     edges[n_edges, 2] = DEAD
                     n_edges += 1
+                if n_edges == edges_before + 1 and n_counted == counted_before and end < 0 and not is_root:
+                    link = (np.int64(edges[edges_before, 2] + 1) << 8 | edges[edges_before, 1]) << 24 | which
+                    link_slot = _slot_of(links, link)
+                    if links[link_slot] == link:
+                        n_edges = edges_before
+                        keys[slot] = key
+                        values[slot] = linked[link_slot]
+                        top -= 1
+                        continue
+                    links[link_slot] = link
+                    linked[link_slot] = state
                 made[n_made, 0] = state
                 made[n_made, 1] = which
                 n_made += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import inlined, kernel
+from .jit import bare_kernel, inlined, kernel
 from .values import DEAD, NO_ROOM, OK, TOO_MANY_STATES, TOO_MUCH_WORK
 
 
@@ -100,3 +100,50 @@ def co_accessible(tails, heads, goals):
                 stack[top] = p
                 top += 1
     return alive
+
+
+@bare_kernel
+def prove_places(options, groups, first, members, is_lower, good, proved, at, most):
+    """The largest set of places such that each is come to be left, supposed of what is lower: a least solution within
+    a greatest one, for some time.
+
+    Place ``p`` has the options ``options[p]`` to ``options[p + 1]``, an option has groups likewise, a group the
+    members from ``first`` on. A place is *proved* by an option of which each group has a member that is: ``good``
+    where the option is lower, else proved before. What is not proved is not good. It goes on at ``at``, ``int64[2]``:
+    the next place of this sweep, how many it proved. Returns whether it is done, or looked at ``most`` members.
+    """
+    while True:
+        while at[0] >= 0:
+            place = at[0]
+            if most < 0:
+                return False
+            for option in range(options[place], options[place + 1]):
+                if proved[place] or not good[place]:
+                    break
+                most -= 1
+                holds = True
+                for group in range(groups[option], groups[option + 1]):
+                    has_one = False
+                    for i in range(first[group], first[group + 1]):
+                        most -= 1
+                        has_one |= (good[members[i]] if is_lower[option] else proved[members[i]]) != 0
+                    if not has_one:
+                        holds = False
+                        break
+                if holds:
+                    proved[place] = 1
+                    at[1] += 1
+            at[0] -= 1
+        at[0] = len(good) - 1
+        if at[1]:
+            at[1] = 0
+            continue
+        is_done = True
+        for place in range(len(good)):
+            if good[place] != proved[place]:
+                is_done = False
+        if is_done:
+            return True
+        for place in range(len(good)):
+            good[place] = proved[place]
+            proved[place] = 0

@@ -26,6 +26,9 @@ SINGLE_POP, NOT_SINGLE = -1, -2
 #: What a walk returns in place of a count where it gave up: too many threads or cells, or too many nodes.
 OVERFLOW, TOO_FAR = -1, -2
 
+#: States with no more edges have no row where many are followed.
+_FEW_EDGES = 3
+
 # Stacks are a graph of *cells*, each ``state, count, below, ends, stamp``: what lies below it, whether all states
 # from it down to the unknown bottom may return, and when it was last visited. What lies below is a cell; or
 # `_BOTTOM`; or several of these, a list of cells with the state `_LINK`, a member of the set in place of the count
@@ -69,11 +72,34 @@ def _row(arena, state):
     return row if row else _lay_out(arena, state)
 
 
+@inlined
+def _entry(arena, state, c):
+    """What a state does with a class of bytes; no row is laid out for one with few edges."""
+    row = arena[arena[A_ROWS] + state]
+    begin = arena[arena[A_EDGE_START] + state]
+    end = arena[arena[A_EDGE_START] + state + 1]
+    if row == 0 and end - begin <= _FEW_EDGES and arena[arena[A_LIKE] + state] == 0:
+        classes = arena[A_CLASS_OF]
+        for edge in range(begin, end):
+            at = arena[A_EDGES] + 2 * edge
+            if arena[classes + (arena[at] & 255)] <= c <= arena[classes + (arena[at] >> 8)]:
+                return arena[at + 1]
+        return np.int32(DEAD)
+    return arena[(row if row else _lay_out(arena, state)) + c]
+
+
 @bare_kernel
-def lay_out_rows(arena, states):
-    """In place of each state where its row begins in the arena; ``int32[*]``."""
-    for i in range(len(states)):
-        states[i] = _row(arena, states[i])
+def lay_out_row(arena, state, weights):
+    """Where the row of a state begins in the arena, and what the classes weigh for which it is not dead.
+
+    ``weights``: ``float64[classes]``.
+    """
+    row = _row(arena, state)
+    weight = 0.0
+    for c in range(len(weights)):
+        if arena[row + c] != DEAD:
+            weight += weights[c]
+    return row, weight
 
 
 @inlined
@@ -271,7 +297,7 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
         state = threads[at, 0]
         count = threads[at, 1]
         cell = threads[at, 2]
-        entry = arena[_row(arena, state) + c]
+        entry = _entry(arena, state, c)
         if entry >= n_states:
             group = arena[A_GROUPS] + entry - n_states
             for m in range(arena[group], arena[group + 1]):
@@ -640,8 +666,8 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
                     break
                 if number == n_sets:
                     n_sets += 1
-                    for c in range(number * width, (number + 1) * width):
-                        following[c] = -1
+                    _begin_set(arena, cells, members, begins[number], begins[n_sets], following, number * width)
+                    work -= n - size
                 step = 2 * number + (1 if escaped else 0)
                 following[where] = step
         here = step >> 1
@@ -665,8 +691,7 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
                     break
                 if number == n_sets:
                     n_sets += 1
-                    for c in range(number * width, (number + 1) * width):
-                        following[c] = -1
+                    _begin_set(arena, cells, members, begins[number], begins[n_sets], following, number * width)
                 following[where] = number
                 work -= _COST_OF_THREAD * n
             here = following[where]
@@ -701,6 +726,48 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
     progress[P_SETS] = n_sets
     progress[P_STAMP] = stamp
     return status
+
+
+@inlined
+def _mark_edges(arena, state, following, where):
+    """Make the classes unknown for which a state, or the one that it is like, has edges."""
+    classes = arena[A_CLASS_OF]
+    while state >= 0:
+        for edge in range(arena[arena[A_EDGE_START] + state], arena[arena[A_EDGE_START] + state + 1]):
+            at = arena[A_EDGES] + 2 * edge
+            for c in range(arena[classes + (arena[at] & 255)], arena[classes + (arena[at] >> 8)] + 1):
+                following[where + c] = -1
+        state = np.int64(arena[arena[A_LIKE] + state]) - 1
+
+
+@inlined
+def _begin_set(arena, cells, members, begin, end, following, where):
+    """Nothing is known of what follows a set, but that classes without an edge lead nowhere.
+
+    A byte may be left to the frames below as well; where it may be left to lower ones, nothing is known of any class.
+    """
+    n_classes = arena[A_CLASSES]
+    returns = arena[A_RETURNS]
+    for c in range(n_classes):
+        following[where + c] = 0
+    following[where + n_classes] = -1
+    for k in range(begin, end):
+        _mark_edges(arena, members[k, 0], following, where)
+        cell = members[k, 2] if arena[returns + members[k, 0]] else np.int64(_NIL)
+        while cell >= 0:
+            frame = cell
+            if cells[cell, 0] == _LINK:
+                frame = cells[cell, 1]
+                cell = cells[cell, 2]
+            else:
+                cell = np.int64(_NIL)
+            if frame < 0:
+                continue
+            if arena[returns + cells[frame, 0]] and cells[frame, 2] >= 0:
+                for c in range(n_classes):
+                    following[where + c] = -1
+                return
+            _mark_edges(arena, cells[frame, 0], following, where)
 
 
 @inlined

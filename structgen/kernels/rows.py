@@ -112,6 +112,24 @@ def set_bits(row, base, count):
     return out
 
 
+@bare_kernel
+def keep_allowed(bits, words, never, out):
+    """Copy the bits of logits to ``out``, with ``never`` where a token is forbidden, or has no bit in ``words``.
+
+    ``bits`` and ``out`` are ``int32`` or ``int16[width]`` and share no memory, ``words`` is ``int32[*]``.
+    Nothing branches: where allowed and forbidden tokens mix, a branch would be foreseen wrongly half of the time.
+    """
+    whole = min(len(bits) // 32, len(words))
+    for w in range(whole):
+        word = words[w]
+        for i in range(32):
+            keep = -((word >> np.int32(i)) & np.int32(1))
+            out[32 * w + i] = ((bits[32 * w + i] ^ never) & keep) ^ never
+    for t in range(32 * whole, len(bits)):
+        allowed = t // 32 < len(words) and (words[t // 32] >> np.int32(t % 32)) & np.int32(1)
+        out[t] = bits[t] if allowed else never
+
+
 @inlined
 def _popcount(word):
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))

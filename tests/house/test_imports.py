@@ -64,8 +64,10 @@ ROOMS = {
     ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
-    "compiler.grammar.parser": "compiler.grammar.load grammars runtime.core runtime.grammar",
-    "compiler.grammar.completion": "compiler.grammar.lexer compiler.grammar.parser runtime.core runtime.grammar",
+    "compiler.grammar.parser": "compiler.grammar.load grammars kernels runtime.core runtime.grammar",
+    "compiler.grammar.completion": (
+        "compiler.grammar.lexer compiler.grammar.parser kernels runtime.core runtime.grammar"
+    ),
     "compiler.grammar.diagnostics": (
         "compiler.automata compiler.grammar.completion compiler.grammar.lexer compiler.grammar.load"
         " compiler.grammar.parser compiler.patterns grammars runtime.core runtime.grammar"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from random import Random
 from typing import Any, TypeAlias
 
@@ -22,10 +23,15 @@ from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
+from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.subautomata import Subautomata
+from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import row_pool
 from structgen.storage.columns import LONG_GAP
 
@@ -91,6 +97,22 @@ def nerode_classes(dfa: Dfa) -> int:
         block = refined
 
 
+def logits(random: Random) -> None:
+    """Bits of logits are kept where a token is allowed, for each width of them and any number of words."""
+    rng = np.random.default_rng(random.randrange(2**32))
+    for dtype, never in ((np.int32, np.int32(-8388608)), (np.int16, np.int16(-1024))):
+        for width in (1, 31, 32, 33, 100, 640):
+            for n in range(width // 32 + 2):
+                bits = rng.integers(-99, 99, width).astype(dtype)
+                words = rng.integers(-(2**31), 2**31, n).astype(np.int32)
+                out = np.zeros_like(bits)
+                words.flags.writeable = False
+                kernels.keep_allowed(bits, words, never, out)
+                allowed = np.unpackbits(words.astype("<i4").view(np.uint8), bitorder="little")
+                allowed = np.pad(allowed, (0, max(0, width - len(allowed))))[:width].astype(bool)
+                assert np.array_equal(out, np.where(allowed, bits, never))
+
+
 def automata(random: Random) -> None:
     """Subset construction and minimisation."""
     for _ in range(25):
@@ -125,6 +147,32 @@ def graphs(random: Random) -> None:
         tails, heads = np.array(edges, np.int32).reshape(-1, 2).T.copy()
         found = kernels.co_accessible(tails, heads, np.isin(np.arange(n), [*goals]).astype(np.uint8))
         assert set(np.flatnonzero(found).tolist()) == reach
+
+
+def places(random: Random) -> None:
+    """What is proved by sets that get smaller, and within each by sets that grow."""
+    for _ in range(30):
+        n = random.randint(1, 12)
+        options = [
+            [
+                Alternative(
+                    [random.sample(range(n), random.randint(0, min(n, 2))) for _ in range(random.randint(0, 2))],
+                    random.random() < 0.4,
+                )
+                for _ in range(random.randint(0, 2))
+            ]
+            for _ in range(n)
+        ]
+        good, smaller = set[int](), set(range(n))
+        while good != smaller:
+            good, smaller = smaller, set()
+            while more := {
+                place for place, there in enumerate(options) if place in good - smaller and any(
+                    all({*group} & (good if is_lower else smaller) for group in groups) for groups, is_lower in there
+                )
+            }:  # fmt: skip
+                smaller |= more
+        assert are_good(options, meter()) == [place in good for place in range(n)]
 
 
 # -- rows: bit by bit ------------------------------------------------------------------------------------------------
@@ -180,6 +228,7 @@ def everything_is_wide() -> Any:
     """The ways round walking a wide state are for real vocabularies."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_masks, "_WIDE", 0)
+        patch.setattr(walker, "_SHORT", 5)
         patch.setattr(walker, "_FAR_APART", 20)
         patch.setattr(walker, "_WORTH_A_BASE", 0.1)
         yield
@@ -231,6 +280,84 @@ def tokens_read(random: Random) -> None:
                 allowed = ids_of_bits(guide.bitmask())
                 if not len(allowed) or not guide.advance(random.choice([*allowed])) or guide.is_finished():
                     break
+
+
+# -- automata with a stack: edge by edge -----------------------------------------------------------------------------
+
+
+def pushdown_tables() -> Iterator[PushdownTables]:
+    patterned = {"type": "string", "pattern": r"^(a|b[cd]*){2,40}x|\d{3}$"}
+    for definition in (NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema({"properties": {"p": patterned, "q": {}}})):
+        machine = sg.compile(definition, small_vocabulary(), eager=False).machine
+        assert isinstance(machine, PushdownMachine)
+        yield machine.tables
+
+
+def table_rows(random: Random) -> None:
+    """A row says of each byte what the edges of its state do; it is laid out once."""
+    for tables in pushdown_tables():
+        arena = tables.arena()
+        classes = arena[arena[kernels.A_CLASS_OF] :][:256].tolist()
+        weights = np.arange(1.0, 2.0 + max(classes))
+        for state in random.sample(range(tables.states), min(20, tables.states)):
+            row, weight = kernels.lay_out_row(arena, state, weights)
+            edges = tables.edges(state)
+            assert weight == sum({classes[byte]: weights[classes[byte]] for byte in edges}.values())
+            laid_out = {byte: int(arena[row + classes[byte]]) for byte in range(256)}
+            assert laid_out == dict.fromkeys(range(256), DEAD) | edges
+            assert kernels.lay_out_row(arena, state, weights) == (row, weight)
+
+
+def named(tables: PushdownTables, first: int, far: bool) -> tuple[bytes, int, list[int]] | None:
+    """The text that names what begins at a state, its loop, and its states; None where it has no name."""
+    number, loops, text = {first: 0}, set[int](), b""
+
+    def name(target: int) -> int:
+        return number.setdefault(target, len(number)) if target >= 0 else -1
+
+    done = 0
+    while done < len(number):
+        state = [*number][done]
+        done += 1
+        if tables.returns[state] or tables.like[state]:
+            return None
+        names: list[object] = [bool(tables.live[state] >= 0) and not far]
+        begin, end = tables.edge_start[state], tables.edge_start[state + 1]
+        for target in (tables.edge_target[begin:end].astype(int) - 1).tolist():
+            if target < tables.states:
+                names.append(name(target))
+                continue
+            (record, sequence), *others = tables.moves[target - tables.states]
+            if others or sequence or (record and (record[0] == MARK or (far and record[0] == SET))):
+                return None
+            if record is None:
+                names.append("pop")
+            elif far:
+                names.append(name(record[3]))
+            else:
+                loops.add(record[1])
+                zones = record[2:3] if record[0] == SET else record[2:]
+                names.append((record[0], *map(name, zones)))
+        text += tables.edge_low[begin:end].tobytes() + tables.edge_high[begin:end].tobytes() + repr(names).encode()
+    return (text, max(loops, default=-1), [*number]) if len(loops) <= 1 else None
+
+
+def subautomata(random: Random) -> None:
+    """Parts of automata have the names that a plain search gives them, and tables with their edges."""
+    for tables in pushdown_tables():
+        finder = Subautomata(tables.arena())
+        states = random.sample(range(tables.states), min(15, tables.states))
+        for state, far in itertools.product(states, (False, True)):
+            found, expected = finder.find(state, far), named(tables, state, far)
+            assert (found is None) == (expected is None)
+            if found is None or expected is None:
+                continue
+            text, loop, members = expected
+            assert (found.digest, found.loop) == (blake2b(text, digest_size=32).digest(), loop)
+            assert len(found.table) == len(members)
+            plain = [{t for t in tables.edges(s).values() if t < tables.states} for s in members]
+            for row, targets in zip(found.table.tolist(), plain, strict=True):
+                assert {members.index(target) for target in targets} <= {*row}
 
 
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
@@ -341,6 +468,7 @@ ORACLES: Mapping[str, Oracle] = {
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,
+    "prove_places": places,
     "build_key_states": names,
     "nearest_base": rows,
     "set_bits": rows,
@@ -348,11 +476,14 @@ ORACLES: Mapping[str, Oracle] = {
     "flip_gaps": rows,
     "set_gaps": rows,
     "sort_to_gaps": rows,
+    "keep_allowed": logits,
     "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
+    "lay_out_row": table_rows,
+    "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),
     "walk_stack_difference": masks(sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
@@ -361,6 +492,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_lexer": masks(STATEMENTS),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
+    "replaced_pieces": masks(STATEMENTS, INDENTED),
     "push_states": tokens_read,
     "read_token": tokens_read,
     "may_end_text": tokens_read,

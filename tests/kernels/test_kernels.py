@@ -56,13 +56,19 @@ class Twin:
         self.calls += 1
         if self.calls > _MOST:
             return self._kernel(*arguments)
-        copies = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+        copies = [_copied(each) for each in arguments]
         found = self._kernel(*arguments)
         with plain(), np.errstate(over="ignore"):  # hashes wrap on purpose; only Python says so
             expected = self._kernel.py_func(*copies)
         for one, other in zip((found, *arguments), (expected, *copies), strict=True):
             np.testing.assert_equal(one, other)
         return found
+
+
+def _copied(argument: Any) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(map(_copied, argument))
+    return argument.copy() if isinstance(argument, np.ndarray) else argument
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -20,6 +20,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import set_at
+from ..core.digraph import bits
 from ..core.interned_machine import Configuration, Grown, InternedMachine
 from ..rows.row_pool import has_kernels
 from .embedded import Embedded, row_of
@@ -28,7 +29,7 @@ from .lexeme_futures import LexemeFutures
 from .lexer_threads import LexerThreads, Thread
 from .mask_builder import StackMasks
 from .parser.parser_driver import Parse, ParserDriver
-from .partial_masks import ROOT, KnownMasks, LexemeMasks, Walked, Watched
+from .partial_masks import ROOT, Key, KnownMasks, LexemeMasks, Walked, Watched
 from .reference_masks import WalkedRows
 from .storage import from_sections, to_sections
 from .tables import GrammarTables
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 #: An eager compile decides so many partial masks at most; the others are decided when they are touched.
 _MOST_MASKS = 50_000
+
+#: So many of them are decided at once, over so many nodes of the trie.
+_BATCH, _NODES = 256, 1 << 16
 
 #: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
 _MOST_VISITS = 1 << 13
@@ -279,43 +283,72 @@ class GrammarMachine(InternedMachine[Thread]):
     def _fill(self, meter: Meter | None, progress: Progress) -> None:
         for machine in self._inner:
             machine.fill(meter=meter, progress=progress)
-        following = self._following()
-        todo: list[tuple[int, int, Watched]] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
+        todo: list[Key] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         seen = set(todo)
-        for done, key in enumerate(todo):  # grows as it goes
-            if done >= _MOST_MASKS:
-                break
-            if done % 64 == 0:
+        done = looked = 0
+        while done < min(len(todo), _MOST_MASKS):  # grows as it goes
+            if done >= looked:
+                looked = done + 64
                 progress("token maps", done, len(todo))
                 if meter:
                     meter.check_time("token maps")
                     meter.check_memory(self.pool.nbytes, "token rows")
             with self._lock:
-                ends = self.lexeme_masks.decide(*key).ends
+                batch, work = list[Key](), 0
+                while done < len(todo) and len(batch) < _BATCH and work < _NODES:
+                    batch.append(todo[done])
+                    work += self.lexeme_masks.work(todo[done][0])
+                    done += 1
+                following = dict.fromkeys(self._following(batch))
                 self._lock.give_way()
-            for terminal, residual, watch in ends:
-                for state in following[terminal]:
-                    after = residual, state, watch
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
+            new = [key for key in following if key not in seen]
+            todo += new
+            seen.update(new)
         progress("token maps", len(todo), len(todo))
         with self._lock:
             self.pool.compact()
             self.lexeme_masks.mark()
             self._filled = True
 
-    def _following(self) -> list[list[int]]:
-        """By terminal: the lexer states that can be the first after it."""
-        tables, starts = self.tables, self.tables.starts.tolist()
-        ignored = set_at(tables.ignored.reshape(1, -1), 0)
+    def _following(self, keys: list[Key]) -> Iterator[Key]:
+        """Decide some partial masks; those that can go on from them."""
+        masks, starts = self.lexeme_masks, self.tables.starts.tolist()
+        shifted, contexts = self._contexts_after, self._contexts_of
+        masks.decide_all(keys)
+        for key in keys:
+            for terminal, residual, watch in masks.decide(*key).ends:
+                there, stays = shifted[terminal]
+                for context in {*there, *(bits(contexts[key[1]]) if stays else ())}:
+                    yield residual, starts[context], watch
+
+    @cached_property
+    def _contexts_after(self) -> list[tuple[set[int], bool]]:
+        """By terminal: the contexts in which the lexer can read on behind it, and whether it may stay in its own."""
+        tables, layout = self.tables, self.tables.layout
         found: list[set[int]] = [set() for _ in range(tables.members)]
         for _, terminal, target in tables.shift.tolist():
-            found[terminal].add(starts[int(tables.context[target])])
-        return [
-            starts if terminal > tables.end or ignored >> terminal & 1 else sorted(there)
-            for terminal, there in enumerate(found)
-        ]
+            found[terminal].add(int(tables.context[target]))
+        ignored = set_at(tables.ignored.reshape(1, -1), 0)
+        after = [(there, bool(ignored >> terminal & 1)) for terminal, there in enumerate(found)]
+        if layout is not None:
+            lines = found[layout.newline] | found[layout.indent] | found[layout.dedent]
+            after[layout.newline] = set(), True  # within brackets
+            after[tables.end + 1 :] = [(lines, True)] * (tables.members - tables.end - 1)
+        return after
+
+    @cached_property
+    def _contexts_of(self) -> list[int]:
+        """By lexer state: the contexts that lexemes which come to it begin in, as a set."""
+        tables = self.tables
+        found, todo = [0] * len(tables.table), tables.starts.tolist()
+        for context, start in enumerate(todo):
+            found[start] |= 1 << context
+        for state in todo:  # grows as it goes
+            for target in {*tables.rows[state]} - {-1}:
+                if found[state] & ~found[target]:
+                    found[target] |= found[state]
+                    todo.append(target)
+        return found
 
     # -- keeping ---------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ where that one is complete once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,13 +47,19 @@ _NODES = 1 << 19
 Walked: TypeAlias = tuple[int, Watched, NDArray[np.int32]]
 
 
-class _Walk(NamedTuple):
-    """What a walk found, as `structgen.kernels.walk_lexer` does; obligations by number, () is the first."""
+#: A residual list, the lexer state that it is entered in, and the obligations there.
+Key: TypeAlias = tuple[int, int, Watched]
+
+
+class _Walks(NamedTuple):
+    """What walks found, one after the other, as `structgen.kernels.walk_lexer` does; obligations by number."""
 
     watches: list[Watched]
+    id_starts: NDArray[np.int64]  # by walk
     ids: NDArray[np.int32]
     ends: NDArray[np.int32]
-    end_watch: Array  # nothing where nothing was watched to begin with
+    end_watch: Array
+    below_starts: NDArray[np.int64]
     below: NDArray[np.int32]
     below_state: NDArray[np.int32]
     below_watch: Array
@@ -133,59 +140,93 @@ class LexemeMasks:
     def decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
         """The partial mask of a lexer state that is entered at the nodes of a residual list."""
         key = residual, state, watched
-        found = self.decided.get(key)
-        if found is None and (number := self.stored.find(*key)) >= 0:
-            found = self.decided[key] = self.stored.decided(number)
-        if found is None:
-            found = self._decide(*key)
+        if not self._is_known(key):
+            self.decide_all([key])
+        return self.decided[key]
+
+    def _is_known(self, key: Key) -> bool:
+        if key in self.decided:
+            return True
+        number = self.stored.find(*key)
+        if number >= 0:
+            self.decided[key] = self.stored.decided(number)
+        return number >= 0
+
+    def decide_all(self, keys: list[Key]) -> None:
+        """Decide partial masks, if they are not known."""
+        keys = [key for key in keys if not self._is_known(key)]
+        if not keys:
+            return
+        walks = self._walk([(self.residuals[residual], state, watched) for residual, state, watched in keys])
+        groups = self._groups(walks)
+        ends = self._ends(keys, walks)
+        for key, its_groups, its_ends in zip(keys, groups, ends, strict=True):
             self._fresh += key not in self.decided  # another thread may have had its turn
-            self.decided[key] = found
-        return found
+            self.decided[key] = PartialMask(tuple(its_groups), tuple(its_ends))
+
+    def work(self, residual: int) -> int:
+        """How many nodes of the trie lie below those of a residual list."""
+        nodes = self.residuals[residual]
+        return int((self.vocabulary.trie.skip[nodes] - nodes).sum())
 
     def all_decided(self) -> dict[tuple[int, int, Watched], PartialMask]:
         """Every partial mask."""
         return self.stored.items() | self.decided
 
-    def _decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
-        found = self._walk(self.residuals[residual], state, watched)
-        groups = []
-        for number, members in self._by_future(found):
-            if number:
-                groups.append((number, self.row(_ascending(members))))
-        ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
-        ends = [LexemeEnd(terminal, residual, with_state(watch, watched)) for terminal, watch in ends_of[state]]
-        names = found.watches
-        for key, where in _by_value(found.below_state.astype(np.int64) * len(names) + found.below_watch, found.below):
-            rest, before = self.residuals.add(_ascending(where)), names[key % len(names)]
-            ends += (
-                LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[key // len(names)]
-            )
-        return PartialMask(tuple(groups), tuple(ends))
-
     def walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> tuple[list[Walked], list[Walked]]:
         """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
-        names, ids, states, watches, below, below_state, below_watch = self._walk(nodes, state, watched)
-        if not len(watches):
-            watches = np.zeros(len(states), np.int64)
-        found: list[list[Walked]] = []
-        for there, at, numbers in ((ids, states, watches), (below, below_state, below_watch)):
+        walks = self._walk([(nodes, state, watched)])
+        names, found = walks.watches, list[list[Walked]]()
+        for there, at, numbers in (
+            (walks.ids, walks.ends, walks.end_watch), (walks.below, walks.below_state, walks.below_watch),
+        ):  # fmt: skip
             keyed = _by_value(at.astype(np.int64) * len(names) + numbers, there)
             found.append([(key // len(names), names[key % len(names)], members) for key, members in keyed])
         return found[0], found[1]
 
-    def _by_future(self, walk: _Walk) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """Tokens by what the lexeme at their end can become."""
-        if not len(walk.end_watch):
-            sets, set_of = self.distinct
-            for number, members in _by_value(set_of[walk.ends], walk.ids):
-                yield sets[number], members
-            return
-        names = walk.watches
-        found: dict[int, list[NDArray[np.int32]]] = {}
-        for key, members in _by_value(walk.ends.astype(np.int64) * len(names) + walk.end_watch, walk.ids):
-            found.setdefault(self._futures(key // len(names), names[key % len(names)]), []).append(members)
-        for future, parts in found.items():
-            yield future, np.concatenate(parts)
+    def _groups(self, walks: _Walks) -> list[list[tuple[int, int]]]:
+        """By walk: its tokens by what the lexeme at their end can become, a set and a row each."""
+        sets, set_of = self.distinct
+        names, numbers = walks.watches, set_of[walks.ends].astype(np.int64)
+        owing = np.flatnonzero(walks.end_watch != names.index(()))
+        if len(owing):
+            keys = walks.ends[owing].astype(np.int64) * len(names) + walks.end_watch[owing]
+            distinct, which = np.unique(keys, return_inverse=True)
+            futures = (self._futures(key // len(names), names[key % len(names)]) for key in distinct.tolist())
+            known = {each: number for number, each in enumerate(sets)}
+            numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which.reshape(-1)]
+            sets = list(known)
+        walk = np.repeat(np.arange(len(walks.id_starts) - 1), np.diff(walks.id_starts))
+        found: list[list[tuple[int, int]]] = [[] for _ in walks.id_starts[1:]]
+        rows: dict[bytes, int] = {}
+        for key, members in _by_value(walk * len(sets) + numbers, walks.ids):
+            future = sets[key % len(sets)]
+            if future:
+                members = _ascending(members)
+                content = members.tobytes()
+                row = rows.get(content)
+                if row is None:
+                    row = rows[content] = self.row(members)
+                found[key // len(sets)].append((future, row))
+        return found
+
+    def _ends(self, keys: list[Key], walks: _Walks) -> list[list[LexemeEnd]]:
+        """By walk: where lexemes end."""
+        ends_of, with_state = self.tables.ends_of, self.tables.obligations.with_state
+        found = [
+            [LexemeEnd(terminal, residual, with_state(watch, watched)) for terminal, watch in ends_of[state]]
+            for residual, state, watched in keys
+        ]
+        names, states = walks.watches, len(self.tables.table)
+        walk = np.repeat(np.arange(len(keys)), np.diff(walks.below_starts))
+        wheres = (walk * states + walks.below_state) * len(names) + walks.below_watch
+        for key, where in _by_value(wheres, walks.below):
+            rest, before = self.residuals.add(_ascending(where)), names[key % len(names)]
+            number, state = divmod(key // len(names), states)
+            found[number] += (
+                LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[state]
+            )
+        return found
 
     def row(self, ids: NDArray[np.int32]) -> int:
         """The number of a row of ids, ascending."""
@@ -197,44 +238,45 @@ class LexemeMasks:
         kernels.flip_ids(row, ids)
         return self.pool.add_dense(row)
 
-    def _walk(self, nodes: NDArray[np.int32], state: int, watched: Watched) -> _Walk:
-        """The kernel's walk, in slices. Obligations are numbered: states, then sets of them."""
+    def _walk(self, starts: list[tuple[NDArray[np.int32], int, Watched]]) -> _Walks:
+        """The kernel's walks, in slices. Obligations are numbered: states, then sets of them."""
         from ... import kernels
 
         trie, tables = self.vocabulary.trie, self.tables
         if self._sets.is_full():
             self._sets = self._new_sets()
         sets = self._sets  # others may begin new ones meanwhile
-        watch = sets.number(watched)
         size = max(len(trie.token_ids), len(trie.byte)) + 64
         progress, path = np.zeros(kernels.LEXER_PROGRESS, np.int64), np.empty((2, trie.max_depth + 2), np.int32)
-        progress[kernels.L_NODE] = -1
         found, self._scratch = self._scratch, None  # others have none, or theirs
         if found is None:
             found = np.empty((6, size), np.int32)
-        status = kernels.TOO_MUCH_WORK
-        while status != kernels.OK:
-            status = kernels.walk_lexer(
-                trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, tables.class_of, tables.table,
-                tables.goes_on, tables.beats, sets.table, nodes, state, watch, _NODES, progress, path, found[:3],
-                found[3:],
-            )  # fmt: skip
-            if status == kernels.NO_ROOM:
-                found = np.concatenate([found, np.empty((6, 3 * found.shape[1]), np.int32)], axis=1)
-            elif status == kernels.CONFLICT:
-                sets.follow(int(progress[kernels.L_SET]))
-            elif status == kernels.TOO_MUCH_WORK:
-                self._pause()
+        counts = [(0, 0)]
+        for nodes, state, watched in starts:
+            watch, status = sets.number(watched), kernels.TOO_MUCH_WORK
+            progress[[kernels.L_NODE, kernels.L_RESIDUAL]] = -1, 0
+            while status != kernels.OK:
+                status = kernels.walk_lexer(
+                    trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, tables.class_of, tables.table,
+                    tables.goes_on, tables.beats, sets.table, nodes, state, watch, _NODES, progress, path, found[:3],
+                    found[3:],
+                )  # fmt: skip
+                if status == kernels.NO_ROOM:
+                    found = np.concatenate([found, np.empty((6, 3 * found.shape[1]), np.int32)], axis=1)
+                elif status == kernels.CONFLICT:
+                    sets.follow(int(progress[kernels.L_SET]))
+                elif status == kernels.TOO_MUCH_WORK:
+                    self._pause()
+            counts.append((int(progress[kernels.L_IDS]), int(progress[kernels.L_BELOW])))
         self._scratch = found
-        n, m = progress[[kernels.L_IDS, kernels.L_BELOW]].tolist()
-        ids, ends, end_watch = found[:3, : n]
-        below, below_state, below_watch = found[3:, : m]
-        watches = end_watch if watched else end_watch[:0]
-        names = np.unique(np.concatenate([below_watch, watches, [-1]]))
-        numbers = [np.searchsorted(names, each) for each in (watches, below_watch)]
-        return _Walk(
-            [sets.watched(name) for name in names.tolist()],
-            ids.copy(), ends.copy(), numbers[0], below.copy(), below_state.copy(), numbers[1],
+        id_starts, below_starts = np.array(counts, np.int64).T
+        ids, ends, end_watch = found[:3, : id_starts[-1]]
+        below, below_state, below_watch = found[3:, : below_starts[-1]]
+        names = np.unique(np.concatenate([_distinct(below_watch), _distinct(end_watch), [-1]]))
+        numbers = [np.searchsorted(names, each) for each in (end_watch, below_watch)]
+        return _Walks(
+            [sets.watched(name) for name in names.tolist()], id_starts, ids.copy(), ends.copy(), numbers[0],
+            below_starts, below.copy(), below_state.copy(), numbers[1],
         )  # fmt: skip
 
     def _new_sets(self) -> WatchedSets:
@@ -243,9 +285,16 @@ class LexemeMasks:
 
 def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """The values in order, each once. (`numpy.unique` hashes, which takes four times as long here.)"""
+    if len(values) == 1:
+        return values
     values = np.sort(values)
     again = values[1:] == values[:-1]
     return values[np.concatenate([[True], ~again])] if again.any() else values
+
+
+def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The values, each at least once: mostly all are the same."""
+    return values[:1] if not len(values) or (values == values[0]).all() else np.unique(values)
 
 
 def _by_value(values: Array, things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
@@ -257,4 +306,5 @@ def _by_value(values: Array, things: NDArray[np.int32]) -> list[tuple[int, NDArr
     order = np.argsort(values, kind="stable")
     values, things = values[order], things[order]
     cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return list(zip(values[np.concatenate([[0], cuts])].tolist(), np.split(things, cuts), strict=True))
+    bounds = [0, *cuts.tolist(), len(values)]
+    return [(key, things[i:j]) for key, (i, j) in zip(values[bounds[:-1]].tolist(), pairwise(bounds), strict=True)]

@@ -382,7 +382,9 @@ def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int3
 
     states, width = int(arena[kernels.A_STATES]), int(arena[kernels.A_CLASSES])
     begin, classes = int(arena[kernels.A_FREE]), int(arena[kernels.A_CLASS_OF])
-    kernels.lay_out_rows(arena, np.arange(states, dtype=np.int32))
+    weightless = np.zeros(width)
+    for state in range(states):
+        kernels.lay_out_row(arena, state, weightless)
     return arena[begin : begin + states * width].reshape(states, width), arena[classes : classes + 256]
 
 

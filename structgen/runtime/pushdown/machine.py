@@ -8,7 +8,7 @@ As in `structgen.runtime.automaton.machine`, a step runs no compiled code unless
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -40,6 +40,9 @@ MEMO_MOVES, MEMO_FRAMES = 1 << 17, 1 << 18
 
 #: More threads than this whose states take long to walk are walked together, on at most so many frames.
 _MANY_WALKS, _MOST_CELLS = 8, 1 << 13
+
+#: So are more threads and stacks than this that were not walked before, whatever their states.
+_MANY_THREADS = 32
 
 #: A walk that is entered at more nodes than this takes long.
 _MANY_NODES = 1 << 10
@@ -342,18 +345,30 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
         """Whether enough threads have to be walked that one walk of all together is better."""
-        forks = [(state, frame.members) for state, _, frame in threads if isinstance(frame, Fork)]
+        forks = [(state, count, frame.members) for state, count, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False
-        missing = sum(self.rows.takes_long(state, count) for state, count, _ in threads)
-        known = self.rows.decided
-        for state, members in forks:
-            found = known.get((ROOT, state, 0))
-            if found is None and self.rows.takes_long(state, 0):
-                missing += len(members)
-            elif found is not None and len(self.rows.residuals[found.residual]) > _MANY_NODES:
-                missing += sum((found.residual, each.state, 0) not in known for each in members if each is not None)
+        rows = self.rows
+        new = [(s, n) for s, n, _ in threads if s >= 0 and rows.known(ROOT, s, n) is None]
+        lower = [(state, count, self._new_below(state, count, members)) for state, count, members in forks]
+        if len(new) + sum(n for *_, n in lower) > _MANY_THREADS:
+            return True
+        missing = sum(rows.takes_long(state, count) for state, count in new)
+        for state, count, n in lower:
+            found = rows.known(ROOT, state, count)
+            if rows.takes_long(state, count) or (found and len(rows.residuals[found.residual]) > _MANY_NODES):
+                missing += n
         return missing > _MANY_WALKS
+
+    def _new_below(self, state: int, count: int, members: Collection[Stack]) -> int:
+        """For how many stacks it is not known what comes of what a state leaves open."""
+        found = self.rows.known(ROOT, state, count)
+        if found is None:
+            return len(members)
+        if found.residual == NOTHING:
+            return 0
+        frames = [each for each in members if each is not None]
+        return sum(self.rows.known(found.residual, frame.state, frame.count) is None for frame in frames)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.

@@ -145,7 +145,6 @@ class StateMasks:
         self._calling: NDArray[np.bool_] | None = None
         self._counts: Counts | None = None
         self._bases: dict[tuple[int, ...], PartialRow] = {}  # what is known of configurations to compare with
-        self._uncounted: set[int] = set()  # states with too many intervals to tell counts apart at once
         #: The sets of members that were met, each with its number from 1 on; keys have the number.
         self.sets: dict[int, int] = {}
         self._walker: StackWalker | None = None
@@ -181,9 +180,9 @@ class StateMasks:
         if count and self.tables.registers[state]:
             number = self.sets.setdefault(count, len(self.sets) + 1)
         elif count and self.tables.live[state] >= 0:
-            found = self._counted(state, count) if residual == ROOT else None
-            if found is not None:
-                return found
+            if residual == ROOT and state in self.segments:
+                begins, decided = self.segments[state]
+                return decided[bisect_right(begins, count) - 1]
             number = count = self.representative(state, count)
         else:
             count = 0
@@ -202,7 +201,11 @@ class StateMasks:
         """`decide` for what is not known."""
         walk = self._walk()
         walked = None
-        if residual == ROOT and not count and walk.weight[state] >= _WIDE:
+        if residual == ROOT and count:
+            found = self._counted(state, count)
+            if found is not None:
+                return found
+        elif residual == ROOT and walk.weight[state] >= _WIDE:
             walked = None if walk.may_have_base(state) else walk.short(state)
             found = self._wide(state) if walked is None else None
             if found is not None:
@@ -238,19 +241,23 @@ class StateMasks:
             return self.pool.add_walked(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
+    def known(self, residual: int, state: int, count: int) -> PartialRow | None:
+        """What `decide` would give, if that was decided before."""
+        if count and residual == ROOT and state in self.segments:
+            begins, decided = self.segments[state]
+            return decided[bisect_right(begins, count) - 1]
+        if count and self.tables.registers[state]:
+            count = self.sets.get(count, -1)
+        elif count:
+            count = self.representative(state, count)
+        key = residual, state, count
+        return self.decided.get(key) or (self.stored.get(*key) if self.stored is not None and count >= 0 else None)
+
     def takes_long(self, state: int, count: int) -> bool:
         """Whether a state is wide, and what it decides from the root not known."""
-        if state < 0 or self.tables.registers[state]:
+        if state < 0 or self.tables.registers[state] or self.known(ROOT, state, count) is not None:
             return False
-        if count and self.tables.live[state] >= 0:
-            if state in self.segments:
-                return False
-            count = self.representative(state, count)
-        else:
-            count = 0
-        key = ROOT, state, count
-        known = key in self.decided or (self.stored is not None and self.stored.get(*key) is not None)
-        return not known and self.is_wide(state)
+        return self.is_wide(state)
 
     def row_of_all(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
         """The row of threads whose stacks are known, found in one walk; see
@@ -283,6 +290,8 @@ class StateMasks:
 
     def _different(self, held: PartialRow, ids: NDArray[np.int32], nodes: NDArray[np.int32]) -> PartialRow:
         """What decides as ``held`` does but for some ids and nodes, which are views of a walker's."""
+        if not len(ids) and not len(nodes):
+            return held
         ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
         row = self.pool.add_difference(held.row, ids)
         if not len(nodes):
@@ -303,9 +312,9 @@ class StateMasks:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
         if minimum > 1:
             return None
-        found = self.shared.with_nothing_counted(state)
+        found = self.shared.counted(state, 0)
         if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
-            found = self._counted(state, 1)
+            found = self.decide(ROOT, state, 1)
         return found
 
     def _configuration(self, config: tuple[int, ...]) -> PartialRow:
@@ -328,31 +337,21 @@ class StateMasks:
     # -- states that count -----------------------------------------------------------------------------
 
     def _counted(self, state: int, count: int) -> PartialRow | None:
-        """A state that counts without calling, such as the inside of a string."""
-        found = self.segments.get(state)
-        if found is None:
-            if self._is_far(state, count) and self.is_wide(state):
-                unbounded = self.shared.unbounded(state)
-                if unbounded is not None:
-                    return unbounded
-            found = self.tell_counts(state)
-        if found is None:
+        """A wide state that counts, by what the vocabulary knows of it."""
+        if self.tables.registers[state] or not self.is_wide(state):
             return None
-        begins, decided = found
-        return decided[bisect_right(begins, count) - 1]
+        return self.shared.unbounded(state) if self._is_far(state, count) else self.shared.counted(state, count)
 
     def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
         found = self.segments.get(state)
         if found is not None:
             return found
-        few = self.counts().possible[state] is not None
-        if few or state in self._uncounted or self._calls(state):
+        if self.counts().possible[state] is not None or self._calls(state):
             return None
         found = self.shared.segments(state) if self.is_wide(state) else None
         found = found or self._own_segments(state)
         if found is None:
-            self._uncounted.add(state)
             return None
         self.keep_segments(state, *found)
         return found

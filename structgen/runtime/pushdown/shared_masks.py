@@ -201,18 +201,19 @@ class SharedMaskStore:
             return None
         return begins, decided
 
-    def with_nothing_counted(self, state: int) -> PartialRow | None:
-        """What a state decides at a count of 0, in a loop with a minimum of at most 1; None if it can't be shared."""
-        name = self.name(state, MID)
-        if name is None:
+    def counted(self, state: int, count: int) -> PartialRow | None:
+        """What a state decides at a count; None if it can't be shared, or nobody has worked it out.
+
+        A count of 0 stands for nothing counted, in a loop with a minimum of at most 1.
+        """
+        minimum, maximum = self._tables.loops[self._tables.live[state]].tolist()
+        is_low = 1 < minimum > count
+        name = self.name(state, LOW if is_low else MID)
+        shared = None if name is None else self._known(name)
+        if name is None or shared is None or (minimum > 1 and maximum - minimum <= self._reach):
             return None
-        maximum = int(self._tables.loops[self._tables.live[state]][1])
-        try:
-            begins = self.find(name, state).begins
-        except _TooManyIntervals:
-            return None
-        stretch = bisect_right(begins, self._bounds(MID)[1] - maximum) - 1
-        return self._use(name, max(0, stretch), state)
+        offset = minimum - self._bounds(LOW)[0] if is_low else maximum - self._bounds(MID)[1]
+        return self._use(name, max(0, bisect_right(shared.begins, count - offset) - 1), state)
 
     def _append(
         self, begins: list[int], decided: list[PartialRow], name: bytes, state: int, offset: int, first: int
@@ -262,6 +263,14 @@ class SharedMaskStore:
 
     def find(self, name: bytes, state: int) -> SharedMasks:
         """What a name stands for; ``state`` has it. Raises `FormatError` where it does not."""
+        shared = self._known(name)
+        if shared is None:
+            shared = self._walk(name, state)
+            self._add(name, shared)
+        return shared
+
+    def _known(self, name: bytes) -> SharedMasks | None:
+        """What a name stands for, if that was walked before."""
         shared = self._at_hand(name)
         if shared is None and name in self.stored:
             return self.stored[name]  # a file speaks for itself only: this is not published
@@ -270,9 +279,6 @@ class SharedMaskStore:
             shared = self._cache.fetch(name, read)
             if shared is not None and self._at_hand(name) is None:
                 self._vocabulary.shared_rows[name] = shared
-        if shared is None:
-            shared = self._walk(name, state)
-            self._add(name, shared)
         return shared
 
     def _at_hand(self, name: bytes) -> SharedMasks | None:

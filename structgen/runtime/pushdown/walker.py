@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ...system.memo import Memo
 from ...vocabulary.vocabulary import Vocabulary
-from ..automaton.tables import DEAD, SET
+from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
 from .stacks import END
-from .subautomata import POP, Subautomaton, subautomaton
+from .subautomata import POP, Subautomata, Subautomaton
 from .tables import PushdownTables
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
@@ -40,7 +40,7 @@ _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 1
 _SHORT = 1 << 12
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
-_FAR_APART = 20_000
+_FAR_APART = 5_000
 
 
 class _Scratch(threading.local):
@@ -137,6 +137,7 @@ class StackWalker:
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
         self._widest = LazyTable(self._find_widest)
+        self._subautomata = Subautomata(self._arena)
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
@@ -246,8 +247,8 @@ class StackWalker:
         return None if n < 0 else (ids[:n], below[:m])
 
     def subautomaton(self, state: int, *, far: bool = False) -> Subautomaton | None:
-        """The automaton that begins at a state; see `structgen.runtime.pushdown.subautomata.subautomaton`."""
-        return subautomaton(self._arena, state, far=far)
+        """The automaton that begins at a state, ``far`` from all bounds or not."""
+        return self._subautomata.find(state, far)
 
     def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of the first state of an automaton that does not count."""
@@ -336,18 +337,14 @@ class StackWalker:
         operation, _, inside, *_ = moves[0][0]
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
-    def _row(self, state: int) -> NDArray[np.int32]:
-        """What a state does with each class of bytes, as in the arena."""
-        begin = np.array([state], np.int32)
-        self._kernels.lay_out_rows(self._arena, begin)
-        return self._arena[begin[0] : begin[0] + len(self._weights)]
-
     def _find_weight(self, state: int) -> float:
-        return float(self._weights[self._row(state) != DEAD].sum())
+        return float(self._kernels.lay_out_row(self._arena, state, self._weights)[1])
 
     def _find_widest(self, state: int) -> tuple[int, float]:
         """The entry that takes the most trie nodes, and its share of what the state takes."""
-        sums = np.bincount(self._row(state) + 1, self._weights)  # entry -1, dead, comes first
+        begin, _ = self._kernels.lay_out_row(self._arena, state, self._weights)
+        row = self._arena[begin : begin + len(self._weights)]
+        sums = np.bincount(row + 1, self._weights)  # entry -1, dead, comes first
         best = int(sums[1:].argmax())
         return best, float(sums[best + 1] / max(1.0, self.weight[state]))
 

@@ -37,6 +37,7 @@ class Residuals:
         # How to get a list that is not there yet: a shared one, and any other by its number in a file.
         self._shared: dict[int, Callable[[], NDArray[np.int32]]] = {}
         self._stored: Callable[[int], NDArray[np.int32]] | None = None
+        self._all_stored: Callable[[], list[NDArray[np.int32]]] = list
         self._numbers: dict[bytes, int] | None = None  # by content, once something is added
         #: Bytes of what was added, about, since it was last cut.
         self.grown = 0
@@ -60,6 +61,9 @@ class Residuals:
         if not len(nodes):
             return NOTHING
         if self._numbers is None:
+            for i, each in enumerate(self._all_stored(), 2):
+                if self._lists[i] is None and i not in self._shared:
+                    self._lists[i] = each
             own = [i for i in range(len(self._lists)) if i not in self._shared]
             self._numbers = {self[i].tobytes(): i for i in own}
         key = nodes.tobytes()
@@ -116,6 +120,7 @@ class Residuals:
             return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
 
         lists._stored = stored
+        lists._all_stored = lambda: decoded(gaps, start, vocabulary, where)
         lists._lists += [None] * (len(start) - 1)
         sizes["residuals"] = len(lists)
         return lists

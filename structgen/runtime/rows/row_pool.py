@@ -111,12 +111,10 @@ class RowPool:
 
     def add_walked(self, ids: NDArray[np.int32]) -> int:
         """`add_ids` for ids in any order, which are sorted in place, in a process that has walked for them."""
-        from ... import kernels
-
         if len(ids) > _FEW:
             ids.sort()
         gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
-        gaps = gaps[: kernels.sort_to_gaps(ids, LONG_GAP, gaps)]
+        gaps = gaps[: _package["kernels"].sort_to_gaps(ids, LONG_GAP, gaps)]  # an import takes longer
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -165,11 +163,14 @@ class RowPool:
 
     def write_lists(self, numbers: Sequence[int], row: NDArray[np.int32]) -> bool:
         """Write the union of some rows to ``row``, contiguous ``int32[words]``; False where one is no list of ids."""
-        found = [self._row(number) for number in numbers]
-        if any(base for base, _ in found):
-            return False
+        lists = []
+        for number in numbers:
+            base, gaps = self._row(number)
+            if base != 0:
+                return False
+            lists.append(gaps)
         row[...] = 0
-        for _, gaps in found:
+        for gaps in lists:
             set_gaps(row, gaps)
         return True
 
@@ -450,10 +451,10 @@ def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
 def flip_gaps(bits: NDArray[np.uint32], gaps: NDArray[np.uint16]) -> None:
     """Flip the bits of a list of ids in a row.
 
-    By the kernel where the process has it loaded; one that never walks does without. A short list costs less in
-    Python than the calls of either.
+    By the kernel where the process has it loaded; one that never walks does without. There a short list costs less in
+    Python than in NumPy.
     """
-    kernels = _package.get("kernels") if len(gaps) > _SHORT_FOR_KERNEL else None
+    kernels = _package.get("kernels")
     if kernels is not None:
         kernels.flip_gaps(bits, gaps, LONG_GAP)
     elif len(gaps) > _SHORT:
@@ -483,5 +484,5 @@ _package = vars(sys.modules[__package__.partition(".")[0]])
 #: A Shell sort is as fast as NumPy's for so many ids.
 _FEW = 64
 
-#: Where Python and NumPy take equally long, about 8 µs; and Python and the kernel, about 1.5 µs.
-_SHORT, _SHORT_FOR_KERNEL = 40, 10
+#: Where Python and NumPy take equally long, about 8 µs.
+_SHORT = 40

@@ -12,6 +12,7 @@ import pytest
 from hostile.index_fuzzer import use
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import EACH_BYTE, allowed
+from numpy.typing import NDArray
 
 import structgen as sg
 from structgen import grammar_store
@@ -20,8 +21,10 @@ from structgen.compiler.grammar.load import loading
 from structgen.definitions.grammar_text import Imports
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.partial_masks import LexemeMasks
+from structgen.runtime.rows import residuals
 from structgen.runtime.rows.row_pool import RowPool
 from structgen.storage.container import pack, unpack
+from structgen.system.types import Array
 
 #: What is watched; something, or nothing, that is ignored everywhere; columns; conflicts that are kept.
 DEFINITIONS = {
@@ -75,7 +78,7 @@ def test_places_are_used_as_they_are_stored(name: str, monkeypatch: pytest.Monke
         walk(index, index, seed)
     stored = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
     assert stored.to_bytes() == index.to_bytes()
-    monkeypatch.setattr(LexemeMasks, "_decide", None)  # all of them are there
+    monkeypatch.setattr(LexemeMasks, "decide_all", None)  # all of them are there
     for seed in range(8):
         walk(index, stored, seed)
 
@@ -96,6 +99,25 @@ def test_places_are_added_to_those_that_were_stored(name: str) -> None:
     again = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
     assert again.machine.known_rows == index.machine.known_rows == eager.machine.known_rows
     assert again.to_bytes() == index.to_bytes()
+
+
+def test_stored_residual_lists_are_read_at_once_where_one_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(DEFINITIONS[min(DEFINITIONS)], VOCABULARY)
+    stored = sg.Index.from_buffer(index.to_bytes(with_vocabulary=False), VOCABULARY)
+    assert isinstance(stored.machine, GrammarMachine)
+    lists, read = stored.machine.lexeme_masks.residuals, residuals.decoded
+    calls: list[int] = []
+
+    def counted(gaps: NDArray[np.uint16], starts: Array, *which: Any) -> list[NDArray[np.int32]]:
+        calls.append(len(gaps))
+        return read(gaps, starts, *which)
+
+    monkeypatch.setattr(residuals, "decoded", counted)
+    expected = [each.tolist() for each in map(lists.__getitem__, range(len(lists)))]
+    before = len(calls)
+    assert lists.add(np.array([3, 5, 6], np.int32)) >= 2
+    assert len(calls) == before + 1
+    assert [each.tolist() for each in map(lists.__getitem__, range(len(expected)))] == expected
 
 
 @pytest.mark.parametrize("stored", [False, True])

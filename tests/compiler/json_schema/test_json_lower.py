@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -526,3 +529,43 @@ def test_a_shape_that_should_not_be_there_is_our_own_mistake(order: str, many: i
         with pytest.raises(InternalError, match="report") as error:
             lowered(shape, Value(null=True), property_order=order)
         assert not isinstance(error.value, DefinitionError)
+
+
+# -- the same tables in every process ------------------------------------------------------------------------------
+
+NUMBERED: list[Any] = [
+    *SCHEMAS.values(),
+    {"properties": {f"p{i}": {"enum": [f"v{i}", f"w{i}", i, None]} for i in range(20)}, "minProperties": 3},
+    {"anyOf": [{"properties": {name: {"const": name}}, "required": [name]} for name in ("ab", "a", "abc", "x")]},
+    {"type": "object", "patternProperties": {"^a.*b$": {"type": "null"}, "^(x|y)+": {"type": "string"}}},
+]
+
+DIGEST = """
+import hashlib, sys
+from structgen.budget import Budget, Meter
+from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.compiler.programs.tables import to_tables
+from structgen.definitions import JsonSchema
+digest = hashlib.sha256()
+for line in sys.stdin:
+    tables = to_tables(compile_json_schema(JsonSchema(line), Meter(Budget(seconds=3600)))[0])
+    for name, section in sorted(tables.to_sections().items()):
+        digest.update(name.encode() + section.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_states_have_the_same_numbers_in_every_process() -> None:
+    lines = "\n".join(map(json.dumps, NUMBERED))
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            input=lines,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "1234"
+    }
+    assert len(found) == 1

@@ -54,13 +54,13 @@ def test_walks_in_slices_find_the_same(name: str, monkeypatch: pytest.MonkeyPatc
         residual = np.array(sorted(rng.sample(range(nodes), rng.randrange(1, 12))), np.int32)
         watched = obligations.simplified(tuple(rng.sample(range(1, states), min(states - 1, rng.randrange(4)))))
         where = rng.choice([np.zeros(1, np.int32), residual]), rng.randrange(states), watched
-        whole = masks._walk(*where)
+        whole = masks._walk([where])
         for most in (1, 7, 50):
             with monkeypatch.context() as slices:
                 slices.setattr(partial_masks, "_NODES", most)
                 slices.setattr(masks, "_scratch", np.empty((6, rng.randrange(1, 9)), np.int32))
                 slices.setattr(masks, "_sets", masks._new_sets())
-                assert equal(masks._walk(*where), whole)
+                assert equal(masks._walk([where]), whole)
     assert len(pauses) > 100
 
 

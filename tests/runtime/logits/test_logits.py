@@ -95,7 +95,7 @@ def test_one_bitmask_for_every_row(device: str) -> None:
 def test_sign_bits(word: int) -> None:
     allowed = [word >> t & 1 for t in range(32)]
     expected = [0.0 if bit else float("-inf") for bit in allowed]
-    for way in (module._mask_by_table, module._mask_by_shift):
+    for way in (module._mask_by_kernel, module._mask_by_shift):
         logits = torch.zeros(32)
         way(logits, torch.tensor([word], dtype=torch.int32))
         assert logits.tolist() == expected

@@ -22,6 +22,7 @@ from structgen.runtime.automaton.tables import INC, SET
 from structgen.runtime.core.machine import Config
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.shared_masks import SharedMaskStore
 from structgen.runtime.pushdown.tables import MOST_MEMBERS
 from structgen.storage.container import pack, unpack
 from structgen.vocabulary.vocabulary import Vocabulary
@@ -102,7 +103,10 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
     config: Config = machine.start
     stacks = oracle.start(program)
     for _ in range(steps):
-        found = allowed(machine.row(config))
+        written = np.full(vocabulary.words, -1, np.int32)
+        machine.write_row(config, written)  # before it is known
+        assert machine.row(config).tobytes() == written.tobytes()
+        found = allowed(written)
         expected, known = set(), {b"": stacks}
         for token in range(vocabulary.size):
             data = vocabulary.token(token)
@@ -129,6 +133,35 @@ def test_masks_of_random_programs(seed: int) -> None:
     machine = PushdownMachine(to_tables(in_columns(program, rng)), vocabulary)
     for _ in range(3):
         check_walk(machine, program, rng, 8)
+
+
+def test_a_short_row_is_written_where_it_is_asked_for_and_kept_from_its_second_use_on() -> None:
+    program = Program()
+    for state in range(3):
+        program.state(f"s{state}")
+        program.edge(state, *b"aa", *([state + 1] if state < 2 else []))
+    vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b"aa", None], eos_ids=[257])
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    config: Config = machine.start
+    masks = np.full((3, 2, machine.vocabulary.words), -1, np.int32)
+    for mask, kept in zip(masks, (False, True, True), strict=True):
+        machine.write_row(config, mask[0])
+        assert (config.dense is not None) == (kept or bool(machine.pool.shared))  # which are there whole
+        assert mask[0].tobytes() == masks[0, 0].tobytes()
+    strided = np.full((machine.vocabulary.words, 2), -1, np.int32)[:, 0]
+    other = PushdownMachine(machine.tables, machine.vocabulary)
+    other.write_row(other.start, strided)
+    assert strided.tobytes() == masks[0, 0].tobytes()
+
+
+def test_a_state_that_leads_nowhere_far_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structgen.runtime.pushdown.partial_masks._WIDE", 0)
+    monkeypatch.setattr("structgen.runtime.pushdown.walker._WORTH_A_BASE", 2)
+    monkeypatch.setattr("structgen.runtime.pushdown.walker._SHORT", 1 << 12)
+    monkeypatch.setattr(SharedMaskStore, "plain", lambda *_: pytest.fail("a short walk was not tried first"))
+    rng = random.Random(2)
+    program, vocabulary = random_program(rng), random_vocabulary(rng)
+    check_walk(PushdownMachine(to_tables(program), vocabulary), program, rng, 8)
 
 
 @pytest.mark.parametrize("seed", range(20))

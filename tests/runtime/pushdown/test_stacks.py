@@ -212,14 +212,13 @@ def test_long_work_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index.slow_steps == 0
     rows: list[NDArray[np.int32]] = []
     other = threading.Thread(target=lambda: rows.append(machine.row(machine.start)))
-    original = machine.rows.decide
+    original = machine.rows.row_of_all
 
-    def decide(*args: Any) -> Any:
-        if other.ident is None:
-            other.start()
+    def row_of_all(*args: Any) -> Any:
+        other.start()
         return original(*args)
 
-    monkeypatch.setattr(machine.rows, "decide", decide)
+    monkeypatch.setattr(machine.rows, "row_of_all", row_of_all)
     row = machine.row(config)
     assert index.slow_steps > 0
     other.join(60)

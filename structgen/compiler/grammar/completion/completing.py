@@ -13,8 +13,12 @@ the states that are on top of the stack then must have been given a rule before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from typing import NamedTuple
 
+import numpy as np
+
+from .... import kernels
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
 from ....system.properties import cached_property
@@ -28,8 +32,8 @@ _DOING = "seeing whether the parser can complete what it has taken"
 #: Reductions before one terminal; past that nothing is proved.
 _MOST_REDUCTIONS = 1000
 
-#: States that are looked at between two looks at the clock.
-_STEPS = 4096
+#: Places that are looked at between two looks at the clock.
+_STEPS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Completing:
                         todo.append(target)
                     self._below.setdefault(target, set()).add(state)
         self._under: dict[tuple[int, int], frozenset[int]] = {}
+        self._put_on: dict[tuple[frozenset[int], Symbol], list[tuple[int, Symbol]]] = {}
 
     def unproved(self) -> set[int]:
         """The states on top of stacks that nothing is proved to complete. Raises `BudgetExceededError`."""
@@ -205,7 +210,11 @@ class Completing:
             return []
         origin = self._table.symbols.rules[plan.rule][0]
         lower = self._lower(state, plan.read) if below < 0 else self._lower(below, plan.read - 1)
-        return [(each, origin) for each in sorted(lower) if self._moves[each].get(origin) in self._below]
+        found = self._put_on.get((lower, origin))
+        if found is None:
+            found = [(each, origin) for each in sorted(lower) if self._moves[each].get(origin) in self._below]
+            self._put_on[lower, origin] = found
+        return found
 
     def _lower(self, state: int, count: int) -> frozenset[int]:
         """The states that may lie so many states below one."""
@@ -261,26 +270,15 @@ def are_good(options: list[list[Alternative]], meter: Meter) -> list[bool]:
 
     Raises `BudgetExceededError`.
     """
-    good = [True] * len(options)
-    steps = 0
-    while True:
-        proved = [False] * len(options)
-        # Places come after those that led to them, so the last ones are looked at first.
-        left = [place for place in reversed(range(len(options))) if good[place]]
-        count = -1
-        while count != len(left):
-            count = len(left)
-            for place in left:
-                for groups, is_lower in options[place]:
-                    steps += 1 + len(groups)
-                    if steps > _STEPS:
-                        steps = 0
-                        meter.check_time("looking for what can follow lexemes")
-                    known = good if is_lower else proved
-                    if all(any(known[n] for n in group) for group in groups):
-                        proved[place] = True
-                        break
-            left = [place for place in left if not proved[place]]
-        if proved == good:
-            return good
-        good = proved
+    every = [option for there in options for option in there]
+    groups = [group for option in every for group in option.groups]
+    arrays = (
+        *(np.array([0, *accumulate(map(len, each))]) for each in (options, [o.groups for o in every], groups)),
+        np.array([*chain.from_iterable(groups)], np.int64), np.array([o.is_lower for o in every], np.bool_),
+    )  # fmt: skip
+    good, proved = np.ones(len(options), np.uint8), np.zeros(len(options), np.uint8)
+    at = np.array([len(options) - 1, 0])
+    # Places come after those that led to them, so the last ones are looked at first.
+    while not kernels.prove_places(*arrays, good, proved, at, _STEPS):
+        meter.check_time("looking for what can follow lexemes")
+    return [bool(each) for each in good]

@@ -82,8 +82,8 @@ class SharedMatches:
     def __init__(self) -> None:
         self.looks = LookArounds()
         self.after: dict[Threads, tuple[list[Threads], int]] = {}
-
-
+        #: By ranges of bytes: a partition, the part of each byte, and which of the ranges each part is in.
+        self.read: dict[tuple[tuple[int, int], ...], tuple[int, bytes, list[tuple[int, ...]]]] = {}
 
 
 def preferred(tree: Node, meter: Meter, shared: SharedMatches | None = None) -> LeftmostDfa:
@@ -94,7 +94,8 @@ def preferred(tree: Node, meter: Meter, shared: SharedMatches | None = None) -> 
     """
     shared = SharedMatches() if shared is None else shared
     made = program(tree, shared.looks, meter)
-    check_behind(tree, meter)
+    if any(look.behind for look, _ in made.looks):
+        check_behind(tree, meter)
     return _Determinizer(made, shared, meter).run()
 
 
@@ -122,6 +123,7 @@ class _Determinizer:
         if self._steps > _STEPS:
             self._steps = 0
             self._meter.check_time("determinising a terminal")
+            self._meter.check_states(len(self._todo), "determinising a terminal")
             self._meter.check_memory(self._held, "determinising a terminal")
 
     def run(self) -> LeftmostDfa:
@@ -129,7 +131,6 @@ class _Determinizer:
         moves: list[_Moves] = []
         ends: list[tuple[int, ...]] = []
         for here in self._todo:  # grows as it goes
-            self._meter.check_states(len(self._todo), "determinising a terminal")
             self._spend(16 + len(here.threads))
             ends.append(tuple(self._watching(here)))
             after, partition = self._after(here)
@@ -219,6 +220,10 @@ class _Determinizer:
 
     def _followed(self, here: Threads) -> tuple[list[Threads], int]:
         looks = self._looks
+        if len(here.threads) == 1 and here.threads[0][1:] == (0, _HERE) and not here.behind:
+            partition, _, read = self._reads[here.threads[0].state]
+            self._held += _BYTES_OF_THREAD
+            return [self._moved(tuple([Thread(target, 0) for target in part]), ()) for part in read], partition
         told_apart = {looks.partition[owed] for _, owed, _ in here.threads if owed}
         steps: list[_Step] = []
         for state, owed, role in here.threads:
@@ -241,13 +246,18 @@ class _Determinizer:
     def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
         """What a state of the program reads: a partition, the part of each byte, and the states after each part."""
         edges = self._made.edges[state]
-        cuts = sorted({0, 256, *(cut for low, high, _ in edges for cut in (low, high + 1))})
-        parts: dict[tuple[int, ...], int] = {}
-        pattern = b""
-        for low, after in pairwise(cuts):
-            targets = tuple(target for least, most, target in edges if least <= low <= most)
-            pattern += bytes([parts.setdefault(targets, len(parts))]) * (after - low)
-        return self._looks.partitions.number(pattern), pattern, [list(part) for part in parts]
+        ranges = tuple([(low, high) for low, high, _ in edges])
+        found = self._shared.read.get(ranges)
+        if found is None:
+            cuts = sorted({0, 256, *(cut for low, high in ranges for cut in (low, high + 1))})
+            parts: dict[tuple[int, ...], int] = {}
+            pattern = b""
+            for low, after in pairwise(cuts):
+                which = tuple(i for i, (least, most) in enumerate(ranges) if least <= low <= most)
+                pattern += bytes([parts.setdefault(which, len(parts))]) * (after - low)
+            found = self._shared.read[ranges] = self._looks.partitions.number(pattern), pattern, [*parts]
+        partition, pattern, read = found
+        return partition, pattern, [[edges[i][2] for i in which] for which in read]
 
     def _behind_row(self, k: int, state: int) -> tuple[int, list[int]]:
         """How a look-behind goes on: a partition, and the states by byte."""
@@ -272,11 +282,16 @@ class _Determinizer:
             elif left == 0 or role == _WATCHED:  # paid, or the end of what is watched
                 beats = (left == UNPAID) == (role == _WATCHED)
                 break
-        key = tuple(moved), tuple([row[byte] for row in behind])
+        found = self._moved(tuple(moved), tuple([row[byte] for row in behind]))
+        return found._replace(beats=True) if beats else found
+
+    def _moved(self, seeds: tuple[Thread, ...], behind: tuple[int, ...]) -> Threads:
+        """As `_closed`, worked out once."""
+        key = seeds, behind
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._closed(*key)
-        return found._replace(beats=True) if beats else found
+            found = self._known[key] = self._closed(seeds, behind)
+        return found
 
     def _closed(self, seeds: tuple[Thread, ...], behind: tuple[int, ...]) -> Threads:
         """All that empty moves lead to, in order, each once, up to the first match that owes nothing."""

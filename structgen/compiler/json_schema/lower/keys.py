@@ -28,7 +28,7 @@ from .trie import NONE, Node, Tries
 _DOING = "lowering property names"
 
 #: What the kernel takes for each place that it has room for, and a state of other names in its table.
-_BYTES_OF_PLACE, _BYTES_OF_ROW = 140, 1 << 10
+_BYTES_OF_PLACE, _BYTES_OF_ROW = 200, 1 << 10
 
 
 class Others:
@@ -166,8 +166,8 @@ class KeyStates:
             made, edges, ends, counted, stack = (np.empty((room, width), np.int32) for width in (2, 3, 2, 6, 4))
             code, n_made, n_edges, n_ends, n_counted, n_classes = kernels.build_key_states(
                 *tries, roots, families.tables, families.accepting, families.records, 1 + len(families.all),
-                len(self._program.edges), np.full(slots, -1, np.int64), np.empty(slots, np.int32),
-                classes, np.full(slots, -1, np.int32), made, edges, ends, counted, stack,
+                len(self._program.edges), *_hash_table(slots), *_hash_table(slots), classes,
+                np.full(slots, -1, np.int32), made, edges, ends, counted, stack,
             )  # fmt: skip
             self._meter.check_states(len(self._program.edges) + n_made, _DOING)
             room *= 2
@@ -217,6 +217,11 @@ class KeyStates:
                 edges.append(Edge(low, high, (), CountedEdge(*counted, *reached)))
         self._program.edges[others.bases[classes]] = edges
         self._meter.check_states(len(self._program.edges), _DOING)
+
+
+def _hash_table(slots: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Keys, and room for what they stand for."""
+    return np.full(slots, -1, np.int64), np.empty(slots, np.int32)
 
 
 class _Families:

@@ -1,0 +1,112 @@
+"""What a step does is bounded by what it meets, whatever the size of the definition: rows laid out, walks made."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import structgen as sg
+from structgen import kernels
+from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.walker import StackWalker
+
+#: All bytes, and words of JSON.
+VOCABULARY = sg.Vocabulary.from_bytes(
+    [*(bytes([byte]) for byte in range(256)), b'{"', b'":', b'": ', b", ", b'", "', b"kind", b"own", b"abc", None],
+    eos_ids=[264],
+)
+
+WORDS = [f"{k * 2654435761 % (1 << 32):08x}" for k in range(2000)]
+
+WALKS = ("narrow", "short", "whole", "difference", "closed", "counted")
+
+
+def alternatives(n: int, *, last: bool) -> dict[str, Any]:
+    """Objects that one member tells apart, the first or the last but one."""
+
+    def one(k: int) -> dict[str, Any]:
+        kind: dict[str, Any] = {"kind": {"const": f"kind_{k}"}}
+        rest: dict[str, Any] = {"n": {"type": "integer"}, "text": {"type": "string"}}
+        members = {**rest, **kind} if last else {**kind, **rest}
+        members[f"own_{k}"] = {"type": "number"}
+        return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
+
+    return {"anyOf": [one(k) for k in range(n)]}
+
+
+def text_of(k: int, *, last: bool) -> bytes:
+    kind, rest = {"kind": f"kind_{k}"}, {"n": 17, "text": "some abc"}
+    return json.dumps({**(rest | kind if last else kind | rest), f"own_{k}": 1.5}).encode()
+
+
+def steps(index: sg.Index, text: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Counter[str]]:
+    """What each step walked, byte by byte."""
+    told: Counter[str] = Counter()
+    for name in WALKS:
+        original = getattr(StackWalker, name)
+
+        def counting(*arguments: Any, _original: Any = original, _name: str = name, **options: Any) -> Any:
+            told[_name] += 1
+            return _original(*arguments, **options)
+
+        monkeypatch.setattr(StackWalker, name, counting)
+    guide, found = sg.Guide(index), list[Counter[str]]()
+    bits = np.zeros(VOCABULARY.words, np.int32)
+    for byte in text:
+        told.clear()
+        guide.fill_bitmask(bits)
+        found.append(told.copy())
+        assert bits[byte >> 5] >> (byte & 31) & 1
+        assert guide.advance(byte)
+    assert guide.is_accepting()
+    return found
+
+
+def rows_laid_out(machine: PushdownMachine) -> int:
+    arena = machine.rows._walk()._arena
+    first = machine.tables.arena()[kernels.A_FREE]
+    return int((arena[kernels.A_FREE] - first) // arena[kernels.A_CLASSES])
+
+
+def met(machine: PushdownMachine, text: bytes) -> set[int]:
+    """The states that threads come to while a text is read."""
+    threads, found = machine.start_threads, set[int]()
+    for byte in text:
+        found.update(state for state, _, _ in machine.stacks.closed(threads))
+        threads = machine.step(threads, byte)
+    return found
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_alternatives_that_agree_take_one_walk(last: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = sg.compile(sg.JsonSchema(alternatives(300, last=last)), VOCABULARY, eager=False)
+    machine = index.machine
+    assert isinstance(machine, PushdownMachine)
+    text = text_of(123, last=last)
+    walked = steps(index, text, monkeypatch)
+    assert max(sum(step.values()) for step in walked) <= 40  # threads that are few are walked one by one
+    assert walked[2] == {"whole": 1}
+    assert rows_laid_out(machine) <= len(met(machine, text)) < machine.tables.states
+
+
+def test_a_first_mask_lays_out_what_it_meets() -> None:
+    index = sg.compile(sg.JsonSchema({"enum": WORDS}), VOCABULARY, eager=False)
+    machine = index.machine
+    assert isinstance(machine, PushdownMachine)
+    sg.Guide(index).bitmask()
+    assert rows_laid_out(machine) <= len(VOCABULARY.trie.byte) < machine.tables.states // 10
+
+
+@pytest.mark.parametrize("pattern", ["^[a-z]{1,60}$", r"^(\w+ ){1,20}$", r"^(?:\S+\s+){0,9}\S+$"])
+def test_a_count_near_its_bound_takes_walks_of_its_own_alone(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step tells all counts of a state apart."""
+    index = sg.compile(sg.JsonSchema({"type": "string", "pattern": pattern}), VOCABULARY, eager=False)
+    text = b'"' + (b"abc" * 15 if " " not in pattern and "s" not in pattern else b"abc de " * 4)
+    text += b'"' if not text.endswith(b" ") or pattern.endswith(" ){1,20}$") else b'x"'
+    walked = steps(index, text, monkeypatch)
+    assert not any(step["counted"] for step in walked)
+    assert max(sum(step.values()) for step in walked) <= 4
