@@ -8,9 +8,9 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
-#: What belongs to the program, and packages whose objects are no part of what refers to them.
+#: What belongs to the program, and packages whose objects (kernels, the cache) are no part of what refers to them.
 _PROGRAM = (type, ModuleType, CodeType, BuiltinFunctionType)
-_ELSEWHERE = "structgen.cache."
+_ELSEWHERE = "structgen.cache.", "numba."
 
 #: Shorter texts are names in the program, and these numbers are there once in a process.
 _SHORT, _SMALL_NUMBERS = 64, range(-5, 257)
@@ -20,7 +20,7 @@ def held_bytes(root: object, *, shared: object = None, without: object = None) -
     """Bytes of an object and of all that it leads to, but for ``without`` and for all that ``shared`` is or leads to.
 
     Each object counts once, with what Python's allocator and NumPy's took for it. A mapped file does not count, nor
-    do classes, functions, and caches on disk. It takes about a microsecond an object.
+    do classes, functions, kernels, and caches on disk. It takes about a microsecond an object.
     """
     seen = {id(without)}
     _reach(shared, seen)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +24,9 @@ MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 
 #: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
 _BYTES, _LOOKS = 1 << 8, 1 << 4
+
+#: Forgotten configurations that are taken apart whenever another one is made.
+_PIECES = 4
 
 T = TypeVar("T")
 
@@ -75,6 +78,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         self._bounds = vocabulary.offsets.data
         self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
         self._configs: dict[tuple[T, ...], Configuration[T]] = {}
+        self._forgotten: dict[tuple[T, ...], Configuration[T]] = {}  # taken apart as others are made
         self._targets = 0  # how many the configurations remember
         self._start = self._config(start)
 
@@ -157,6 +161,8 @@ class InternedMachine(CompiledMachine, Generic[T]):
             if len(self._configs) >= MEMO_CONFIGS:
                 self._forget()
             config = self._configs[threads] = Configuration(threads)
+            if self._forgotten:
+                self._take_apart(self._forgotten, _PIECES)
         return config
 
     def _make_room(self) -> None:
@@ -171,12 +177,20 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _forget(self) -> None:
         """Let go of all configurations but the first; guides keep those that they are at.
 
-        So nothing that stays may lead to them.
+        So nothing that stays may lead to them. To free them takes as long as hundreds of steps, which share it.
         """
-        forgotten, self._configs, self._targets = self._configs, {}, 0
-        for known in list(forgotten.values()):
-            known.targets = {}
-        self._configs[self._start.threads] = self._start
+        before, self._forgotten = self._forgotten, self._configs
+        self._take_apart(before, len(before))
+        self._start.targets = {}
+        self._configs, self._targets = {self._start.threads: self._start}, 0
+
+    def _take_apart(self, forgotten: dict[tuple[T, ...], Configuration[T]], count: int) -> None:
+        """Have so many forgotten configurations lead nowhere. Other threads may do the same."""
+        with suppress(KeyError):
+            for _ in range(count):
+                _, known = forgotten.popitem()
+                if known is not self._start:
+                    known.targets = {}
 
     def is_accepting(self, config: Configuration[T]) -> bool:
         """Whether the text so far is complete."""
@@ -240,7 +254,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
 
     def _forget_rows(self) -> None:
         """Have configurations ask for their rows again."""
-        for known in list(self._configs.values()):
+        for known in (*list(self._configs.values()), *list(self._forgotten.values())):
             known.dense = None
 
     def is_filled(self) -> bool:

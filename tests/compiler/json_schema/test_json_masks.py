@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -538,6 +539,35 @@ class TestGuides:
                     for at, guide in enumerate(guides):
                         assert all(map(guide.advance, tokens[at:]))
                         assert guide.is_accepting()
+
+    def test_50_000_levels(self) -> None:
+        """A level costs a frame or two; no mask has to be worked out for it."""
+        index = sg.compile(sg.JsonSchema({}), VOCABULARY, eager=False)
+        assert isinstance(index.machine, PushdownMachine)
+        (opening,), guide, known = speller(VOCABULARY).spell(b"["), sg.Guide(index, max_rollback=0), 0
+        for level in range(50_000):
+            if level == 10:
+                known = index.machine.known_rows
+            guide.bitmask()
+            assert guide.advance(opening)
+        assert index.machine.known_rows == known
+        assert len(index.machine.stacks) <= 2 * 50_000
+
+    def test_configurations_are_forgotten_little_by_little(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stack_machine, "MEMO_CONFIGS", 100)
+        index = sg.compile(sg.JsonSchema(COUNTING | {"maxItems": 10**9}), VOCABULARY, eager=False)
+        machine, guide = index.machine, sg.Guide(index, max_rollback=0)
+        assert isinstance(machine, PushdownMachine)
+        left: list[int] = []
+        most = 0
+        for token in speller(VOCABULARY).spell(b"[" + b"0," * 1000):
+            assert guide.advance(token)
+            left.append(len(machine._forgotten))
+            most = max(most, len(machine._configs) + len(machine._forgotten))
+        assert max(left) > 90
+        assert max(before - after for before, after in pairwise(left)) <= stack_machine._PIECES
+        assert 0 in left[-100:], "they are gone before the next ones come"
+        assert most <= 200
 
     def test_a_document_of_100_000_tokens(self) -> None:
         """A long array costs nothing for its length; a count makes each place in it another one, and they can go."""
