@@ -493,6 +493,8 @@ def as_definition(value: object) -> Definition:
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
+    if isinstance(value, Regex | Fsm | JsonSchema | Grammar | Gbnf):  # which is sooner answered than the protocol
+        return value
     if isinstance(value, Definition) and not isinstance(value, type):
         return value
     if value is None or isinstance(value, str | bytes | int | float | PathLike):

@@ -261,8 +261,7 @@ def tokens_read(random: Random) -> None:
         index = sg.compile(definition, small_vocabulary(), eager=False)
         machine = index.machine
         assert isinstance(machine, GrammarMachine)
-        reader, kernel = machine._reader, machine._tokens_read
-        assert kernel is not None
+        reader, kernel = machine._reader, machine._token_reader
         for _ in range(4):
             guide = sg.Guide(index)
             for _ in range(12):

@@ -91,12 +91,7 @@ class GrammarMachine(InternedMachine[Thread]):
         self._reader = LexerThreads(ParserDriver(tables), tables, futures, self.embedded, self._pause)
         self._unions: dict[tuple[object, ...], tuple[NDArray[np.int32], list[NDArray[np.int32]]]] = {}
         self._generation = 0
-        memory = KernelMemory(tables)
-        self._tokens_read = (
-            TokenReader(tables, self._reader.parses, memory, self._reader.is_open)
-            if tables.is_deterministic and not self.embedded.definitions
-            else None
-        )
+        self._memory = memory = KernelMemory(tables)
         self.masks = StackMasks(
             self.lexeme_masks, self._reader.parses, memory, self._reader.is_surely_followed, self._walk,
             is_deterministic=tables.is_deterministic, pause=self._give_way,
@@ -112,10 +107,16 @@ class GrammarMachine(InternedMachine[Thread]):
 
         return GrammarDistances(self)
 
+    def _uses_kernels(self) -> bool:
+        """Whether kernels step and put rows together. A process that has not loaded them does at first without."""
+        return not self.embedded.definitions and (has_kernels() or self._walked.visits >= _MOST_VISITS)
+
     def _row_of_thread(self) -> Callable[..., NDArray[np.int32]]:
-        """What puts the row of a thread together. A process without the kernels has its first rows without them."""
-        in_python = not has_kernels() and self._walked.visits < _MOST_VISITS
-        return self._walked.row if in_python or self.embedded.definitions else self.masks.row
+        return self.masks.row if self._uses_kernels() else self._walked.row
+
+    @cached_property
+    def _token_reader(self) -> TokenReader:
+        return TokenReader(self.tables, self._reader.parses, self._memory, self._reader.is_open)
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         return self._walked.find(parse, lexer, watched)
@@ -156,9 +157,9 @@ class GrammarMachine(InternedMachine[Thread]):
     # -- following bytes -------------------------------------------------------------------------------
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
-        if self._tokens_read is not None:
+        if self.tables.is_deterministic and self._uses_kernels():
             with self._lock:
-                found = self._tokens_read.read(threads, data)
+                found = self._token_reader.read(threads, data)
             if found is not None:
                 return found
         return tuple(filter(self._reader.is_alive, self._reader.read(threads, data)))
@@ -203,9 +204,9 @@ class GrammarMachine(InternedMachine[Thread]):
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool:
         """Whether the text is complete in some thread."""
-        if self._tokens_read is not None:
+        if self.tables.is_deterministic and self._uses_kernels():
             with self._lock:
-                known = self._tokens_read.may_end(threads)
+                known = self._token_reader.may_end(threads)
             if known is not None:
                 return known
         return self._reader.may_end(threads)
@@ -230,8 +231,8 @@ class GrammarMachine(InternedMachine[Thread]):
         accepting = self.is_accepting(config)
         self._fills += 1  # what others find out while this gives way does not make room for itself
         try:
-            row_of_thread = self._row_of_thread()
-            rows = [row_of_thread(*thread) for thread in config.threads]
+            row_of = self._row_of_thread()
+            rows = [row_of(*thread) for thread in config.threads]
         finally:
             self._fills -= 1
         tokens = self._tokens(config.threads)

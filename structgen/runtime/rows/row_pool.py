@@ -73,9 +73,7 @@ class RowPool:
         self.size = size
         self.words = -(-size // 32)
         # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
-        self._base: Array = np.zeros(0, np.uint8)
-        self._start: Array = np.zeros(1, np.uint8)
-        self._gaps = np.zeros(0, np.uint16)
+        self._hold(np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16))
         self._added: list[tuple[int, NDArray[np.uint16]]] = []
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
         self._n_bases = 0
@@ -87,6 +85,10 @@ class RowPool:
         self.grown = 0
         self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
         self.shared: list[Callable[[], NDArray[np.uint32]]] = []  # how to get each shared row
+
+    def _hold(self, base: Array, start: Array, gaps: NDArray[np.uint16]) -> None:
+        self._base, self._start, self._gaps = base, start, gaps
+        self._flat = base.data, start.data  # these yield ints, faster than arrays
 
     @property
     def longest_list(self) -> int:
@@ -216,7 +218,7 @@ class RowPool:
         """Move all rows to flat arrays of just their size. More can still be added."""
         self._rebase()
         sections = self.to_sections()
-        self._base, self._start, self._gaps = (sections[name] for name in ("row_base", "row_start", "row_gaps"))
+        self._hold(*(sections[name] for name in ("row_base", "row_start", "row_gaps")))
         self._bases = sections["bases"].copy()
         self._flat_bases, self._flat_shared = self._n_bases, len(self.shared)
         self._added = []
@@ -333,10 +335,10 @@ class RowPool:
         return self.shared[base - SHARED]() if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
-        flat = len(self._base)
-        if number >= flat:
-            return self._added[number - flat]
-        stored, gaps = int(self._base[number]), self._gaps[int(self._start[number]) : int(self._start[number + 1])]
+        base, start = self._flat
+        if number >= len(base):
+            return self._added[number - len(base)]
+        stored, gaps = base[number], self._gaps[start[number] : start[number + 1]]
         if stored <= self._flat_bases:
             return stored, gaps
         stored -= self._flat_bases + 1
@@ -374,7 +376,7 @@ class RowPool:
         pool = cls(sizes["size"])
         sizes.setdefault("shared", 0)
         found = columns.read(sections, SECTIONS, sizes, where)
-        pool._base, pool._start, pool._gaps = found["row_base"], found["row_start"], found["row_gaps"]
+        pool._hold(found["row_base"], found["row_start"], found["row_gaps"])
         pool._bases, pool._n_bases = found["bases"], sizes["bases"]
         pool._flat_bases, pool._flat_shared = sizes["bases"], sizes["shared"]
         pool._known = None
