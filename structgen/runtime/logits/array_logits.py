@@ -77,3 +77,9 @@ def copy_allowed(row: Array, words: NDArray[np.int32], never: Foreign, target: A
         words = np.ascontiguousarray(words)[:]  # a view; arrays that may be written to are another type to the kernel
         words.flags.writeable = False
     keep_allowed(np.ascontiguousarray(row), words, never, target)
+
+
+def exercise() -> None:
+    """Call the kernel that masks logits, for each size of them, so that it is compiled."""
+    for dtype in (np.int32, np.int16):
+        mask_bits(np.zeros((1, 32), dtype), np.zeros(1, np.int32), dtype(0))
