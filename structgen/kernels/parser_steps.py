@@ -87,7 +87,7 @@ def _simplest(shift, goto, same_start, same, cells, cell_slots, counts, cell):
 
 
 @inlined
-def _read_terminal(shift, goto, reductions, reduce, before, certain, same_start, same, cells, cell_slots, counts,
+def _read_terminal(shift, goto, reductions, reduce, before, defaults, same_start, same, cells, cell_slots, counts,
                    reached, cell, terminal):  # fmt: skip
     """The simplest stack after a terminal, or `REFUSED`, `SHORT` or `FULL`; and the state that shifted it."""
     word = terminal >> 5
@@ -130,7 +130,7 @@ def _read_terminal(shift, goto, reductions, reduce, before, certain, same_start,
     state = np.int64(shift[cells[here, 1], terminal])
     here = np.int64(_cell(cells, cell_slots, counts, state, here))
     steps = 0
-    while here >= 0 and certain[cells[here, 1]]:
+    while here >= 0 and defaults[cells[here, 1]]:
         s = np.int64(cells[here, 1])
         r = reductions[s]
         steps += 1
@@ -146,7 +146,7 @@ def _read_terminal(shift, goto, reductions, reduce, before, certain, same_start,
 
 
 @inlined
-def _read_lexeme(shift, goto, reductions, reduce, before, certain, context, ignored, lines, brackets, given, moves,
+def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, given, moves,
                  levels, same_start, same, cells, cell_slots, counts, reached, cell, within, level,
                  terminal):  # fmt: skip
     """The stack, the context and the level after a terminal of the lexer.
@@ -177,14 +177,14 @@ def _read_lexeme(shift, goto, reductions, reduce, before, certain, context, igno
     state = np.int64(-1)
     if terminal < lines[3]:
         here, state = _read_terminal(
-            shift, goto, reductions, reduce, before, certain, same_start, same, cells, cell_slots, counts, reached,
+            shift, goto, reductions, reduce, before, defaults, same_start, same, cells, cell_slots, counts, reached,
             here, terminal,
         )  # fmt: skip
     else:
         move = moves[level, operation]
         for k in range(2 if move == -2 else move):
             here, state = _read_terminal(
-                shift, goto, reductions, reduce, before, certain, same_start, same, cells, cell_slots, counts,
+                shift, goto, reductions, reduce, before, defaults, same_start, same, cells, cell_slots, counts,
                 reached, here, lines[0] if k == 0 else lines[1] if move == -2 else lines[2],
             )  # fmt: skip
             if here < 0:
@@ -220,7 +220,7 @@ def push_states(cells, cell_slots, counts, below, states):
 
 
 @bare_kernel
-def read_token(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets, keep,
+def read_token(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets, keep,
                given, moves, levels, same_start, same, class_of, table, end_start, ends, beats, starts, futures,
                sets, tight, cells, cell_slots, shifts, shift_slots, accepted, accept_slots, offers,
                offer_slots, offered, hits, counts, waiting, masks, todo, answers, answer_slots, data, threads, others,
@@ -282,7 +282,7 @@ def read_token(shift, goto, reductions, reduce, before, shifted, certain, contex
                         if w >= 0 and beats[w]:
                             continue
                     here, within, level = _read_lexeme(
-                        shift, goto, reductions, reduce, before, certain, context, ignored, lines, brackets, given,
+                        shift, goto, reductions, reduce, before, defaults, context, ignored, lines, brackets, given,
                         moves, levels, same_start, same, cells, cell_slots, counts, scratch, here, within, level,
                         ends[e, 0],
                     )  # fmt: skip
@@ -335,7 +335,7 @@ def read_token(shift, goto, reductions, reduce, before, shifted, certain, contex
             return offer, 0, 0
         number = futures[threads[k, T_LEXER]]
         answer, _ = _allows(
-            shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
+            shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level,
         )  # fmt: skip
         if answer < -1:
@@ -368,7 +368,7 @@ def read_token(shift, goto, reductions, reduce, before, shifted, certain, contex
 
 
 @bare_kernel
-def may_end_text(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets, keep,
+def may_end_text(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets, keep,
                  given, moves, levels, dedents, end_start, ends, lapses, cells, cell_slots, shifts, shift_slots,
                  accepted, accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, cell,
                  level, lexer, watched, is_fresh):  # fmt: skip
@@ -424,7 +424,7 @@ def may_end_text(shift, goto, reductions, reduce, before, shifted, certain, cont
             continue
         if move == -3:
             known = _shifted(
-                shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                 here, t,
             )  # fmt: skip
             if known < 0:
@@ -432,14 +432,14 @@ def may_end_text(shift, goto, reductions, reduce, before, shifted, certain, cont
             here = np.int64(shifts[known, 2])
         elif move:
             here, _, _ = _line_ended(
-                shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                 here, move, lines[0], lines[1], lines[2],
             )  # fmt: skip
         for _ in range(dedents[after]):
             if here < 0:
                 break
             known = _shifted(
-                shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                 here, lines[2],
             )  # fmt: skip
             here = np.int64(shifts[known, 2]) if known >= 0 else np.int64(known)

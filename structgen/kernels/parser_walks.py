@@ -95,7 +95,7 @@ def _reduced(goto, cells, cell_slots, counts, state, below, length, nonterminal)
 
 
 @inlined
-def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts, cell,
+def _shifted(shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts, cell,
              terminal):  # fmt: skip
     """The number in ``shifts`` of what a terminal leads to, which may be `REFUSED`; or `SHORT` or `FULL`."""
     slot = _slot(shift_slots, shifts, cell, terminal, 2)
@@ -106,7 +106,7 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
         return FULL
     s = np.int64(cells[cell, 1])
     below = np.int64(cells[cell, 0])
-    looked = cells[cell, 2]
+    depth_read = cells[cell, 2]
     word = terminal >> 5
     bit = np.uint32(1) << np.uint32(terminal & 31)
     steps = 0
@@ -124,19 +124,19 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
         s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
         if below < 0:
             return below
-        looked = min(looked, cells[below, 2])
+        depth_read = min(depth_read, cells[below, 2])
     if shift[s, terminal] >= 0:
         state = np.int64(shift[s, terminal])
         below = _cell(cells, cell_slots, counts, s, below)
         s = state
-        while below >= 0 and certain[s]:
+        while below >= 0 and defaults[s]:
             r = reductions[s]
             steps += 1
             if steps > _MOST_STEPS:
                 return SHORT
             s, below = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
             if below >= 0:
-                looked = min(looked, cells[below, 2])
+                depth_read = min(depth_read, cells[below, 2])
         here = _cell(cells, cell_slots, counts, s, below) if below >= 0 else below
         if here < 0:
             return here
@@ -145,34 +145,34 @@ def _shifted(shift, goto, reductions, reduce, before, certain, cells, cell_slots
     shifts[known, 0] = cell
     shifts[known, 1] = terminal
     shifts[known, 2] = here
-    shifts[known, 3] = looked
+    shifts[known, 3] = depth_read
     shifts[known, 4] = state
     return known
 
 
 @inlined
-def _line_ended(shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+def _line_ended(shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                 cell, move, newline, indent, dedent):  # fmt: skip
     """What a line end leads to, with indents or dedents: -2 for an indent, else 1 plus the number of dedents.
 
     Returns the cell, or what stands for it, the lowest depth looked at, and the state that shifted the last terminal.
     """
-    looked = cells[cell, 2]
+    depth_read = cells[cell, 2]
     state = np.int32(0)
     for k in range(2 if move == -2 else move):
         terminal = newline if k == 0 else indent if move == -2 else dedent
         known = _shifted(
-            shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+            shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
             cell, terminal,
         )  # fmt: skip
         if known < 0:
-            return known, looked, state
+            return known, depth_read, state
         cell = shifts[known, 2]
-        looked = min(looked, shifts[known, 3])
+        depth_read = min(depth_read, shifts[known, 3])
         state = shifts[known, 4]
         if cell < 0:
             break
-    return cell, looked, state
+    return cell, depth_read, state
 
 
 @spliced
@@ -194,7 +194,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
     for w in range(words):
         accepted[new, w] = ignored[w]
         masks[0, w] = np.uint32(0xFFFFFFFF)
-    looked = cells[cell, 2]
+    depth_read = cells[cell, 2]
     waiting[0, 0] = cells[cell, 1]
     waiting[0, 1] = cells[cell, 0]
     n = 1
@@ -221,7 +221,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
                 after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
                 if under < 0:
                     return under
-                looked = min(looked, cells[under, 2])
+                depth_read = min(depth_read, cells[under, 2])
                 waiting[n, 0] = after
                 waiting[n, 1] = under
                 n += 1
@@ -236,7 +236,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
             after, under = _reduced(goto, cells, cell_slots, counts, s, below, reduce[r, 0], reduce[r, 1])
             if under < 0:
                 return under
-            looked = min(looked, cells[under, 2])
+            depth_read = min(depth_read, cells[under, 2])
             waiting[first, 0] = after
             waiting[first, 1] = under
         else:
@@ -257,7 +257,7 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
         accept_slots[slot] = new + 1
         counts[_N_ACCEPTS] = new + 1
     cells[cell, 3] = accept_slots[slot]
-    cells[cell, 4] = looked
+    cells[cell, 4] = depth_read
     return 0
 
 
@@ -282,15 +282,15 @@ def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, nu
 
 
 @inlined
-def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, sets, number, has_columns, cells,
+def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, sets, number, has_columns, cells,
              cell_slots, shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """Whether one of a set of terminals is accepted: 1, 0, or `SHORT` or `FULL`; and the lowest depth looked at."""
     for w in range(sets.shape[1]):
         if sets[number, w] & offered[offer, w]:
             return 1, cells[cell, 2]
-    looked = cells[cell, 2]
+    depth_read = cells[cell, 2]
     if not has_columns:
-        return 0, looked
+        return 0, depth_read
     # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
     columns = moves.shape[1] - 2
     for column in range(columns):
@@ -304,34 +304,34 @@ def _accepts(shift, goto, reductions, reduce, before, certain, lines, moves, set
                     break
             if wanted:
                 here, depth, _ = _line_ended(
-                    shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots, counts,
+                    shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots, counts,
                     cell, move, lines[0], lines[1], lines[2],
                 )  # fmt: skip
-                looked = min(looked, depth)
+                depth_read = min(depth_read, depth)
                 if here >= 0:
-                    return 1, looked
+                    return 1, depth_read
                 if here != REFUSED:
-                    return here, looked
+                    return here, depth_read
             if move == -2:
                 break
-    return 0, looked
+    return 0, depth_read
 
 
 @inlined
-def _allows(shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells, cell_slots,
+def _allows(shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells, cell_slots,
             shifts, shift_slots, offered, counts, cell, offer, level):  # fmt: skip
     """Whether a group's tokens are allowed: 1, 0, or -1 where it depends on what can follow the lexeme."""
-    answer, looked = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number, tight[number] & 2, cells,
+    answer, depth_read = _accepts(
+        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number, tight[number] & 2, cells,
         cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
     if answer or not tight[number] & 1:
-        return answer, looked
+        return answer, depth_read
     answer, depth = _accepts(
-        shift, goto, reductions, reduce, before, certain, lines, moves, sets, 2 * number + 1, tight[number] & 4,
+        shift, goto, reductions, reduce, before, defaults, lines, moves, sets, 2 * number + 1, tight[number] & 4,
         cells, cell_slots, shifts, shift_slots, offered, counts, cell, offer, level,
     )  # fmt: skip
-    return -1 if answer == 1 else answer, min(looked, depth)
+    return -1 if answer == 1 else answer, min(depth_read, depth)
 
 
 @spliced
@@ -500,7 +500,7 @@ def add_groups(records, ids, groups, row, pool_rows):
 
 
 @bare_kernel
-def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, context, ignored, lines, brackets,
+def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets,
                      keep, given, moves, levels, records, sets, tight, target, cell, record,
                      within, level, most, cells, cell_slots, shifts, shift_slots, accepted,
                      accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, answers,
@@ -514,7 +514,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     reductions, reduce, before:
         The reductions of state ``s`` are ``reductions[s]:reductions[s + 1]``; ``int32[*, 2]`` length and nonterminal;
         ``uint32[*, words]`` the terminals before which each is made.
-    shifted, certain, context, ignored:
+    shifted, defaults, context, ignored:
         ``uint32[states, words]``; ``uint8[states]``: whether a state makes its only reduction whatever comes next;
         ``int32[states]``; ``uint32[words]``.
     lines, brackets:
@@ -575,14 +575,14 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
     n_todo = counts[_N_LEFT]
     if n_todo == 0:
         counts[_STACK] = cell
-        looked = np.int64(cells[cell, 2])
+        depth_read = np.int64(cells[cell, 2])
         todo[0, 0] = record
         todo[0, 1] = cell
         todo[0, 2] = within
         todo[0, 3] = level
         n_todo = np.int64(1)
     else:
-        looked = counts[_LOOKED]
+        depth_read = counts[_LOOKED]
         n_allowed = counts[_N_ALLOWED]
         n_missing = counts[_N_MISSING]
         n_open = counts[_N_OPEN]
@@ -596,7 +596,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             counts[_N_ALLOWED] = n_allowed
             counts[_N_MISSING] = n_missing
             counts[_N_OPEN] = n_open
-            counts[_LOOKED] = looked
+            counts[_LOOKED] = depth_read
             counts[_VISITED] = visited
             counts[_N_LEFT] = n_todo
             return UNFINISHED, 0, 0, 0
@@ -616,7 +616,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             )  # fmt: skip
             if failed:
                 return failed, 0, 0, 0
-        looked = min(looked, np.int64(cells[c, 4]))
+        depth_read = min(depth_read, np.int64(cells[c, 4]))
         offer = _offer(
             keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[c, 3] - 1, p_level
         )
@@ -650,10 +650,10 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
             if t >= at_zero:
                 if move:
                     here, depth, state = _line_ended(
-                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots,
                         counts, c, move, newline, lines[1], lines[2],
                     )  # fmt: skip
-                    looked = min(looked, depth)
+                    depth_read = min(depth_read, depth)
                     if here == REFUSED:
                         continue
                     where = context[state]
@@ -662,13 +662,13 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 known = shift_slots[slot] - 1
                 if known < 0:
                     known = _shifted(
-                        shift, goto, reductions, reduce, before, certain, cells, cell_slots, shifts, shift_slots,
+                        shift, goto, reductions, reduce, before, defaults, cells, cell_slots, shifts, shift_slots,
                         counts, c, t,
                     )  # fmt: skip
                     if known < 0:
                         return known, 0, 0, 0
                 here = shifts[known, 2]
-                looked = min(looked, shifts[known, 3])
+                depth_read = min(depth_read, shifts[known, 3])
                 where = context[shifts[known, 4]]
             if here < 0:
                 return min(here, SHORT), 0, 0, 0
@@ -702,10 +702,10 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 if not tight[number]:
                     continue
                 answer, depth = _allows(
-                    shift, goto, reductions, reduce, before, certain, lines, moves, sets, tight, number, cells,
+                    shift, goto, reductions, reduce, before, defaults, lines, moves, sets, tight, number, cells,
                     cell_slots, shifts, shift_slots, offered, counts, c, offer, p_level,
                 )  # fmt: skip
-                looked = min(looked, depth)
+                depth_read = min(depth_read, depth)
                 if answer == 0:
                     continue
                 if answer < -1:
@@ -714,7 +714,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                     answer, depth = _answered(
                         answers, answer_slots, cells, c, np.int64(tight[number] >> 3), p_context, p_level
                     )
-                    looked = min(looked, np.int64(depth))
+                    depth_read = min(depth_read, np.int64(depth))
                     if answer == 0:
                         continue
                 if answer == -1:
@@ -730,4 +730,4 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, certain, 
                 return SHORT, 0, 0, 0
             allowed[n_allowed] = group
             n_allowed += 1
-    return n_allowed, n_missing, n_open, looked
+    return n_allowed, n_missing, n_open, depth_read

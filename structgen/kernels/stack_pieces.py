@@ -23,7 +23,7 @@ _SPLIT_AT = 11
 #: bases begin, their states, their slots; pieces at hand; parts of a base; counts; the parts by where they lead, and
 #: places of a part; pairs that fail; bases that wait; by state when a pair came to it.
 (
-    _TABLE, _LENGTH, _ORIGIN, _CERTAIN, _CONTEXTS, _WAYS, _BELOW, _ORIGINS, _LIKE, _TERMINALS, _SHIFTS,
+    _TABLE, _LENGTH, _ORIGIN, _DEFAULTS, _CONTEXTS, _WAYS, _BELOW, _ORIGINS, _LIKE, _TERMINALS, _SHIFTS,
 ) = range(11)  # fmt: skip
 (
     _STARTS, _ROWS, _STATUS, _SLOTS, _USED, _LAST_USE, _WAITING, _BASE_STARTS, _BASE_STATES, _BASE_SLOTS, _SCRATCH,
@@ -65,9 +65,9 @@ def _target(parser, memory, base, piece, n, symbol):
 @inlined
 def _settled(parser, memory, base, piece, n):
     """How long a piece is after reductions that are made whatever comes next, as long as they do not go below it."""
-    length, origin, certain = parser[_LENGTH], parser[_ORIGIN], parser[_CERTAIN]
+    length, origin, defaults = parser[_LENGTH], parser[_ORIGIN], parser[_DEFAULTS]
     for _ in range(_MOST_STEPS):
-        rule = certain[piece[n - 1]] if n else -1
+        rule = defaults[piece[n - 1]] if n else -1
         if rule < 0 or length[rule] > n:
             break
         rest = n - length[rule]
@@ -480,7 +480,7 @@ def _is_less(parser, one, n, other, m):
 def _holds(parser, memory, candidates, c, top, symbol):
     """Whether a candidate holds with a state on top, that a symbol leads to, or with none, -1."""
     first, values = candidates
-    certain, parts, todo = parser[_CERTAIN], memory[_PARTS], memory[_BASES_TODO]
+    defaults, parts, todo = parser[_DEFAULTS], memory[_PARTS], memory[_BASES_TODO]
     piece, instead = memory[_SCRATCH][5], memory[_SCRATCH][6]
     begin = first[c]
     size, left, n_symbols = values[begin + 1], values[begin + 2], values[begin + 3]
@@ -506,7 +506,7 @@ def _holds(parser, memory, candidates, c, top, symbol):
                     todo[waiting] = parts[part]
                     waiting += 1
                 break
-            if target < 0 or certain[target] >= 0:
+            if target < 0 or defaults[target] >= 0:
                 return False
             instead[n] = target
             n += 1
@@ -535,7 +535,7 @@ def replaced_pieces(parser, memory, candidates, resting, is_alone, most, found):
     """Which candidates hold, for some time.
 
     ``parser`` is (``table int32[states, symbols]``: the next state, -1, or -2 less a rule; ``length``, ``origin`` by
-    rule; by state: the rule that is ``certain``, ``contexts``, the first of its ways to be popped; of these ways, the
+    rule; by state: its default reduction's rule, ``contexts``, the first of its ways to be popped; of these ways, the
     states ``below`` and the nonterminal; by state: one ``like`` it in these ways; how many terminals there are; by
     state how many it shifts). ``candidates`` are a base, the lengths of a piece, of what is left of it and of the
     symbols, the piece and the symbols, each from ``first[c]`` on. With ``is_alone`` they are asked with nothing on

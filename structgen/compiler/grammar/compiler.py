@@ -87,9 +87,9 @@ def compile_rules(
         for state, there in enumerate(table.reductions)
         for rule, terminals in there.items()
     ]
-    certain = _certain(table)
+    defaults = _defaults(table)
     # With conflicts kept a stack has several moves before one terminal; that is not what is compared.
-    same = equivalent.replacements(table, certain, contexts, meter) if ambiguity == "resolve" else []
+    same = equivalent.replacements(table, defaults, contexts, meter) if ambiguity == "resolve" else []
     ends = [(state, *end) for state, there in enumerate(found.ends) for end in there]
     tables = GrammarTables(
         class_of=found.class_of,
@@ -105,7 +105,7 @@ def compile_rules(
         goto=_moves(table.gotos),
         reduce=np.array([r[:3] for r in reductions], np.int32).reshape(-1, 3),
         before=words_of([r[3] for r in reductions], members),
-        certain=np.array(certain, np.uint8),
+        defaults=np.array(defaults, np.uint8),
         same=equivalent.table_of(same),
         terminals=tuple(t.name for t in grammar.terminals),
         layout=layout,
@@ -210,7 +210,7 @@ def _is_shipped(path: str) -> bool:
     return bool(path) and Path(path).parent == FOLDER
 
 
-def _certain(table: Lalr) -> list[bool]:
+def _defaults(table: Lalr) -> list[bool]:
     """By state: whether all it can do is to reduce one rule, so that what comes next is up to what that uncovers."""
     contested = {conflict.state for conflict in table.conflicts}
     return [

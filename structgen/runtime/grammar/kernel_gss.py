@@ -48,7 +48,7 @@ class ParserTables:
         self.levels = LevelTable(tables.layout, tables.end, words)
         self.replacements = _replacements(tables, symbols)
         self._actions = (
-            shift, goto, starts, reduce, tables.before, tables.shifted, tables.certain, tables.context,
+            shift, goto, starts, reduce, tables.before, tables.shifted, tables.defaults, tables.context,
             tables.ignored,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ _BYTES_OF_STATE = 400
 
 
 class LexemeFutures:
-    """By lexer state and obligations: what the lexeme can become, terminals in a loose grammar, else endings.
+    """By lexer state and obligations: what the lexeme can become: terminals if all are unconstrained, else endings.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class LexemeFutures:
     def __init__(self, tables: GrammarTables, pause: Callable[[int], object]) -> None:
         self._tables = tables
         self._pause = pause
-        self._is_loose = tables.endings.is_loose
+        self._is_unconstrained = tables.endings.is_unconstrained
         #: By lexer state, without obligations.
-        self.plain: LazyTable[int] = tables.futures if self._is_loose else tables.endings.future
+        self.plain: LazyTable[int] = tables.futures if self._is_unconstrained else tables.endings.future
 
     def __call__(self, state: int, watched: Watched) -> int:
         """What the lexeme can become under obligations."""
@@ -44,7 +44,7 @@ class LexemeFutures:
 
     @cached_property
     def _under(self) -> WatchedFutures:
-        own = self._terminals if self._is_loose else self.boundaries.here
+        own = self._terminals if self._is_unconstrained else self.boundaries.here
         return WatchedFutures(self._tables, self.plain.__getitem__, own, self._check)
 
     def _terminals(self, state: int, _: Watched) -> int:

@@ -71,7 +71,7 @@ class LexerThreads:
         self._end = 1 << tables.end
         self.starts: list[int] = tables.starts.tolist()  # by context
         self.fresh = frozenset(self.starts)
-        self._is_loose = tables.endings.is_loose
+        self._is_unconstrained = tables.endings.is_unconstrained
         self._given = self._end | embedded.terminals
 
     @cached_property
@@ -256,68 +256,71 @@ class LexerThreads:
 
     def given(self, parse: Parse) -> Accepted:
         """The terminals that may come next and are not lexed: definitions, special tokens, the end of the text."""
-        accepted, looked = self.parses.accepted(parse)
+        accepted, depth_read = self.parses.accepted(parse)
         found = accepted & self._given
-        if not self._is_loose and found:
+        if not self._is_unconstrained and found:
             ending = {t: self._tables.endings.given(t) for t in bits(found & ~self._end)}
             is_open, there = self.open_to(parse, sum(1 << number for number in ending.values()))
             found &= self._end | sum(1 << t for t, number in ending.items() if is_open >> number & 1)
-            looked = min(looked, there)
-        return Accepted(found, looked)
+            depth_read = min(depth_read, there)
+        return Accepted(found, depth_read)
 
     def open_to(self, parse: Parse, wanted: int) -> Accepted:
-        """What of ``wanted`` a lexeme may become: terminals in a loose grammar, endings in others.
+        """What of ``wanted`` a lexeme may become: terminals in an unconstrained grammar, endings in others.
 
         A text up to its end has to follow. Where brackets or blocks do not nest, `_FORESIGHT` lexemes, or the end.
         """
-        if self._is_loose:
-            accepted, looked = self.parses.accepted(parse)
-            return Accepted(accepted & wanted, looked)
-        found, looked = self._surely_open_to(parse)
+        if self._is_unconstrained:
+            accepted, depth_read = self.parses.accepted(parse)
+            return Accepted(accepted & wanted, depth_read)
+        found, depth_read = self._surely_open_to(parse)
         found &= wanted
         for ending in bits(wanted & ~found):
             is_open, there = self._is_possible(parse, ending, _FORESIGHT)
-            looked = min(looked, there)
+            depth_read = min(depth_read, there)
             if is_open:
                 found |= 1 << ending
-        return Accepted(found, looked)
+        return Accepted(found, depth_read)
 
     def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
         """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead; and the lowest depth read."""
-        sure, looked = self._surely_open_to(parse)
+        sure, depth_read = self._surely_open_to(parse)
         if sure & wanted:
-            return True, looked
-        if not self._is_loose:
+            return True, depth_read
+        if not self._is_unconstrained:
             for ending in bits(wanted):
                 is_open, there = self._is_possible(parse, ending, lexemes)
-                looked = min(looked, there)
+                depth_read = min(depth_read, there)
                 if is_open:
-                    return True, looked
-        return False, looked
+                    return True, depth_read
+        return False, depth_read
 
     def is_surely_followed(self, parse: Parse, wanted: int) -> tuple[bool, int]:
-        """As `is_open_to`, for a stack that accepts none of the loose endings among them."""
-        looked = parse.stack.depth
+        """As `is_open_to`, for a stack that accepts none of the unconstrained endings among them."""
+        depth_read = parse.stack.depth
         for ending in bits(wanted & self._tight):
             is_open, there = self._is_possible(parse, ending, _FORESIGHT)
-            looked = min(looked, there)
+            depth_read = min(depth_read, there)
             if is_open:
-                return True, looked
-        return False, looked
+                return True, depth_read
+        return False, depth_read
 
     @cached_property
     def _tight(self) -> int:
-        """The endings that are not loose."""
-        return sum(1 << ending for ending, is_loose in enumerate(self._tables.endings.loose) if not is_loose)
+        """The endings that are not unconstrained."""
+        unconstrained = self._tables.endings.unconstrained
+        return sum(1 << ending for ending, is_free in enumerate(unconstrained) if not is_free)
 
     def _surely_open_to(self, parse: Parse) -> Accepted:
-        """The endings that are allowed whatever follows: those that the stack accepts and that are loose."""
-        accepted, looked = self.parses.accepted(parse)
-        return Accepted(accepted if self._is_loose else self._loose_of[accepted & self._lexed], looked)
+        """The endings that are allowed whatever follows: those that the stack accepts and that are unconstrained."""
+        accepted, depth_read = self.parses.accepted(parse)
+        if not self._is_unconstrained:
+            accepted = self._unconstrained_of[accepted & self._lexed]
+        return Accepted(accepted, depth_read)
 
     @cached_property
-    def _loose_of(self) -> LazyTable[int]:
-        """By set of terminals: their loose endings."""
+    def _unconstrained_of(self) -> LazyTable[int]:
+        """By set of terminals: their unconstrained endings."""
         by_terminal = self._tables.endings.by_terminal
         return LazyTable(lambda terminals: sum(by_terminal[terminal][0] for terminal in bits(terminals)))
 
@@ -325,9 +328,9 @@ class LexerThreads:
         """Whether a lexeme can have this ending and the text behind it be completed; and the lowest depth read."""
         endings = self._tables.endings
         terminal, boundary = endings.terminal[ending], endings.boundary[ending]
-        if endings.loose[ending]:
-            accepted, looked = self.parses.accepted(parse)
-            return bool(accepted >> terminal & 1), looked
+        if endings.unconstrained[ending]:
+            accepted, depth_read = self.parses.accepted(parse)
+            return bool(accepted >> terminal & 1), depth_read
         key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)
         if found is None:
@@ -337,32 +340,32 @@ class LexerThreads:
 
     def _can_complete(self, parse: Parse, terminal: int, boundary: Watched, _: int) -> tuple[bool, int]:
         """Whether some text completes the one up to a terminal and its boundary; the lowest depth looked at."""
-        after, looked = self.parses.after(parse, terminal)
+        after, depth_read = self.parses.after(parse, terminal)
         for each in after:
             is_possible, there = self._completions.find(each.stack, each.context, boundary, each.level)
-            looked = min(looked, there)
+            depth_read = min(depth_read, there)
             if is_possible:
-                return True, looked
-        return False, looked
+                return True, depth_read
+        return False, depth_read
 
     def _can_follow(self, parse: Parse, terminal: int, boundary: Watched, lexemes: int) -> tuple[bool, int]:
         """Whether ``lexemes`` lexemes can follow a terminal and its boundary; and the lowest depth read."""
-        after, looked = self.parses.after(parse, terminal)
+        after, depth_read = self.parses.after(parse, terminal)
         reading = self._completions.reading
         self._pause(0)
         for each in after:
             following = reading.next(each.context, boundary)
             if following >> reading.last & 1:
                 final, there = self.parses.accepted(each)
-                looked = min(looked, there)
+                depth_read = min(depth_read, there)
                 if final & self._end:
-                    return True, looked
+                    return True, depth_read
                 following ^= 1 << reading.last
             if following and not lexemes:
-                return True, looked
+                return True, depth_read
             if following:
                 is_open, there = self.is_open_to(each, following, lexemes - 1)
-                looked = min(looked, there)
+                depth_read = min(depth_read, there)
                 if is_open:
-                    return True, looked
-        return False, looked
+                    return True, depth_read
+        return False, depth_read

@@ -286,10 +286,10 @@ class GrammarMachine(InternedMachine[Thread]):
             machine.fill(meter=meter, progress=progress)
         todo: list[Key] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         seen = set(todo)
-        done = looked = 0
+        done = depth_read = 0
         while done < min(len(todo), _MOST_MASKS):  # grows as it goes
-            if done >= looked:
-                looked = done + 64
+            if done >= depth_read:
+                depth_read = done + 64
                 progress("token maps", done, len(todo))
                 if meter:
                     meter.check_time("token maps")

@@ -127,7 +127,7 @@ class StackMasks:
             if cell >= 0:
                 n = kernels.UNFINISHED
             while n == kernels.UNFINISHED:
-                n, missing, questions, looked = kernels.walk_stack_masks(
+                n, missing, questions, depth_read = kernels.walk_stack_masks(
                     *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, cell, record,
                     parse.context, level, _RECORDS, *cells.arrays(), *cells.answers(),
                 )  # fmt: skip
@@ -152,7 +152,7 @@ class StackMasks:
             else:
                 break
         given = int(cells.cells[cell, 2]) + 1
-        groups, length = cells.allowed[:n].copy(), given - looked
+        groups, length = cells.allowed[:n].copy(), given - depth_read
         if questions:
             more, deepest = self._answer(parse, given, cells, questions)
             groups, length = np.append(groups, more), max(length, deepest)
@@ -178,12 +178,12 @@ class StackMasks:
         found = []
         for (cell, context, level, number), groups in sets.items():
             after = parses[cell, context, level]
-            is_open, looked = self._is_open_to(after, self._graph.wanted(number))
-            lowest = min(lowest, looked)
+            is_open, depth_read = self._is_open_to(after, self._graph.wanted(number))
+            lowest = min(lowest, depth_read)
             if is_open:
                 found += groups
             if cells.epoch == epoch:  # nobody has forgotten them meanwhile
-                cells.keep_answer(cell, after.stack.depth + 1 - looked, (number, context, level), is_open)
+                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, level), is_open)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -170,21 +170,21 @@ def _records(stored: PartialMaskTable, lexeme_masks: LexemeMasks) -> tuple[Growi
 
 
 def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """Sets as the kernel reads them: two for each, the terminals with which loose endings end, and those of others.
+    """Sets as the kernel reads them: two for each, the terminals of unconstrained endings, and those of others.
 
     The flags say whether there are others (1), and whether there are columns among the first (2) and the second (4);
     with 8 times the number of the first set that has the same of them.
     """
     asked = np.zeros(len(words), np.int32)
     found = np.zeros((2 * len(words), -(-tables.members // 32)), np.uint32)
-    if tables.endings.is_loose:
+    if tables.endings.is_unconstrained:
         found[::2] = words
     else:
         endings = bits_of(words, tables.set_members)
-        loose = np.array(tables.endings.loose, np.bool_)
-        found[::2] = _terminals(tables, endings & loose)
-        found[1::2] = _terminals(tables, endings & ~loose)
-        tight = np.packbits(endings & ~loose, axis=1)
+        unconstrained = np.array(tables.endings.unconstrained, np.bool_)
+        found[::2] = _terminals(tables, endings & unconstrained)
+        found[1::2] = _terminals(tables, endings & ~unconstrained)
+        tight = np.packbits(endings & ~unconstrained, axis=1)
         _, first, number = np.unique(tight, axis=0, return_index=True, return_inverse=True)
         asked[:] = first[number.reshape(-1)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))

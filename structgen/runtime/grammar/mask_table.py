@@ -43,7 +43,7 @@ class PartialMaskTable:
     group_start, end_start:
         ``int32[entries + 1]``.
     sets:
-        ``uint32[sets, words]``: terminals in a loose grammar, endings in others.
+        ``uint32[sets, words]``: terminals in an unconstrained grammar, endings in others.
     watch_start, watched:
         ``int32[*]``.
     """

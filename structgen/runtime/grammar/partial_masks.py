@@ -133,7 +133,7 @@ class LexemeMasks:
     def distinct(self) -> tuple[list[int], NDArray[np.int32]]:
         """The futures of lexer states, each once, and which of them is each state's."""
         tables = self.tables
-        futures = sets_of(tables.future if tables.endings.is_loose else tables.endings.words)
+        futures = sets_of(tables.future if tables.endings.is_unconstrained else tables.endings.words)
         number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
         return list(number), np.array([number[each] for each in futures], np.int32)
 

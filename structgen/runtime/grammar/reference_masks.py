@@ -31,19 +31,19 @@ class _Row:
         Numbers of rows, each with that of the definition it belongs to or -1.
     ids:
         Tokens besides.
-    looked:
+    depth_read:
         The lowest depth of the stack that was looked at.
     """
 
-    def __init__(self, looked: int) -> None:
+    def __init__(self, depth_read: int) -> None:
         self.numbers: dict[tuple[int, int], None] = {}
         self.ids: set[int] = set()
-        self.looked = looked
+        self.depth_read = depth_read
 
     def look(self, depth: int) -> None:
         """Something was looked at down to a depth."""
-        if depth < self.looked:
-            self.looked = depth
+        if depth < self.depth_read:
+            self.depth_read = depth
 
 
 #: A residual list, the parser, where in a lexeme or a definition, the obligations.
@@ -104,7 +104,7 @@ class WalkedRows:
         if row is None:
             row = self._rows[key] = self._union(key)
             self._note(row.nbytes)
-        return row, parse.stack.depth + 1 - max(found.looked, 0)
+        return row, parse.stack.depth + 1 - max(found.depth_read, 0)
 
     def _union(self, numbers: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
         pool = self._lexeme_masks.pool
@@ -125,10 +125,10 @@ class WalkedRows:
         everything = 0
         for wanted, _ in groups:
             everything |= wanted
-        is_open, looked = reader.open_to(parse, everything)
+        is_open, depth_read = reader.open_to(parse, everything)
         row.numbers.update({(-1, number): None for wanted, number in groups if wanted & is_open})
         accepted, there = reader.parses.accepted(parse)
-        row.look(min(looked, there))
+        row.look(min(depth_read, there))
         found: list[_MaskKey] = []
         for end in ends:
             if accepted >> end.terminal & 1:
@@ -159,8 +159,8 @@ class WalkedRows:
 
     def _after(self, parse: Parse, terminal: int, residual: int, watched: Watched, row: _Row) -> list[_MaskKey]:
         reader = self._reader
-        parses, looked = reader.parses.after(parse, terminal)
-        row.look(looked)
+        parses, depth_read = reader.parses.after(parse, terminal)
+        row.look(depth_read)
         return [(residual, after, reader.starts[after.context], watched) for after in parses]
 
     def _byte_by_byte(

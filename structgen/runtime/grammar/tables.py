@@ -61,7 +61,7 @@ class GrammarTables:
         ``int32[*, 3]``: parser state, number of states that are popped, nonterminal; ascending by state.
     before:
         ``uint32[reductions, words]``: the terminals before which each reduction is made.
-    certain:
+    defaults:
         ``uint8[parser states]``: 1 where the state does nothing but make its one reduction, and no conflict took a
         terminal from it.
     same:
@@ -92,11 +92,11 @@ class GrammarTables:
     goto: NDArray[np.int32]
     reduce: NDArray[np.int32]
     before: NDArray[np.uint32]
-    certain: NDArray[np.uint8]
+    defaults: NDArray[np.uint8]
     same: NDArray[np.int32]
     terminals: tuple[str, ...]
     layout: IndentationTerminals | None = None
-    endings: Endings = field(default_factory=Endings.all_loose)
+    endings: Endings = field(default_factory=Endings.all_unconstrained)
     notes: tuple[str, ...] = ()
 
     #: The parser's first state.
@@ -179,8 +179,8 @@ class GrammarTables:
 
     @property
     def set_members(self) -> int:
-        """What the members of the sets of partial masks are below: terminals in a loose grammar, else endings."""
-        return self.members if self.endings.is_loose else max(1, len(self.endings))
+        """What the members of sets of partial masks are below: terminals if all are unconstrained, else endings."""
+        return self.members if self.endings.is_unconstrained else max(1, len(self.endings))
 
     # -- keeping ---------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class GrammarTables:
             "lr_goto": self.goto,
             "lr_reduce": self.reduce,
             "lr_before": self.before,
-            "lr_certain": self.certain,
+            "lr_certain": self.defaults,
             "lr_same": smallest(self.same + 1),
             "terminals": np.frombuffer(names, np.uint8),
             "layout": self.layout.to_section() if self.layout else np.zeros(0, np.uint32),
@@ -238,7 +238,7 @@ class GrammarTables:
             goto=found["lr_goto"],
             reduce=found["lr_reduce"],
             before=found["lr_before"],
-            certain=found["lr_certain"],
+            defaults=found["lr_certain"],
             same=found["lr_same"],
             terminals=names,
             layout=layout,
@@ -249,7 +249,7 @@ class GrammarTables:
 
     def _check(self, where: str) -> None:
         """What sections have to do with one another."""
-        certain = self.reduce[self.certain[self.reduce[:, 0]] > 0, 0]
+        defaults = self.reduce[self.defaults[self.reduce[:, 0]] > 0, 0]
         for wrong, what in (
             (not len(self.context), "section 'lr_context' is empty"),
             (set_at(self.ignored.reshape(1, -1), 0) >> self.end, "section 'lr_ignored' has what is no terminal"),
@@ -257,7 +257,7 @@ class GrammarTables:
             ((self.ends[:, 1] == self.end).any(), "section 'lex_end' has the end of the text as a terminal"),
             (np.isin(self.ends[:, 0], self.starts).any(), "section 'lex_end' has an end in a start state"),
             (
-                len(certain) != np.count_nonzero(self.certain) or (certain[1:] == certain[:-1]).any(),
+                len(defaults) != np.count_nonzero(self.defaults) or (defaults[1:] == defaults[:-1]).any(),
                 "section 'lr_certain' has a state without its one reduction",
             ),
             (not self._are_same_sound(), "section 'lr_same' has a stack that is no simpler"),

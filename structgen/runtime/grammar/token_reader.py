@@ -64,7 +64,7 @@ class TokenReader:
     def _futures(self) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
         """By lexer state the number of what a lexeme can become, and these sets as kernels read them."""
         tables = self._tables
-        words = tables.future if tables.endings.is_loose else tables.endings.words
+        words = tables.future if tables.endings.is_unconstrained else tables.endings.words
         rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
         _, first, number = np.unique(rows, return_index=True, return_inverse=True)
         return number.reshape(-1).astype(np.int32), *sets_of_endings(words[first], tables)
@@ -130,10 +130,10 @@ class TokenReader:
                 parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
             thread = parse, lexer, (watch,) if watch >= 0 else ()
             if alive == 2:
-                alive, looked = self._is_open(thread)
+                alive, depth_read = self._is_open(thread)
                 where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), level
                 if stacks.epoch == epoch:
-                    stacks.keep_answer(cell, parse.stack.depth + 1 - looked, where, alive)
+                    stacks.keep_answer(cell, parse.stack.depth + 1 - depth_read, where, alive)
             if alive:
                 found.append(thread)
         return tuple(found)

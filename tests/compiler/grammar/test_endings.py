@@ -29,7 +29,7 @@ from structgen.runtime.grammar.tables import GrammarTables
 
 LINES = indentation(5)
 
-#: Grammars whose endings are all loose: nothing of them is asked when masks are made.
+#: Grammars whose endings are all unconstrained: nothing of them is asked when masks are made.
 LOOSE = {
     "json": sg.Grammar(grammars.path("json"), start="value"),
     "markdown": sg.Grammar(grammars.path("markdown")),
@@ -56,7 +56,7 @@ def tables_of(definition: sg.Grammar) -> GrammarTables:
 @pytest.mark.parametrize("name", LOOSE)
 def test_loose_grammars(name: str) -> None:
     endings = tables_of(LOOSE[name]).endings
-    assert endings.is_loose
+    assert endings.is_unconstrained
     assert not len(endings)
 
 
@@ -66,7 +66,7 @@ def test_endings(name: str) -> None:
     tables = tables_of(TIGHT[name])
     found = tables.endings
     names = list(zip(found.terminal, found.boundary, strict=True))
-    assert not found.is_loose
+    assert not found.is_unconstrained
     assert len(names) == len(set(names)) == len(found)
     rows = tables.table.tolist()
     into: list[set[int]] = [set() for _ in rows]
@@ -172,8 +172,8 @@ def expansion(random: Random) -> str:
     ],
 )
 def test_what_is_proved_of_conflicts(text: str, is_proved: bool) -> None:
-    """Endings are loose only where the parser can complete what it has taken."""
-    assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_loose == is_proved
+    """Endings are unconstrained only where the parser can complete what it has taken."""
+    assert tables_of(sg.Grammar(text + '\n%ignore "_"')).endings.is_unconstrained == is_proved
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -190,17 +190,17 @@ def test_masks_and_moves_agree(seed: int) -> None:
     tokens = ["".join(random.choices("abc ", k=random.randint(2, 4))).encode() for _ in range(40)]
     tokens = [*dict.fromkeys(tokens), *EACH_BYTE]
     vocabulary = with_end(tokens)
-    looked = 0
-    while looked < 4:
+    depth_read = 0
+    while depth_read < 4:
         text = random_grammar(random)
         try:
             definition = sg.Grammar(text, lexer=random.choice(["basic", "contextual"]))
             index = sg.compile(definition, vocabulary, eager=False)
         except sg.errors.DefinitionError:
             continue
-        if index.machine.tables.endings.is_loose:  # type: ignore[attr-defined]
+        if index.machine.tables.endings.is_unconstrained:  # type: ignore[attr-defined]
             continue
-        looked += 1
+        depth_read += 1
         check_walk(index, random)
 
 
@@ -268,13 +268,13 @@ def test_what_completes_texts_is_looked_at_when_compiling(budget: sg.Budget) -> 
 
 
 def test_only_budgets_of_strangers_bound_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = []
+    depth_read = []
     monkeypatch.setattr(
-        "structgen.compiler.grammar.completion.pop_summaries.check_outcomes", lambda *_: looked.append(1)
+        "structgen.compiler.grammar.completion.pop_summaries.check_outcomes", lambda *_: depth_read.append(1)
     )
     for budget in (sg.Budget(), sg.Budget.request):
         sg.compile(sg.Grammar("start: \"a\""), BYTES, eager=False, budget=budget)
-    assert len(looked) == 1
+    assert len(depth_read) == 1
 
 
 @pytest.mark.parametrize("name", WALLS)

@@ -278,17 +278,17 @@ def test_a_grammar_that_imports_without_end_is_refused() -> None:
 
 
 def test_an_import_that_comes_again_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = 0
+    depth_read = 0
     candidates = Imports._candidates
 
     def counted(*arguments: Any) -> Iterator[Path]:
-        nonlocal looked
-        looked += 1
+        nonlocal depth_read
+        depth_read += 1
         return candidates(*arguments)
 
     monkeypatch.setattr(Imports, "_candidates", counted)
     sg.Grammar("%import a.b.x\n" * 1_000 + "%import a . b.x\nstart: x")
-    assert looked == 1
+    assert depth_read == 1
 
 
 def test_damaged_tables_are_made_anew(tmp_path: Path, loaded: list[str]) -> None:

@@ -680,4 +680,4 @@ def test_the_beginning_does_not_make_it_slow(index: sg.Index) -> None:
     """Blanks can follow every word, though no text begins with them: what can follow a word is no question."""
     assert isinstance(index.machine, GrammarMachine)
     endings = index.machine.tables.endings
-    assert sum(endings.loose) > len(endings.loose) // 3
+    assert sum(endings.unconstrained) > len(endings.unconstrained) // 3

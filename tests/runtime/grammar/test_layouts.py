@@ -125,8 +125,8 @@ def test_masks_and_moves_agree(seed: int) -> None:
     tokens = ["".join(random.choices("ab() \n", k=random.randint(2, 4))).encode() for _ in range(40)]
     tokens = [*dict.fromkeys(tokens), *EACH_BYTE]
     vocabulary = with_end(tokens)
-    looked = 0
-    while looked < 4:
+    depth_read = 0
+    while depth_read < 4:
         definition = sg.Grammar(
             random_grammar(random), lexer=random.choice(["basic", "contextual"]), postlex=sg.Indentation(columns=4)
         )
@@ -136,7 +136,7 @@ def test_masks_and_moves_agree(seed: int) -> None:
                 index = sg.compile(definition, vocabulary, eager=False)
         except sg.errors.DefinitionError:
             continue
-        looked += 1
+        depth_read += 1
         check_walk(index, random)
 
 

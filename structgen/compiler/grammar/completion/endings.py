@@ -1,16 +1,16 @@
-"""The endings of a grammar's lexemes, and which of them are loose; see
+"""The endings of a grammar's lexemes, and which of them are unconstrained; see
 `structgen.runtime.grammar.completability.lexeme_ends`.
 
 From the start of a text on, all borders are looked at that lexemes lead to, in each context in which the lexer may be
-then: whatever terminal the parser may take is taken. Then *loose* is the largest set of endings such that
+then: whatever terminal the parser may take is taken. Then *unconstrained* is the largest set of endings such that
 
-    (T, b) is loose  if  in each state that the parser can be in behind T, each terminal that it accepts there has an
-                         ending that is loose and can be read behind b, ignored lexemes in between or not;
-                         and if it accepts the end of the text, the text may end there.
+    (T, b) is unconstrained  if  in each state that the parser can be in behind T, each terminal that it accepts there
+                                 has an ending that is unconstrained and can be read behind b, ignored lexemes in
+                                 between or not; and if it accepts the end of the text, the text may end there.
 
-So behind a loose ending any text of terminals that the parser takes can be written out. Where it is not proved that
-there is one (`structgen.compiler.grammar.completion.completing`), none is called loose. LALR lookaheads are more than
-what is accepted, so less may be called loose than is; nothing is called loose that is not.
+So behind an unconstrained ending any text of terminals that the parser takes can be written out. Where it is not
+proved that there is one (`structgen.compiler.grammar.completion.completing`), none is called unconstrained. LALR
+lookaheads are more than what is accepted, so less may be called so than is; nothing is called so that is not.
 """
 
 from __future__ import annotations
@@ -147,20 +147,21 @@ class _Explorer:
         self._futures = futures
         for terminal in bits(self._given):
             self._number(terminal, ())
-        loose = self._loose(self._explore()) if tables.layout is None else self._loose_in_lines()
-        if all(loose):
-            return Endings.all_loose()
+        in_lines = tables.layout is not None
+        unconstrained = self._unconstrained_in_lines() if in_lines else self._unconstrained(self._explore())
+        if all(unconstrained):
+            return Endings.all_unconstrained()
         number: dict[Watched, int] = {}
         ends = [
-            (terminal, number.setdefault(border, len(number)), is_loose)
-            for terminal, border, is_loose in zip(self._terminal, self._border, loose, strict=True)
+            (terminal, number.setdefault(border, len(number)), is_unconstrained)
+            for terminal, border, is_unconstrained in zip(self._terminal, self._border, unconstrained, strict=True)
         ]
         most = max(1, *map(len, number))
         self._meter.check_memory(8 * most * len(number), _DOING)
         watched = [(*border, *[-1] * (most - len(border))) for border in number]
         return Endings(np.array(ends, np.int32), np.array(watched, np.int32), words_of(futures, len(ends)))
 
-    def _loose_in_lines(self) -> list[bool]:
+    def _unconstrained_in_lines(self) -> list[bool]:
         """By ending, where there is a layout."""
         count = len(self._terminal)
         self.is_far = self._explore_lines()
@@ -174,7 +175,7 @@ class _Explorer:
         lines = LineEnds(
             self._tables, nesting, self._terminal, self._border, self._borders, self._given, self._meter
         )  # fmt: skip
-        return lines.loose(self._completing)
+        return lines.unconstrained(self._completing)
 
     def _explore_lines(self) -> bool:
         """Look at all borders, as `_explore` does; whether there are not too many."""
@@ -278,7 +279,7 @@ class _Explorer:
                     todo.append(left)
         return todo
 
-    def _loose(self, nexts: list[int]) -> list[bool]:
+    def _unconstrained(self, nexts: list[int]) -> list[bool]:
         """By ending; the greatest solution."""
         # Two bits more: whether the text may end, and whether whatever byte comes, nothing is watched behind it.
         fates = [self._borders.fate(border) for _, border in self._pairs]
@@ -295,7 +296,7 @@ class _Explorer:
         with_terminal = [0] * self._tables.members
         for ending, terminal in enumerate(self._terminal):
             with_terminal[terminal] |= 1 << ending
-        loose = self._greatest(reads)
+        unconstrained = self._greatest(reads)
         # Texts are better of terminals that can be read behind most borders.
         read_behind: Counter[int] = Counter()
         for read, count in Counter(reads).items():
@@ -309,10 +310,10 @@ class _Explorer:
         for _, terminal, target in self._tables.shift.tolist():
             if target in unproved:
                 unsure |= 1 << terminal
-        loose &= ~sum(with_terminal[terminal] for terminal in bits(unsure))
-        if loose != (1 << len(self._terminal)) - 1:
-            loose |= self._planned(reads, loose, with_terminal, completing.ways())
-        return [bool(loose >> ending & 1) for ending in range(len(self._terminal))]
+        unconstrained &= ~sum(with_terminal[terminal] for terminal in bits(unsure))
+        if unconstrained != (1 << len(self._terminal)) - 1:
+            unconstrained |= self._planned(reads, unconstrained, with_terminal, completing.ways())
+        return [bool(unconstrained >> ending & 1) for ending in range(len(self._terminal))]
 
     def _terminals_of(self, endings: int) -> int:
         return set_of({self._terminal[ending] for ending in bits(endings)})
@@ -320,12 +321,12 @@ class _Explorer:
     def _greatest(self, reads: list[int]) -> int:
         """The largest set of endings behind which each terminal that the parser accepts can be read and is in it."""
         needed, end = self._needed(), self._tables.end
-        loose = (1 << len(self._terminal)) - 1
+        unconstrained = (1 << len(self._terminal)) - 1
         while True:
-            given = self._given & self._terminals_of(loose)
+            given = self._given & self._terminals_of(unconstrained)
             readable: dict[int, int] = {}  # by what can be read: the terminals of which that is so
             left = []
-            for ending in bits(loose):
+            for ending in bits(unconstrained):
                 if ending % 64 == 0:
                     self._check()
                 for context, wanted in needed[self._terminal[ending]].items():
@@ -335,18 +336,18 @@ class _Explorer:
                     read = reads[pair]
                     if read not in readable:
                         self._check()
-                        there = self._terminals_of(read >> 2 & loose) & ~self._given
+                        there = self._terminals_of(read >> 2 & unconstrained) & ~self._given
                         readable[read] = there | (read & 1) << end | (given if read & 2 else 0)
                     if wanted & ~readable[read]:
                         break
                 else:
                     left.append(ending)
-            if len(left) == loose.bit_count():
-                return loose
-            loose = set_of(left)
+            if len(left) == unconstrained.bit_count():
+                return unconstrained
+            unconstrained = set_of(left)
 
     def _planned(
-        self, reads: list[int], loose: int, with_terminal: list[int], ways: dict[int, list[Way]]
+        self, reads: list[int], unconstrained: int, with_terminal: list[int], ways: dict[int, list[Way]]
     ) -> int:
         """The endings behind which some way to complete any stack can be written out, if not all that is accepted.
 
@@ -376,7 +377,7 @@ class _Explorer:
                         found.add((context[target], ()))
                 else:
                     endings = there >> 2 & with_terminal[terminal]
-                    if endings & loose:
+                    if endings & unconstrained:
                         return None
                     found |= {(context[target], self._border[ending]) for ending in bits(endings)}
             return found
@@ -384,7 +385,7 @@ class _Explorer:
         roots = {
             (self._border[ending], target): ending
             for _, terminal, target in self._tables.shift.tolist() if target in ways
-            for ending in bits(with_terminal[terminal] & ~loose)
+            for ending in bits(with_terminal[terminal] & ~unconstrained)
         }  # fmt: skip
         for border, target in roots:
             node(target, context[target], border)
@@ -406,7 +407,7 @@ class _Explorer:
         good = are_good(options, self._meter)
         failed = 0
         for _, terminal, target in self._tables.shift.tolist():
-            for ending in bits(with_terminal[terminal] & ~loose):
+            for ending in bits(with_terminal[terminal] & ~unconstrained):
                 key = target, context[target], self._border[ending]
                 if key not in number or not good[number[key]]:
                     failed |= 1 << ending

@@ -1,6 +1,6 @@
-"""Which endings of lexemes are loose in a grammar with indentation whose brackets and blocks nest.
+"""Which endings of lexemes are unconstrained in a grammar with indentation whose brackets and blocks nest.
 
-An ending is loose if some way to complete any stack can be written out behind it
+An ending is unconstrained if some way to complete any stack can be written out behind it
 (`structgen.compiler.grammar.completion.completing`): behind its border, what is ignored maybe in between, the way of
 the state on top can be read, and again for the states that are on top then. Line ends within the texts of such ways
 lie outside of brackets, indents come right behind them, and dedents too or behind other dedents. It is supposed that
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class LineEnds:
-    """Looks for loose endings.
+    """Looks for unconstrained endings.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class LineEnds:
         self._known: dict[tuple[int, Watched], tuple[int, bool, bool]] = {}
         self._simplest: dict[tuple[int, Watched], Watched] = {}
 
-    def loose(self, completing: Callable[[list[int]], Completing]) -> list[bool]:
-        """By ending: whether it is loose. Raises `BudgetExceededError`."""
+    def unconstrained(self, completing: Callable[[list[int]], Completing]) -> list[bool]:
+        """By ending: whether it is unconstrained. Raises `BudgetExceededError`."""
         classes = self._tables.table.shape[1]
         weights = [1] * (self._tables.end + 1)
         for terminal, endings in self._endings.items():

@@ -23,7 +23,7 @@ _BYTES_OF_STATE = 400
 
 def check_outcomes(tables: GrammarTables, embedded: Embedded, meter: Meter) -> None:
     """Raise `BudgetExceededError` where steps could take more time or memory than a compile may."""
-    if tables.endings.is_loose:
+    if tables.endings.is_unconstrained:
         return
 
     def check(nbytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Which endings of lexemes are loose where brackets or blocks do not nest: a simpler answer than that of `lines`."""
+"""Which endings of lexemes are unconstrained where brackets or blocks do not nest: a simpler answer than `lines`'."""
 
 from __future__ import annotations
 

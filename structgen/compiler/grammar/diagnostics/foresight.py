@@ -20,7 +20,7 @@ _DOING = "looking for what can follow lexemes"
 def unforeseen(tables: GrammarTables, symbols: Symbols, meter: Meter) -> Iterator[str]:
     """A sentence for each reason why masks may let something through that no text completes."""
     layout, endings = tables.layout, tables.endings
-    if layout is None or endings.is_loose:
+    if layout is None or endings.is_unconstrained:
         return
     try:
         Nesting.of(tables, lambda: meter.check_time(_DOING))

@@ -200,11 +200,11 @@ class _Proofs:
 
     Parameters
     ----------
-    table, certain, contexts:
+    table, defaults, contexts:
         See `replacements`.
     """
 
-    def __init__(self, table: Lalr, certain: list[bool], contexts: list[int], meter: Meter) -> None:
+    def __init__(self, table: Lalr, defaults: list[bool], contexts: list[int], meter: Meter) -> None:
         meter.check_memory(_HELD + 4 * table.states * len(table.symbols.names), _DOING)
         self._meter = meter
         rules, items = table.symbols.rules, table.automaton.items
@@ -215,7 +215,7 @@ class _Proofs:
         #: By state: how many states below it are popped with it at most.
         self.most_popped = [max((below for below, _ in there), default=0) for there in ways]
         like: dict[tuple[tuple[int, Symbol], ...], int] = {}
-        sure = [next(iter(there)) if yes else -1 for yes, there in zip(certain, table.reductions, strict=True)]
+        sure = [next(iter(there)) if yes else -1 for yes, there in zip(defaults, table.reductions, strict=True)]
         self._sure = _ints(sure)
         numbers: dict[int, int] = {}
         self._parser = (
@@ -290,7 +290,7 @@ def _actions(table: Lalr) -> NDArray[np.int32]:
     return found
 
 
-def replacements(table: Lalr, certain: list[bool], contexts: list[int], meter: Meter) -> list[tuple[int, ...]]:
+def replacements(table: Lalr, defaults: list[bool], contexts: list[int], meter: Meter) -> list[tuple[int, ...]]:
     """What may be replaced on the stack of a parser in which no actions compete: first with nothing on top, then for
     some states on top only.
 
@@ -300,7 +300,7 @@ def replacements(table: Lalr, certain: list[bool], contexts: list[int], meter: M
     ----------
     table:
         The parser.
-    certain:
+    defaults:
         By state: whether it makes its only reduction whatever comes next.
     contexts:
         By state: in which context the lexer reads on; what is told apart by it is not the same.
@@ -309,9 +309,9 @@ def replacements(table: Lalr, certain: list[bool], contexts: list[int], meter: M
     """
     if table.states * len(table.symbols.names) > _ENTRIES:
         return []
-    proofs = _Proofs(table, certain, contexts, meter)
+    proofs = _Proofs(table, defaults, contexts, meter)
     found = _Candidates(table, proofs.most_popped)
-    states = [s for s in range(1, table.states) if not certain[s]]
+    states = [s for s in range(1, table.states) if not defaults[s]]
     alone = [candidate for state in states for candidate in meter.each(found.of(state), _DOING)]
     others = [each for each in alone if not each.symbols and len(each.piece) <= _LONGEST_BELOW - (each.left > 0)]
     proofs.remember(found.bases)

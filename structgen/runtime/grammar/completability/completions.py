@@ -41,7 +41,7 @@ class Completion(NamedTuple):
     """Whether a text can be completed, and the lowest depth of the stack that was looked at."""
 
     is_possible: bool
-    looked: int
+    depth_read: int
 
 
 class Plain:
@@ -50,7 +50,7 @@ class Plain:
     def __init__(self, tables: GrammarTables, parser: Parser, reading: LexicalFollow) -> None:
         endings = tables.endings
         self.terminal = [*endings.terminal, tables.end]
-        self.succeeds = [*endings.loose, True]
+        self.succeeds = [*endings.unconstrained, True]
         self.mentioned, self.goto = parser.mentioned, parser.goto
         self.shifted_to, self.reductions = parser.shifted_to, parser.reductions
         self._context, self._boundary, self._read = parser.context, endings.boundary, reading.next
@@ -61,7 +61,7 @@ class Plain:
 
 
 class Completions:
-    """Answers for one grammar whose endings are not all loose.
+    """Answers for one grammar whose endings are not all unconstrained.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Completions:
     def _find(self, stack: Stack, first: int, brackets: int) -> Completion:
         """Go down a stack in which ``brackets`` brackets are open, until a run succeeds or none is left."""
         net = self._indented.net if self._indented is not None else None
-        looked = stack.depth
+        depth_read = stack.depth
         #: By stack what is put on it, before which endings, and the brackets that are open in it.
         waiting: dict[Stack, tuple[dict[int, int], int]] = {}
 
@@ -139,13 +139,13 @@ class Completions:
 
         left = self._left(self._at(stack, brackets), first)
         if left is None:
-            return Completion(True, looked)
+            return Completion(True, depth_read)
         for (origin, popped), endings in left.items():
             pop(stack, brackets, 1 + popped, origin, endings)
         while waiting:
             here = max(waiting, key=lambda stack: stack.depth)  # nothing more is put on it
             put, brackets = waiting.pop(here)
-            looked = here.depth
+            depth_read = here.depth
             self._pause(0)
             at = self._at(here, brackets)
             todo = list(put.items())
@@ -154,14 +154,14 @@ class Completions:
                 target = self._moves.goto(at, origin)
                 left = self._left(target, endings) if target is not None else {}
                 if left is None:
-                    return Completion(True, looked)
+                    return Completion(True, depth_read)
                 for (after, popped), there in left.items():
                     if popped:
                         pop(here, brackets, popped, after, there)
                     elif (after, there) not in seen:
                         seen.add((after, there))
                         todo.append((after, there))
-        return Completion(False, looked)
+        return Completion(False, depth_read)
 
     def _left(self, state: int, endings: int) -> _Left | None:
         """The union of a state's pop summaries before some endings; None where one of them succeeds."""

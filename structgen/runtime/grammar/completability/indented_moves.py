@@ -60,7 +60,7 @@ class IndentedMoves:
         self._reading = reading
         self._last = len(endings)
         self.terminal = [*endings.terminal, tables.end]
-        self.succeeds = [*endings.loose, True]
+        self.succeeds = [*endings.unconstrained, True]
         self._boundary: list[Watched] = [*endings.boundary, ()]
         self._lines = 0  # all endings of line ends, as a set
         self._of_column: dict[int, int] = {}  # by such an ending that has a column: the one left for its boundary

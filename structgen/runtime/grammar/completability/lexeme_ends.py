@@ -4,8 +4,8 @@ Lexers take what is longer. After ``/a+/`` no terminal that begins with an ``a``
 lexeme. So it is not enough that the parser accepts a terminal; something must be able to come next, and after that,
 up to the end of the text. An *ending* is a terminal with the boundary behind its lexeme
 (`structgen.runtime.grammar.completability.boundaries`). Where the lexer can read all that any parser that took the
-terminal may accept next, and so on, that is no question; such endings are *loose*, and in most grammars all are.
-Otherwise a lexeme counts as what the parser accepts only if the text can be completed
+terminal may accept next, and so on, that is no question; such endings are *unconstrained*, and in most grammars all
+are. Otherwise a lexeme counts as what the parser accepts only if the text can be completed
 (`structgen.runtime.grammar.completability.completions`).
 
 Endings are found when a grammar is compiled (`structgen.compiler.grammar.completion.endings`).
@@ -30,12 +30,12 @@ from .obligations import Watched
 
 @dataclass(frozen=True, eq=False)
 class Endings:
-    """The endings of a lexer's lexemes; of a grammar in which all are loose, none is told apart.
+    """The endings of a lexer's lexemes; of a grammar in which all are unconstrained, none is told apart.
 
     Parameters
     ----------
     ends:
-        ``int32[endings, 3]``: terminal, boundary, and 1 where the ending is loose.
+        ``int32[endings, 3]``: terminal, boundary, and 1 where the ending is unconstrained.
     watched:
         ``int32[boundaries, *]``: the lexer states that are watched at each boundary, ascending; -1 behind the last.
     words:
@@ -47,13 +47,13 @@ class Endings:
     words: NDArray[np.uint32]
 
     @classmethod
-    def all_loose(cls) -> Endings:
+    def all_unconstrained(cls) -> Endings:
         """Of a grammar in which all are."""
         return cls(np.zeros((0, 3), np.int32), np.zeros((0, 1), np.int32), np.zeros((0, 1), np.uint32))
 
     @property
-    def is_loose(self) -> bool:
-        """Whether all endings are loose."""
+    def is_unconstrained(self) -> bool:
+        """Whether all endings are unconstrained."""
         return not len(self.words)
 
     def __len__(self) -> int:
@@ -72,17 +72,17 @@ class Endings:
         return [boundaries[boundary] for boundary in self.ends[:, 1].tolist()]
 
     @cached_property
-    def loose(self) -> list[bool]:
+    def unconstrained(self) -> list[bool]:
         """By ending: whether all that the parser may accept next can be read, up to the end of the text."""
         return [bool(each) for each in self.ends[:, 2].tolist()]
 
     @cached_property
     def by_terminal(self) -> dict[int, tuple[int, list[int]]]:
-        """By terminal that has any: its endings that are loose, as a set, and the others."""
+        """By terminal that has any: its endings that are unconstrained, as a set, and the others."""
         found: dict[int, tuple[int, list[int]]] = {}
-        for ending, (terminal, loose) in enumerate(zip(self.terminal, self.loose, strict=True)):
+        for ending, (terminal, unconstrained) in enumerate(zip(self.terminal, self.unconstrained, strict=True)):
             there, others = found.setdefault(terminal, (0, []))
-            if loose:
+            if unconstrained:
                 found[terminal] = there | 1 << ending, others
             else:
                 others.append(ending)

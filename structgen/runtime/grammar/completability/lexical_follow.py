@@ -17,7 +17,7 @@ from .obligations import Watched
 
 
 class LexicalFollow:
-    """What can be read in one grammar whose endings are not all loose.
+    """What can be read in one grammar whose endings are not all unconstrained.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ and which ending was read by then to decide it. They are the least solution of :
 
     A put on s before f:                what is left of the summaries of (goto(s, A), f)
 
-and are found as they are asked for. A run that shifts the end of the text, or a loose ending, has succeeded.
+and are found as they are asked for. A run that shifts the end of the text, or an unconstrained ending, has succeeded.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _popped(tables: GrammarTables) -> list[int]:
     """By state: how many states it takes away whatever comes next, 0 if it does not."""
     found = [0] * len(tables.context)
     for state, length, _ in tables.reduce.tolist():
-        if tables.certain[state]:
+        if tables.defaults[state]:
             found[state] = length
     return found
 

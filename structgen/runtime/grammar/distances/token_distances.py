@@ -167,7 +167,7 @@ def _check(machine: LexedMachine) -> None:
         (bool(machine.embedded.definitions), "grammars with definitions in them"),
         (bool(machine.embedded.tokens), "grammars with special tokens"),
         (not tables.is_deterministic, 'grammars with ambiguity="all" and conflicts'),
-        (not tables.endings.is_loose, "grammars some of whose terminals cannot follow each other"),
+        (not tables.endings.is_unconstrained, "grammars some of whose terminals cannot follow each other"),
     ):
         if is_there:
             raise _unsupported(what)

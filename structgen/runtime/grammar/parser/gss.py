@@ -118,12 +118,12 @@ class GraphParser(Parser):
         """
         stacks = list(stacks)
         merged = {(stack.state, key) for stack, key in stacks if len(stack.belows) > 1}
-        kept, looked = self.subsumption.thinned(self._together(stacks, merged) if merged else stacks)
+        kept, depth_read = self.subsumption.thinned(self._together(stacks, merged) if merged else stacks)
         if len(kept) > MOST_APART:
             kept = self._together(kept, {(stack.state, key) for stack, key in kept})
         if len(kept) < len(stacks):
-            looked = min(looked, *(stack.depth - 1 for stack, _ in stacks))
-        return kept, looked
+            depth_read = min(depth_read, *(stack.depth - 1 for stack, _ in stacks))
+        return kept, depth_read
 
     def _together(
         self, stacks: list[tuple[Stack, _Key]], which: set[tuple[int, _Key]]
@@ -197,23 +197,23 @@ class GraphParser(Parser):
             answer = here.after.get(terminal)
             if answer is None:
                 found: dict[tuple[Stack, int], None] = {}
-                looked, missing = here.depth, []
+                depth_read, missing = here.depth, []
                 for each, _ in reduced:
                     after = each.after.get(terminal)
                     if after is None:
                         missing.append((each, self.reduced(each, 1 << terminal)))
                     else:
                         found.update(dict.fromkeys(after.stacks))
-                        looked = min(looked, each.depth - 1, after.looked)
+                        depth_read = min(depth_read, each.depth - 1, after.depth_read)
                 if missing:
                     self._check(len(todo), stack)
                     todo += missing
                     continue
                 shifted, there = self._shift_to(here, terminal)
                 shifted.update(found)
-                looked = min(looked, there)
-                few, there = self.few(shifted) if len(shifted) > 1 else (list(shifted), looked)
-                answer = After(tuple(few), min(looked, there))
+                depth_read = min(depth_read, there)
+                few, there = self.few(shifted) if len(shifted) > 1 else (list(shifted), depth_read)
+                answer = After(tuple(few), min(depth_read, there))
                 here.remember_after(terminal, answer)
             todo.pop()
             if not todo:
@@ -225,38 +225,38 @@ class GraphParser(Parser):
         All of them, if reductions lead through at most ``most`` stacks.
         """
         found: dict[tuple[Stack, int], None] = {}
-        looked, todo = stack.depth, {stack: None}
+        depth_read, todo = stack.depth, {stack: None}
         for here in (queue := [stack]):  # grows as it goes
             shifted, there = self._shift_to(here, terminal)
             found.update(shifted)
-            looked = min(looked, there)
+            depth_read = min(depth_read, there)
             for reduced, _ in self.reduced(here, 1 << terminal):
-                looked = min(looked, reduced.depth - 1)
+                depth_read = min(depth_read, reduced.depth - 1)
                 if reduced not in todo and len(todo) < most:
                     todo[reduced] = None
                     queue.append(reduced)
-        return list(found), looked
+        return list(found), depth_read
 
     def shifted(self, stack: Stack) -> Iterator[tuple[int, list[tuple[Stack, int]], int]]:
         """By terminal that is shifted at once: the stacks after it with their context, the lowest depth looked at."""
         for terminal in self._shifts[stack.state]:
-            found, looked = self._shift_to(stack, terminal)
-            yield terminal, list(found), looked
+            found, depth_read = self._shift_to(stack, terminal)
+            yield terminal, list(found), depth_read
 
     def _shift_to(self, stack: Stack, terminal: int) -> tuple[dict[tuple[Stack, int], None], int]:
-        """The stacks after a shift and the reductions that are certain then, and the lowest depth looked at."""
+        """The stacks after a shift and the default reductions behind it, and the lowest depth looked at."""
         target = self._shifts[stack.state].get(terminal)
-        looked = stack.depth
+        depth_read = stack.depth
         found: dict[tuple[Stack, int], None] = {}
         todo = [] if target is None else [self.push(stack, target)]
         for done, here in enumerate(todo):  # grows as it goes
-            certain = self._certain[here.state]
-            if certain is None:
+            defaults = self._defaults[here.state]
+            if defaults is None:
                 assert target is not None
                 found[here, self._context[target]] = None
                 continue
             self._check(done, stack)
-            for reduced in self.replaced(here, certain[0], certain[1]):
-                looked = min(looked, reduced.depth - 1)
+            for reduced in self.replaced(here, defaults[0], defaults[1]):
+                depth_read = min(depth_read, reduced.depth - 1)
                 todo.append(reduced)
-        return found, looked
+        return found, depth_read

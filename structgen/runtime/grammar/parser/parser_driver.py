@@ -51,7 +51,7 @@ class Parses(NamedTuple):
     """
 
     parses: tuple[Parse, ...]
-    looked: int
+    depth_read: int
 
 
 class ParserDriver:
@@ -107,7 +107,7 @@ class ParserDriver:
             found = self.parser.accepted(parse.stack)
             if self._layout is not None and parse.level is not None:
                 found = self._indented(parse, found, self._layout, parse.level)
-            found = parse.accepted = Accepted(found.terminals | self._ignored, found.looked)
+            found = parse.accepted = Accepted(found.terminals | self._ignored, found.depth_read)
         return found
 
     def may_end(self, parse: Parse) -> bool:
@@ -124,7 +124,7 @@ class ParserDriver:
 
     def _indented(self, parse: Parse, accepted: Accepted, layout: IndentationTerminals, level: Level) -> Accepted:
         """With a terminal for each column that a line may begin at, in place of what these stand for."""
-        terminals, looked = accepted
+        terminals, depth_read = accepted
         terminals &= ~(1 << self._end | 1 << layout.newline)
         first = self._end + 1
         if level.brackets:  # all line ends are left out, whatever the column, and one without a line end in it
@@ -135,18 +135,18 @@ class ParserDriver:
             wider = level.columns[-1] + 1
             for column in (*level.columns, wider):
                 after = self.after(parse, first + column)
-                looked = min(looked, after.looked)
+                depth_read = min(depth_read, after.depth_read)
                 if after.parses:
                     terminals |= 1 << first + column
             if wider <= layout.columns and terminals >> first + wider & 1:
                 terminals |= (1 << first + layout.columns + 1) - (1 << first + wider)
         ended, there = self._sequence(parse, (layout.dedent,) * (len(level.columns) - 1))
-        looked = min(looked, there)
+        depth_read = min(depth_read, there)
         for stack, _ in ended:
             final = self.parser.accepted(stack)
             terminals |= final.terminals & 1 << self._end
-            looked = min(looked, final.looked)
-        return Accepted(terminals, looked)
+            depth_read = min(depth_read, final.depth_read)
+        return Accepted(terminals, depth_read)
 
     def like(self, parse: Parse, terminal: int) -> int:
         """A terminal after which all is as after this one, but for how wide lines are.
@@ -188,8 +188,8 @@ class ParserDriver:
                 level = self._layout.after(level, terminal)
                 if level is None:
                     return nothing
-        stacks, looked = self._sequence(parse, sequence)
-        return Parses(tuple(self._parse(stack, context, level) for stack, context in stacks), looked)
+        stacks, depth_read = self._sequence(parse, sequence)
+        return Parses(tuple(self._parse(stack, context, level) for stack, context in stacks), depth_read)
 
     def few(self, threads: Iterable[tuple[Parse, _A, _B]]) -> Iterable[tuple[Parse, _A, _B]]:
         """Threads without those that differ from another one by their stack only, and can do no more."""
@@ -204,12 +204,12 @@ class ParserDriver:
     def _sequence(self, parse: Parse, terminals: tuple[int, ...]) -> tuple[tuple[tuple[Stack, int], ...], int]:
         """The stacks after several terminals of the parser."""
         stacks: tuple[tuple[Stack, int], ...] = ((parse.stack, parse.context),)
-        looked = parse.stack.depth
+        depth_read = parse.stack.depth
         for terminal in terminals:
             found: dict[tuple[Stack, int], None] = {}
             for stack, _ in stacks:
                 after = self.parser.after(stack, terminal)
-                looked = min(looked, after.looked)
+                depth_read = min(depth_read, after.depth_read)
                 found.update(dict.fromkeys(after.stacks))
             stacks = tuple(found)
-        return stacks, looked
+        return stacks, depth_read

@@ -11,7 +11,7 @@ such a reduction is made at once, and texts that differ no more come to the same
 For the same reason states are taken out of the stack where what is left accepts the same (`GrammarTables.same`, found
 by `structgen.compiler.grammar.parser.equivalent`): after ``a, b``, in a list, the same may follow as after ``b``.
 
-Answers say how far down they *looked*. All that lies lower makes no difference to them, so they hold for every stack
+Answers say how far down they *read*. All that lies lower makes no difference to them, so they hold for every stack
 with the same states on top.
 """
 
@@ -42,7 +42,7 @@ class Accepted(NamedTuple):
     """The terminals that may come next, as a set, and the depth of the lowest state that was looked at."""
 
     terminals: int
-    looked: int
+    depth_read: int
 
 
 class After(NamedTuple):
@@ -54,12 +54,12 @@ class After(NamedTuple):
         The stacks after it: one; none where it can't come; several where conflicts were kept
         (`structgen.runtime.grammar.parser.gss`). With each the context in which the lexer reads on: that of
         the state which shifted the terminal, before any reduction.
-    looked:
+    depth_read:
         The depth of the lowest state that was looked at.
     """
 
     stacks: tuple[tuple[Stack, int], ...]
-    looked: int
+    depth_read: int
 
 
 class Stack:
@@ -159,7 +159,7 @@ class Parser:
         self._shifts = LazyTable(_moves(tables, tables.shift))
         self._gotos = LazyTable(_moves(tables, tables.goto))
         self._reductions = LazyTable(_reductions(tables))
-        self._certain = LazyTable(lambda state: self._reductions[state][0] if tables.certain[state] else None)
+        self._defaults = LazyTable(lambda state: self._reductions[state][0] if tables.defaults[state] else None)
         end = tables.end
         self._before_end = LazyTable(
             lambda s: end in self._shifts[s] or any(before >> end & 1 for *_, before in self._reductions[s])
@@ -188,19 +188,19 @@ class Parser:
             here = todo[-1]
             answer = here.accepted
             if answer is None:
-                found, looked, missing = self._shifted[here.state], here.depth, []
+                found, depth_read, missing = self._shifted[here.state], here.depth, []
                 for reduced, before in self.reduced(here):
                     after = reduced.accepted
                     if after is None:
                         missing.append(reduced)
                     else:
                         found |= before & after.terminals
-                        looked = min(looked, reduced.depth - 1, after.looked)
+                        depth_read = min(depth_read, reduced.depth - 1, after.depth_read)
                 if missing:
                     self._check(len(todo), stack)
                     todo += missing
                     continue
-                answer = here.accepted = Accepted(found, looked)
+                answer = here.accepted = Accepted(found, depth_read)
             todo.pop()
             if not todo:
                 return answer
@@ -247,21 +247,21 @@ class Parser:
         return answer
 
     def _find(self, stack: Stack, terminal: int) -> After:
-        looked = stack.depth
+        depth_read = stack.depth
         found: dict[tuple[Stack, int], None] = {}
         reached = {stack: None}
         for here in (todo := [stack]):  # grows as it goes
             target = self._shifts[here.state].get(terminal)
             if target is not None:
                 after, there = self._shift(here, target)
-                looked = min(looked, there)
+                depth_read = min(depth_read, there)
                 found[after, self._context[target]] = None
             for length, origin, terminals in self._reductions[here.state]:
                 if terminals >> terminal & 1:
                     reduced = self._reduce(here, length, origin)
-                    looked = min(looked, reduced.depth - 1)
+                    depth_read = min(depth_read, reduced.depth - 1)
                     simple, there = self._simplest(reduced)
-                    looked = min(looked, there)
+                    depth_read = min(depth_read, there)
                     if simple not in reached:  # else what stands for it is what it comes from, by something empty
                         reduced = simple
                     if reduced not in reached:
@@ -269,20 +269,20 @@ class Parser:
                         todo.append(reduced)
             if len(todo) > _MOST_REDUCTIONS:
                 self._check(len(todo), stack)
-        return After(tuple(found), looked)
+        return After(tuple(found), depth_read)
 
     def _shift(self, stack: Stack, target: int) -> tuple[Stack, int]:
-        """The stack after a shift and the reductions that are certain then, and the lowest depth looked at."""
-        after, looked = self.push(stack, target), stack.depth
+        """The stack after a shift and the default reductions behind it, and the lowest depth looked at."""
+        after, depth_read = self.push(stack, target), stack.depth
         for done in numbers():
             if done > _MOST_REDUCTIONS:
                 self._check(done, stack)
-            certain = self._certain[after.state]
-            if certain is None:
+            defaults = self._defaults[after.state]
+            if defaults is None:
                 after, there = self._simplest(after)
-                return after, min(looked, there)
-            after = self._reduce(after, certain[0], certain[1])
-            looked = min(looked, after.depth - 1)
+                return after, min(depth_read, there)
+            after = self._reduce(after, defaults[0], defaults[1])
+            depth_read = min(depth_read, after.depth - 1)
         raise AssertionError
 
     def mentioned(self, state: int) -> int:
@@ -313,7 +313,7 @@ class Parser:
 
         What does not apply leaves the stack as it is, so only what applied counts.
         """
-        looked, start = stack.depth, stack
+        depth_read, start = stack.depth, stack
         for done in numbers():
             if done > _MOST_REDUCTIONS:
                 self._check(done, start)
@@ -321,9 +321,9 @@ class Parser:
             known = self._same[(below + 1) * self._states + stack.state]
             found = next(filter(None, (_replaced(stack, *each) for each in known)), None)
             if found is None:
-                return stack, looked
+                return stack, depth_read
             stack, lowest, symbols = found
-            looked = min(looked, lowest)
+            depth_read = min(depth_read, lowest)
             for symbol in symbols:
                 stack = self.push(stack, self._read(stack.state, symbol))
         raise AssertionError

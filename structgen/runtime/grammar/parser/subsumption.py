@@ -90,7 +90,7 @@ class Subsumption:
         #: Answers that are up to all of two stacks.
         self._whole: dict[tuple[Stack, Stack], bool] = {}
         self._count = 0
-        self._looked = self._work = 0
+        self._depth_read = self._work = 0
         self._assumed: dict[tuple[Stack, Stack], None] = {}
         self._left = self._left_in_set = _MOST_IN_SET
         self._lock = Lock(Rank.PARSER)
@@ -117,15 +117,15 @@ class Subsumption:
             alike = [by for by, other in kept if other == key] if len(kept) < _MOST_COMPARED else []
             is_subsumed = False
             for by in alike:
-                is_subsumed, looked = self._subsumes(by, stack)
-                lowest = min(lowest, looked)
+                is_subsumed, depth_read = self._subsumes(by, stack)
+                lowest = min(lowest, depth_read)
                 if is_subsumed:
                     break
             if is_subsumed:
                 continue
             for by in alike:
-                is_subsumed, looked = self._subsumes(stack, by)
-                lowest = min(lowest, looked)
+                is_subsumed, depth_read = self._subsumes(stack, by)
+                lowest = min(lowest, depth_read)
                 if is_subsumed:
                     kept.remove((by, key))
             kept.append((stack, key))
@@ -155,7 +155,7 @@ class Subsumption:
             return False, 0
         self._left = before = min(_MOST_PAIRS, self._left_in_set)
         work = self._work = self._parser.work
-        self._looked = min(a.depth, b.depth)
+        self._depth_read = min(a.depth, b.depth)
         try:
             answer = self._holds(a, b, _MOST_SHIFTS)
         finally:
@@ -186,7 +186,7 @@ class Subsumption:
 
     def _base(self, a: Stack, b: Stack) -> Stack | None:
         """The highest stack that both stand on and that was not looked at."""
-        depth = min(a.depth, b.depth, self._looked) - 1
+        depth = min(a.depth, b.depth, self._depth_read) - 1
         here, there = a.under(a.depth - depth), b.under(b.depth - depth)
         while here is not there and here is not None and there is not None:
             here, there = here.below, there.below
@@ -204,7 +204,7 @@ class Subsumption:
         accepted_a, accepted_b = self._parser.accepted(a), self._parser.accepted(b)
         if accepted_b.terminals & ~accepted_a.terminals:
             # Only a way to say no early: what lies lower does not matter where it says nothing.
-            self._looked = min(self._looked, accepted_a.looked, accepted_b.looked)
+            self._depth_read = min(self._depth_read, accepted_a.depth_read, accepted_b.depth_read)
             return False
         before = len(self._assumed)
         self._assumed[pair] = None
@@ -245,7 +245,7 @@ class Subsumption:
 
     def _replaced(self, stack: Stack, length: int, origin: int) -> list[Stack]:
         found = self._parser.replaced(stack, length, origin)
-        self._looked = min(self._looked, stack.depth - length, *(each.depth - 1 for each in found))
+        self._depth_read = min(self._depth_read, stack.depth - length, *(each.depth - 1 for each in found))
         return found
 
     def _by_moves(self, a: Stack, b: Stack, shifts: int) -> bool:
@@ -256,8 +256,8 @@ class Subsumption:
         for terminal, after_b, there in parser.shifted(b):
             if self._left < 0:
                 return False
-            every, looked = parser.every(a, terminal, _MOST_REDUCED)
-            self._looked = min(self._looked, looked, there)
+            every, depth_read = parser.every(a, terminal, _MOST_REDUCED)
+            self._depth_read = min(self._depth_read, depth_read, there)
             for after, context in after_b:
                 candidates = [each for each, at in every if at == context]
                 if after not in candidates and not self._some_holds(candidates, after, shifts - 1):
@@ -266,7 +266,7 @@ class Subsumption:
 
     def _reduced(self, stack: Stack) -> list[Stack]:
         found = [reduced for reduced, _ in self._parser.reduced(stack)]
-        self._looked = min(self._looked, *(after.depth - 1 for after in found)) if found else self._looked
+        self._depth_read = min(self._depth_read, *(after.depth - 1 for after in found)) if found else self._depth_read
         return found
 
     def _some_holds(self, candidates: list[Stack], b: Stack, shifts: int) -> bool:
