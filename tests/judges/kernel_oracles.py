@@ -30,7 +30,7 @@ from structgen.runtime.batch import histories
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
-from structgen.runtime.pushdown.subautomata import Subautomata
+from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
 from structgen.runtime.rows import row_pool
 from structgen.storage.columns import LONG_GAP
@@ -351,10 +351,10 @@ def named(tables: PushdownTables, first: int, far: bool) -> tuple[bytes, int, li
 def subautomata(random: Random) -> None:
     """Parts of automata have the names that a plain search gives them, and tables with their edges."""
     for tables in pushdown_tables():
-        finder = Subautomata(tables.arena())
+        arena = tables.arena()
         states = random.sample(range(tables.states), min(15, tables.states))
         for state, far in itertools.product(states, (False, True)):
-            found, expected = finder.find(state, far), named(tables, state, far)
+            found, expected = subautomaton(arena, state, far=far), named(tables, state, far)
             assert (found is None) == (expected is None)
             if found is None or expected is None:
                 continue

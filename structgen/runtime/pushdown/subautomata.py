@@ -15,7 +15,6 @@ from .tables import PushdownTables
 #: States of an automaton whose rows are shared through the vocabulary.
 _LARGEST = 400
 
-
 #: What a table of one has for a pop.
 POP = _LARGEST
 
@@ -42,31 +41,20 @@ class Subautomaton(NamedTuple):
     table: NDArray[np.int32]
 
 
-class Subautomata:
-    """The parts of an automaton, found in its arena (see `structgen.runtime.pushdown.tables`)."""
+def subautomaton(arena: NDArray[np.int32], state: int, *, far: bool = False) -> Subautomaton | None:
+    """What begins at a state of an arena (see `structgen.runtime.pushdown.tables`).
 
-    def __init__(self, arena: NDArray[np.int32]) -> None:
-        from ... import kernels
+    None where it calls, returns, branches, counts in several loops, or is large. ``far`` takes it as it is while all
+    counts are far from their bounds: as one that does not count. None, too, where a count can begin anew.
+    """
+    from ... import kernels
 
-        self._kernel = kernels.name_subautomaton
-        self._arena = arena
-        self._states, self._known = np.empty(_LARGEST, np.int32), np.empty(_SLOTS, np.int32)
-        self._table = np.empty((_LARGEST, int(arena[kernels.A_CLASSES])), np.int32)
-        self._text = np.empty(_LONGEST, np.uint8)
-
-    def find(self, state: int, far: bool) -> Subautomaton | None:
-        """What begins at a state; None where it calls, returns, branches, counts in several loops, or is large.
-
-        ``far`` takes it as it is while all counts are far from their bounds: as one that does not count. None, too,
-        where a count can begin anew.
-        """
-        self._states[0] = state
-        self._known.fill(-1)
-        n, length, loop = self._kernel(self._arena, far, self._states, self._known, self._table, self._text)
-        if not n:
-            return None
-        digest = hashlib.blake2b(self._text[:length].data, digest_size=32).digest()
-        return Subautomaton(digest, loop, self._table[:n].copy())
+    states, known = np.full(_LARGEST, state, np.int32), np.full(_SLOTS, -1, np.int32)
+    table, text = np.empty((_LARGEST, int(arena[kernels.A_CLASSES])), np.int32), np.empty(_LONGEST, np.uint8)
+    n, length, loop = kernels.name_subautomaton(arena, far, states, known, table, text)
+    if not n:
+        return None
+    return Subautomaton(hashlib.blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
 
 
 def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:

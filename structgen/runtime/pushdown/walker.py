@@ -15,7 +15,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
 from .stacks import END
-from .subautomata import POP, Subautomata, Subautomaton
+from .subautomata import POP, Subautomaton, subautomaton
 from .tables import PushdownTables
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
@@ -137,7 +137,6 @@ class StackWalker:
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
         self._widest = LazyTable(self._find_widest)
-        self._subautomata = Subautomata(self._arena)
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
@@ -248,7 +247,7 @@ class StackWalker:
 
     def subautomaton(self, state: int, *, far: bool = False) -> Subautomaton | None:
         """The automaton that begins at a state, ``far`` from all bounds or not."""
-        return self._subautomata.find(state, far)
+        return subautomaton(self._arena, state, far=far)
 
     def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of the first state of an automaton that does not count."""
