@@ -6,6 +6,7 @@ never a path.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -292,9 +293,11 @@ class Indexes:
 
     def _keep(self, key: str, index: Index) -> None:
         with self._lock:
+            oldest = dict(itertools.islice(self._known.items(), 1))
+        sizes = {each: known.nbytes for each, known in (oldest | {key: index}).items()}  # may take seconds
+        with self._lock:
             self._known[key] = index
-            for each in {key, next(iter(self._known))}:  # they grow: one of the others is measured again each time
-                self._sizes[each] = self._known[each].nbytes
+            self._sizes |= {each: size for each, size in sizes.items() if each in self._known}  # they grow
             while len(self._known) > 1 and (
                 sum(self._sizes.values()) > MEMORY or len(self._known) > MOST_INDEXES
             ):
