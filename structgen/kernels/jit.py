@@ -1,8 +1,8 @@
 """How structgen compiles its kernels: one place for Numba's options and for where compiled code is kept.
 
 Numba's own on-disk cache writes next to the source file, which fails for read-only installs, and judges
-freshness by the file's time stamp, which upgrades and container layers do not keep. So the kernels get a folder
-of their own, named by a hash of their sources; Numba's index inside it is keyed by signature, processor and
+freshness by the file's time stamp, which upgrades and container layers do not keep. So each module's kernels get a
+folder of their own, named by a hash of their sources; Numba's index inside it is keyed by signature, processor and
 Numba version, and its files are replaced atomically, so that processes may fill it at the same time.
 
 Numba stores its index with pickle: whoever can place a file there runs code. So nothing is read from the folder, nor
@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -37,16 +38,23 @@ from ..system.types import Foreign
 at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
 
 
-@cache
-def _folder(source: Path) -> Path | None:
-    """A private folder for the kernels compiled from this folder of sources; None, with a warning, where there is
-    none.
+def _sources(module: Path) -> list[Path]:
+    """A module and the siblings that it imports, directly or not: a kernel holds the code of all that it calls."""
+    sources, names = [module], [module.stem]
+    for source in sources:
+        for name in re.findall(r"^from \.(\w+) import", source.read_text("utf-8"), re.MULTILINE):
+            if name not in names:
+                names.append(name)
+                sources.append(module.with_name(name + ".py"))
+    return sorted(sources)
 
-    A kernel holds the code of the kernels that it calls, wherever they stand: an edit of one makes all of them stale.
-    """
+
+@cache
+def _folder(module: Path) -> Path | None:
+    """A private folder for the kernels compiled from this module; None, with a warning, where there is none."""
     hashed = hashlib.blake2b(digest_size=8)
-    for file in sorted(source.glob("*.py")):
-        hashed.update(file.read_bytes())
+    for source in _sources(module):
+        hashed.update(source.read_bytes())
     digest = hashed.hexdigest()
     name = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}-{digest}"
     if numba.config.BOUNDSCHECK:  # other code from the same source
@@ -89,7 +97,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
 
     @classmethod
     def from_function(cls, py_func: FunctionType, py_file: str) -> _Locator | None:
-        folder = _folder(Path(py_file).parent)
+        folder = _folder(Path(py_file))
         return None if folder is None else cls(folder, py_file, py_func.__code__.co_firstlineno)
 
 
@@ -122,7 +130,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
 def _kept(compiled: Foreign, function: Callable[..., object]) -> Foreign:
     """A kernel whose machine code is kept across processes."""
     # With NUMBA_DISABLE_JIT=1, njit hands the function back.
-    if hasattr(compiled, "_cache") and _folder(Path(inspect.getfile(function)).parent) is not None:
+    if hasattr(compiled, "_cache") and _folder(Path(inspect.getfile(function))) is not None:
         compiled._cache = _KernelCache(function)
     return compiled
 
