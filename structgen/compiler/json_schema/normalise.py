@@ -55,7 +55,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     if 0 not in alive:
         refs = shaping.refs
         raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
-    return Values(assemble(drafts, alive, meter), 0, tuple(assertions.relaxations))
+    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 
 
 def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Meter) -> Iterator[Value]:
