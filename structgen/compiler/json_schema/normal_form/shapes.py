@@ -197,7 +197,10 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's."""
+    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's.
+
+    Only those values are finished that the root leads to.
+    """
 
     values: tuple[Value, ...]
     root: Ref
