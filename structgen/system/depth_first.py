@@ -18,10 +18,11 @@ def post_order(
     ``on_cycle`` is called with a path and one of its nodes that the path's last one leads back to.
     """
     seen: set[_Node] = set()
+    left: set[_Node] = set()  # those whose children were all seen, where cycles are asked for
     for root in roots:
         if root in seen:
             continue
-        path, left = [root], set[_Node]()
+        path = [root]
         seen.add(root)
         remaining = [iter(children(root))]
         while path:
