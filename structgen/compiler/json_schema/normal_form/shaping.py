@@ -65,7 +65,7 @@ class Shaping:
         return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
 
     def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
-        rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
+        rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
         return self._classes(rules, clause.exists)
 
     @remembered
