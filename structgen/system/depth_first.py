@@ -17,8 +17,7 @@ def post_order(
 
     ``on_cycle`` is called with a path and one of its nodes that the path's last one leads back to.
     """
-    seen: set[_Node] = set()
-    left: set[_Node] = set()  # those whose children were all seen, where cycles are asked for
+    seen, left = set[_Node](), set[_Node]()
     for root in roots:
         if root in seen:
             continue

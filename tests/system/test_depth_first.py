@@ -1,37 +1,44 @@
-"""Walks in depth: the order, and every way back to a node of the path."""
+"""Walks of graphs in depth, judged by recursion."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import random
 
 from structgen.system.depth_first import post_order
 
-GRAPHS = st.integers(1, 6).flatmap(
-    lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=3), min_size=n, max_size=n)
-)
+Graph = dict[int, list[int]]
 
 
-@given(GRAPHS)
-def test_as_by_recursion(graph: list[list[int]]) -> None:
-    order: list[int] = []
-    cycles: list[tuple[list[int], int]] = []
-    seen: set[int] = set()
+def by_recursion(graph: Graph) -> tuple[list[int], list[tuple[int, int]]]:
+    """Every node after its children, and the edges that lead back to where the walk still is."""
+    order, back = list[int](), list[tuple[int, int]]()
+    seen, open_ = set[int](), set[int]()
 
-    def walk(node: int, path: list[int]) -> None:
+    def visit(node: int) -> None:
         seen.add(node)
+        open_.add(node)
         for child in graph[node]:
-            if child in path:
-                cycles.append((path, child))
+            if child in open_:
+                back.append((node, child))
             elif child not in seen:
-                walk(child, [*path, child])
+                visit(child)
+        open_.discard(node)
         order.append(node)
 
-    for root in range(len(graph)):
+    for root in graph:
         if root not in seen:
-            walk(root, [root])
-    found: list[tuple[list[int], int]] = []
-    walked = post_order(range(len(graph)), graph.__getitem__, lambda path, node: found.append(([*path], node)))
-    assert list(walked) == order
-    assert found == cycles
-    assert list(post_order(range(len(graph)), graph.__getitem__)) == order
+            visit(root)
+    return order, back
+
+
+def test_random_graphs_from_all_their_nodes() -> None:
+    chosen = random.Random(5)
+    for _ in range(300):
+        n = chosen.randint(1, 9)
+        graph = {node: [chosen.randrange(n) for _ in range(chosen.randint(0, 3))] for node in range(n)}
+        order, back = by_recursion(graph)
+        cycles: list[tuple[list[int], int]] = []
+        assert list(post_order(graph, graph.__getitem__, lambda path, node: cycles.append((path[:], node)))) == order
+        assert [(path[-1], node) for path, node in cycles] == back
+        assert all(node in path for path, node in cycles)
+        assert list(post_order(graph, graph.__getitem__)) == order
