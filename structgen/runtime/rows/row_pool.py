@@ -108,15 +108,10 @@ class RowPool:
 
     def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        gaps = encode_gaps(ids)
-        return self._add(gaps.tobytes(), 0, gaps)
+        return self.add_gaps(encode_gaps(ids))
 
-    def add_walked(self, ids: NDArray[np.int32]) -> int:
-        """`add_ids` for ids in any order, which are sorted in place, in a process that has walked for them."""
-        if len(ids) > _FEW:
-            ids.sort()
-        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
-        gaps = gaps[: _package["kernels"].sort_to_gaps(ids, LONG_GAP, gaps)]  # an import takes longer
+    def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
+        """`add_ids` for ids as `encode_gaps` has them, in an array that the pool may keep."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -469,9 +464,6 @@ def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
 
 #: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
 _package = vars(sys.modules[__package__.partition(".")[0]])
-
-#: A Shell sort is as fast as NumPy's for so many ids.
-_FEW = 64
 
 #: Where Python and NumPy take equally long, about 8 µs.
 _SHORT = 40
