@@ -402,11 +402,12 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
         return False
+    chained = rows[rows >= 0]
     for _ in range(_LONGEST_CHAIN):
-        chained = rows >= 0
-        if not chained.any():
+        if not len(chained):
             return True
-        rows = np.where(chained, rows[np.maximum(rows, 0)], rows)
+        chained = rows[chained]
+        chained = chained[chained >= 0]
     return False
 
 
