@@ -465,7 +465,7 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+    if not isinstance(value, str | bool) or value not in choices:
         raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
 
 

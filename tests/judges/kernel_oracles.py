@@ -26,13 +26,13 @@ from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
-from structgen.runtime.batch import histories
+from structgen.runtime.batch import histories, lazy_automaton
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.subautomata import subautomaton
 from structgen.runtime.pushdown.tables import PushdownTables
-from structgen.runtime.rows import row_pool
+from structgen.runtime.rows import row_pool, row_store
 from structgen.storage.columns import LONG_GAP
 
 #: What a kernel is judged by; it raises `AssertionError`.
@@ -412,6 +412,16 @@ def batches(random: Random) -> None:
     assert drafts.accepted.tolist() == first + second
 
 
+def cramped_batches(random: Random) -> None:
+    """The same, while what is remembered is forgotten all the time, and the rows have no room."""
+    with pytest.MonkeyPatch.context() as patch:
+        for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
+            patch.setattr(lazy_automaton, bound, 6)
+        patch.setattr(row_store, "_MOST_ROWS", 3)
+        patch.setattr(row_store, "_FEW", 0)
+        batches(random)
+
+
 def forests(random: Random) -> None:
     """Histories as lists, cut where no sequence can come back to."""
     with pytest.MonkeyPatch.context() as patch:
@@ -510,7 +520,11 @@ ORACLES: Mapping[str, Oracle] = {
     "cheapest_pops": stack_distances,
     "most_gained": stack_distances,
     "most_completed": grammar_distances,
-    "find_token": batches,
+    "remember_token": batches,
+    "keep_tokens": cramped_batches,
+    "forget_targets": cramped_batches,
+    "add_row": batches,
+    "place_rows": cramped_batches,
     "advance_batch": batches,
     "follow_tree": batches,
     "copy_rows": batches,
