@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column
 from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import SharedRows
@@ -363,4 +363,4 @@ class SharedMaskStore:
 
 
 def _name(digest: bytes, bounds: list[int]) -> bytes:
-    return hashlib.blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+    return blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

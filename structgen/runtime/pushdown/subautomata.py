@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...system.digest import blake2b
 from ..automaton.tables import MARK, SET
 from .flow import flow_of, reach
 from .tables import PushdownTables
@@ -54,7 +54,7 @@ def subautomaton(arena: NDArray[np.int32], state: int, *, far: bool = False) -> 
     n, length, loop = kernels.name_subautomaton(arena, far, states, known, table, text)
     if not n:
         return None
-    return Subautomaton(hashlib.blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
+    return Subautomaton(blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
 
 
 def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:

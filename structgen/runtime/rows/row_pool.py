@@ -11,7 +11,6 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
@@ -413,7 +413,7 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
 
 def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
-    return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+    return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def has_kernels() -> bool:
