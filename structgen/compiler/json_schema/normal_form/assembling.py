@@ -82,7 +82,7 @@ class _Assembly:
         """The choice of the living drafts, by the numbers of their values."""
         numbers, alive = self.numbers, self.alive
         living = [Option(numbers.get(ref, ~ref), marks) for ref, marks in choice if ref in alive]
-        if not all([ref >= 0 for ref, _ in living]):
+        if any(ref < 0 for ref, _ in living):
             self._is_cyclic = True
         return tuple(living) if len(living) < 2 else tuple(dict.fromkeys(living))
 
