@@ -195,12 +195,13 @@ def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
                 _fix_end(array, column.starts, sizes)
             if column.is_plain:
                 together.append((column, array))
-            elif column.has_more and array.size:
+            elif column.has_more:
                 others.append((column, array))
         if not _are_within(together, sizes):
             others = together + others  # one of them is wrong
         for column, array in others:
-            _check(column, array, sizes, found)
+            if array.size:
+                _check(column, array, sizes, found)
     except _Wrong as wrong:
         raise FormatError(f"section {column.name!r} {wrong}", where=where, remedy=_REBUILD) from None
     return found

@@ -100,12 +100,9 @@ class SharedMasks(NamedTuple):
             return None
 
 
-class PartialRow(NamedTuple):
-    """What a state decides: the number of a row, and of the residual list for what lies below."""
-
-    row: int
-    residual: int
-
+#: What a state decides: the number of a row, and of the residual list for what lies below. (Numbers alone: the
+#: collector lets go of such a tuple.)
+PartialRow: TypeAlias = tuple[int, int]
 
 #: A shared mask that is used: its name, and the number of a stretch of it; a state that has that, and the numbers of
 #: its row and residual list. (Bytes and numbers alone: the collector lets go of such a tuple.)
@@ -336,7 +333,7 @@ class SharedMaskStore:
             row = self.pool.add_shared(self.row_of)
             residual = self.residuals.add_shared(number, self.residual_of)
             self.uses.append((name, stretch, state, row, residual))
-        return PartialRow(*self.uses[number][3:])
+        return self.uses[number][3:]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared
