@@ -11,7 +11,6 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
@@ -413,11 +413,12 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
         return False
+    chained = rows[rows >= 0]
     for _ in range(_LONGEST_CHAIN):
-        chained = rows >= 0
-        if not chained.any():
+        if not len(chained):
             return True
-        rows = np.where(chained, rows[np.maximum(rows, 0)], rows)
+        chained = rows[chained]
+        chained = chained[chained >= 0]
     return False
 
 
@@ -428,7 +429,7 @@ def _key(base: int, gaps: NDArray[np.uint16]) -> bytes:
 
 def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
-    return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+    return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def has_kernels() -> bool:
