@@ -102,7 +102,7 @@ class Traffic:
     def serve(self, seconds: float) -> dict[str, Any]:
         """Serve requests for so long, and tell every kind of moment, the slow ones by name, and the memory."""
         setup = self._setup
-        sg.Guide(sg.compile(sg.Regex("a"), self._vocabulary, eager=False)).bitmask()  # the vocabulary, and what it needs
+        sg.Guide(sg.compile(sg.Regex("a"), self._vocabulary, eager=False)).bitmask()  # makes the trie
         before = resident()
         with Recorder(setup.slow, lambda: len(self._open)) as recorder:
             ends = time.monotonic() + seconds
