@@ -484,6 +484,5 @@ class PushdownMachine(InternedMachine[Thread]):
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         flags = columns.read_meta(meta, _FIELDS, sizes, where)
-        tables = PushdownTables.from_sections(sections, sizes, where)
-        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        tables, rows = from_sections(vocabulary, sections, sizes, where)
         return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

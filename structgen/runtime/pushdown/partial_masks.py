@@ -155,7 +155,7 @@ class StateMasks:
     def mark(self) -> None:
         """Keep all that is known now, whatever `forget` forgets later."""
         self._kept = self.pool.mark(), len(self.residuals)
-        self._entries = len(self.decided), len(self.segments), len(self.sets), len(self.shared.used)
+        self._entries = len(self.decided), len(self.segments), len(self.sets), len(self.shared.uses)
         self._before = self._fresh
 
     def is_full(self) -> bool:
@@ -170,7 +170,8 @@ class StateMasks:
         self.pool.cut(rows)
         self.residuals.cut(residuals)
         self.decided, self.sets = first(self.decided, decided), first(self.sets, sets)
-        self.segments, self.shared.used = first(self.segments, segments), first(self.shared.used, used)
+        self.segments = first(self.segments, segments)
+        self.shared.cut(used)
         self._counts_told = sum(len(begins) for begins, _ in self.segments.values())
         self._fresh, self._bases = self._before, {}
 

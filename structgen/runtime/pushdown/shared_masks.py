@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,10 @@ class PartialRow(NamedTuple):
     residual: int
 
 
+#: A shared mask that is used: its name, and the number of a stretch of it; a state that has that, and the numbers of
+#: its row and residual list. (Bytes and numbers alone: the collector lets go of such a tuple.)
+Use: TypeAlias = tuple[bytes, int, int, int, int]
+
 #: Kinds of shared masks: entered without a count; with one, as seen from the maximum, and from the minimum.
 PLAIN, MID, LOW = range(3)
 
@@ -149,8 +153,9 @@ class SharedMaskStore:
         self._walker = walker
         self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
         self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
-        #: By name and number of the stretch: a state that has it, and what that decides.
-        self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
+        #: Those that are used, in the order in which the pool numbers their rows.
+        self.uses: list[Use] = []
+        self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         self._cache: SharedRows | None = None
 
@@ -290,32 +295,48 @@ class SharedMaskStore:
     def find_all(self) -> dict[bytes, SharedMasks]:
         """Every shared mask that is used, by its name; others may come into use while they are walked."""
         found: dict[bytes, SharedMasks] = {}
-        while missing := {name: state for (name, _), (state, _) in self.used.items() if name not in found}:
+        while missing := {name: state for name, _, state, *_ in self.uses if name not in found}:
             for name, state in missing.items():
                 found[name] = self.find(name, state)
         return found
 
-    def row_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.uint32]:
-        """The row of a shared mask that ``state`` has."""
-        return self._stretch(name, stretch, state)[0]
+    # -- their numbers -----------------------------------------------------------------------------------------
 
-    def residual_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.int32]:
-        """The residual list of a shared mask that ``state`` has."""
-        return self._stretch(name, stretch, state)[1]
+    def adopt(self, uses: list[Use]) -> None:
+        """Use what a file does, before anything else is used."""
+        self.uses, self._numbers = uses, None
+        self.pool.shared += [self.row_of] * len(uses)
+        self.residuals.share([residual for *_, residual in uses], range(len(uses)), self.residual_of)
 
-    def _stretch(self, name: bytes, stretch: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def cut(self, count: int) -> None:
+        """Keep the first that are used only."""
+        del self.uses[count:]
+        self._numbers = None
+
+    def row_of(self, number: int) -> NDArray[np.uint32]:
+        """The row of a shared mask that is used."""
+        return self._stretch(number)[0]
+
+    def residual_of(self, number: int) -> NDArray[np.int32]:
+        """The residual list of a shared mask that is used."""
+        return self._stretch(number)[1]
+
+    def _stretch(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        name, stretch, state, *_ = self.uses[number]
         shared = self.find(name, state)
         if stretch >= len(shared.rows):
             raise FormatError("a shared row has no such stretch", where=f"state {state}")
         return shared.rows[stretch], shared.residuals[stretch]
 
     def _use(self, name: bytes, stretch: int, state: int) -> PartialRow:
-        found = self.used.get((name, stretch))
-        if found is None:
-            row = self.pool.add_shared(partial(self.row_of, name, stretch, state))
-            residual = self.residuals.add_shared(partial(self.residual_of, name, stretch, state))
-            found = self.used[name, stretch] = state, PartialRow(row, residual)
-        return found[1]
+        if self._numbers is None:
+            self._numbers = {(name, stretch): number for number, (name, stretch, *_) in enumerate(self.uses)}
+        number = self._numbers.setdefault((name, stretch), len(self.uses))
+        if number == len(self.uses):
+            row = self.pool.add_shared(self.row_of)
+            residual = self.residuals.add_shared(number, self.residual_of)
+            self.uses.append((name, stretch, state, row, residual))
+        return PartialRow(*self.uses[number][3:])
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared

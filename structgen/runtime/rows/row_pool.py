@@ -84,7 +84,8 @@ class RowPool:
         #: Bytes of what was added, about, since it was last compacted or cut.
         self.grown = 0
         self._flat_bases = self._flat_shared = 0  # how many there were when the flat rows were written
-        self.shared: list[Callable[[], NDArray[np.uint32]]] = []  # how to get each shared row
+        #: How to get each shared row, by its number among them.
+        self.shared: list[Callable[[int], NDArray[np.uint32]]] = []
 
     def _hold(self, base: Array, start: Array, gaps: NDArray[np.uint16]) -> None:
         self._base, self._start, self._gaps = base, start, gaps
@@ -163,16 +164,17 @@ class RowPool:
         else:
             set_gaps(row, gaps)
 
-    def add_shared(self, source: Callable[[], NDArray[np.uint32]]) -> int:
-        """The number of a row that is kept elsewhere; ``source`` is asked for it when it is first needed."""
+    def add_shared(self, source: Callable[[int], NDArray[np.uint32]]) -> int:
+        """The number of a row that is kept elsewhere.
+
+        ``source`` is asked for it when it is first needed, by how many shared rows there were before it.
+        """
         self.shared.append(source)
         return self._add_list(SHARED + len(self.shared) - 1, np.zeros(0, np.uint32))
 
-    def are_shared(self, rows: list[int]) -> bool:
-        """Whether these are the shared rows of a file, each in its turn, and nothing more."""
-        found = np.array(rows, np.int64)
-        if len(found) > self._flat_shared or int(found.max(initial=0)) >= len(self._base):
-            return not len(found)
+    def are_shared(self, rows: Array) -> bool:
+        """Whether these rows of a file are its shared rows, each in its turn, and nothing more."""
+        found = rows.astype(np.int64)
         stored = self._flat_bases + 1 + np.arange(len(found))
         return bool((self._base[found] == stored).all() and (self._start[found + 1] == self._start[found]).all())
 
@@ -332,7 +334,7 @@ class RowPool:
         return dense
 
     def _whole(self, base: int) -> NDArray[np.uint32]:
-        return self.shared[base - SHARED]() if base >= SHARED else self._bases[base - 1]
+        return self.shared[base - SHARED](base - SHARED) if base >= SHARED else self._bases[base - 1]
 
     def _row(self, number: int) -> tuple[int, NDArray[np.uint16]]:
         base, start = self._flat
@@ -369,13 +371,17 @@ class RowPool:
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> RowPool:
-        """Read `to_sections`; whole rows are used where they lie. Raises `FormatError`.
+        """Read `to_sections`; whole rows are used where they lie. Raises `FormatError`."""
+        sizes.setdefault("shared", 0)
+        return cls.from_columns(columns.read(sections, SECTIONS, sizes, where), sizes, where)
+
+    @classmethod
+    def from_columns(cls, found: Sections, sizes: Sizes, where: str) -> RowPool:
+        """Of what `SECTIONS` declare, among others. Raises `FormatError`.
 
         The quantity "shared" says how many shared rows there are; the caller appends to ``shared`` how to get each.
         """
         pool = cls(sizes["size"])
-        sizes.setdefault("shared", 0)
-        found = columns.read(sections, SECTIONS, sizes, where)
         pool._hold(found["row_base"], found["row_start"], found["row_gaps"])
         pool._bases, pool._n_bases = found["bases"], sizes["bases"]
         pool._flat_bases, pool._flat_shared = sizes["bases"], sizes["shared"]

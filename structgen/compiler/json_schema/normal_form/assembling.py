@@ -1,9 +1,8 @@
-"""Drafts to values: equal ones are merged, and numbered from the root."""
+"""Drafts to values: equal ones are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from ....budget import Meter
@@ -21,54 +20,46 @@ _Set = TypeVar("_Set", NumberSet, StringSet)
 _DOING = "merging equal values"
 
 
-def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[Value, ...]:
-    """The living values that the first one leads to; that comes first."""
+def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
+    """The living values that the first one leads to, and the number of its own."""
     return _Assembly(drafts, alive, meter).run()
 
 
 class _Assembly:
+    """Values by number, each after those that it leads to; what leads back to a draft on the way to it has ``~draft``
+    until the end."""
+
     def __init__(self, drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> None:
         self.drafts = drafts
         self.alive = alive
         self.meter = meter
-        self.same = list(range(len(drafts)))  # for each number one that stands for it
-        self.values: dict[Ref, Value] = {}
-        self._known: dict[Value, Ref] = {}
+        self.values: list[Value] = []
+        self.numbers: dict[Ref, Ref] = {}  # of drafts
+        self._is_cyclic = False
+        self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
-    def run(self) -> tuple[Value, ...]:
+    def run(self) -> tuple[tuple[Value, ...], Ref]:
         for ref in post_order([0], self._living_children):
             self.meter.check_time(_DOING)
-            self._add(ref, self._trimmed(self.drafts[ref]))
-        order = [self.same[0]]
-        position = {order[0]: 0}  # of the distinct values, breadth first
-        for ref in order:
-            for child in map(self.same.__getitem__, self.values[ref].children()):
-                if position.setdefault(child, len(order)) == len(order):
-                    order.append(child)
-
-        def renumbered(choice: Choice) -> Choice:
-            return tuple([Option(position[self.same[ref]], marks) for ref, marks in choice])
-
-        return tuple(
-            replace(
-                value,
-                arrays=tuple([array.mapped(renumbered) for array in value.arrays]),
-                objects=tuple([shape.mapped(renumbered) for shape in value.objects]),
-            )
-            for value in self.meter.each(map(self.values.__getitem__, order), _DOING)
-        )
+            self.numbers[ref] = self._number(self._trimmed(self.drafts[ref]))
+        if self._is_cyclic:
+            self.values = [value.mapped(self._closed) for value in self.meter.each(self.values, _DOING)]
+        return tuple(self.values), self.numbers[0]
 
     def _living_children(self, ref: Ref) -> Iterator[Ref]:
-        return (child for child in self.drafts[ref].children() if child in self.alive)
+        return filter(self.alive.__contains__, self.drafts[ref].children())
 
-    def _add(self, ref: Ref, value: Value) -> Ref:
-        """Give a number its value, or the number of an equal one."""
-        self.same[ref] = same = self._known.setdefault(value, ref)
-        self.values.setdefault(same, value)
-        return same
+    def _number(self, value: Value) -> Ref:
+        """The number of a value, which equal ones share wherever they were written."""
+        number = self._known.setdefault(value[:-1], len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
 
     def _trimmed(self, draft: Value) -> Value:
+        if not draft.arrays and not draft.objects:
+            return draft
         alive, meter = self.alive, self.meter
         arrays = [
             trimmed_array(array.mapped(self._placed))
@@ -84,14 +75,19 @@ class _Assembly:
             arrays = [array.mapped(self._united) for array in merged(arrays)]
         if len(objects) > 1:
             objects = [shape.mapped(self._united) for shape in merged(objects)]
-        return replace(
-            draft, arrays=tuple(dict.fromkeys(arrays)), objects=tuple(dict.fromkeys(map(bounded, objects)))
-        )
+        united = tuple(dict.fromkeys(arrays)), tuple(dict.fromkeys(map(bounded, objects)))
+        return Value(draft.null, draft.booleans, draft.numbers, draft.strings, *united, draft.pointer)
 
     def _placed(self, choice: Choice) -> Choice:
-        """The choice of the living goals, by the numbers that stand for them."""
-        living = (Option(self.same[ref], marks) for ref, marks in choice if ref in self.alive)
-        return tuple(dict.fromkeys(living))
+        """The choice of the living drafts, by the numbers of their values."""
+        numbers, alive = self.numbers, self.alive
+        living = [Option(numbers.get(ref, ~ref), marks) for ref, marks in choice if ref in alive]
+        if not all([ref >= 0 for ref, _ in living]):
+            self._is_cyclic = True
+        return tuple(living) if len(living) < 2 else tuple(dict.fromkeys(living))
+
+    def _closed(self, choice: Choice) -> Choice:
+        return tuple([Option(ref if ref >= 0 else self.numbers[~ref], marks) for ref, marks in choice])
 
     def _united(self, choice: Choice) -> Choice:
         """The choice with one value for all its options of the same marks, as far as these are known by now."""
@@ -102,8 +98,8 @@ class _Assembly:
             by_marks.setdefault(marks, []).append(ref)
         united: list[Option] = []
         for marks, refs in by_marks.items():
-            known = [ref for ref in refs if ref in self.values]
-            united += [Option(ref, marks) for ref in refs if ref not in self.values]
+            known = [ref for ref in refs if ref >= 0]
+            united += [Option(ref, marks) for ref in refs if ref < 0]
             if known:
                 united.append(Option(self._union(known), marks))
         return tuple(united)
@@ -123,8 +119,7 @@ class _Assembly:
                 tuple(merged(shape for value in values for shape in value.objects)),
                 values[0].pointer,
             )
-            self.same.append(len(self.same))
-            self._unions[key] = self._add(len(self.same) - 1, united)
+            self._unions[key] = self._number(united)
         return self._unions[key]
 
     def _united_sets(self, sets: list[_Set]) -> _Set | None:
