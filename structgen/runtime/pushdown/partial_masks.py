@@ -212,7 +212,7 @@ class StateMasks:
             walked = (*walk.narrow(nodes, (state, count)), None)
         ids, below, gaps = walked
         if gaps is not None:
-            return PartialRow(self.pool.add_gaps(gaps), self.residuals.add(below))
+            return self.pool.add_gaps(gaps), self.residuals.add(below)
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
             found = self.shared.publish(state, ids, below)
             if found is not None:
