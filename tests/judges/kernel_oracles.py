@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from random import Random
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from judges.batches import Sequence, check, move
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
+from judges.preferred_matches import automaton, expected, matched, random_regex
 from judges.pushdown_oracle import accepts, readable
 from judges.token_distances import check_bounds, check_budgets, check_places, searched
 from structgen import grammar_store, kernels
@@ -26,6 +27,7 @@ from structgen.compiler.automata.dfa import Dfa, complement, determinize, inters
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
 from structgen.runtime.grammar.machine import GrammarMachine
@@ -494,7 +496,6 @@ def forests(random: Random) -> None:
                 assert before + tokens[1:] == text[1:]
 
 
-#: The oracle of each kernel.
 # -- names of objects, one by one ------------------------------------------------------------------------------------
 
 
@@ -518,8 +519,24 @@ def names(random: Random) -> None:
         assert not accepts(program, b'{"%b":1}' % (b"a" * 41)) or "propertyNames" not in schema
 
 
+# -- matches of regexes, as `re` has them ----------------------------------------------------------------------------
+
+
+def matches(random: Random) -> None:
+    """The match at the beginning of a text, of regexes with lazy repeats and look-around."""
+    for _ in range(20):
+        pattern = random_regex(random, 4)
+        with suppress(UnsupportedError):  # of what is before the text
+            found = automaton(pattern)
+            for _ in range(10):
+                text = "".join(random.choices("abcé", k=random.randint(0, 8)))
+                assert matched(found, text.encode()) == expected(pattern, text), (pattern, text)
+
+
+#: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
+    "ordered_subsets": matches,
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,

@@ -96,13 +96,13 @@ class StoredMasks:
         at = int(self._keys.searchsorted(key)) if count < self._most else len(self._keys)
         if at == len(self._keys) or self._keys[at] != key:
             return None
-        return PartialRow(int(self._columns[3][at]), int(self._columns[4][at]))
+        return int(self._columns[3][at]), int(self._columns[4][at])
 
     def items(self) -> dict[tuple[int, int, int], PartialRow]:
         """All of them, by residual list, state and count."""
         residuals, states, counts, rows, following = (column.tolist() for column in self._columns)
         keys = zip(residuals, states, counts, strict=True)
-        return dict(zip(keys, map(PartialRow, rows, following), strict=True))
+        return dict(zip(keys, zip(rows, following, strict=True), strict=True))
 
 
 def in_order(decided: dict[tuple[int, int, int], PartialRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -212,12 +212,12 @@ class StateMasks:
             walked = (*walk.narrow(nodes, (state, count)), None)
         ids, below, gaps = walked
         if gaps is not None:
-            return PartialRow(self.pool.add_gaps(gaps), self.residuals.add(below))
+            return self.pool.add_gaps(gaps), self.residuals.add(below)
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
             found = self.shared.publish(state, ids, below)
             if found is not None:
                 return found
-        return PartialRow(self._row(ids), self.residuals.add(below))
+        return self._row(ids), self.residuals.add(below)
 
     def __len__(self) -> int:
         """Number of partial masks."""
@@ -298,10 +298,10 @@ class StateMasks:
         if not len(ids) and not len(nodes):
             return held
         ids, nodes = np.sort(ids), nodes.copy()  # to ask for what is shared may take another walk
-        row = self.pool.add_difference(held.row, ids)
+        row = self.pool.add_difference(held[0], ids)
         if not len(nodes):
-            return PartialRow(row, held.residual)
-        return PartialRow(row, self.residuals.add(np.setxor1d(self.residuals[held.residual], nodes).astype(np.int32)))
+            return row, held[1]
+        return row, self.residuals.add(np.setxor1d(self.residuals[held[1]], nodes).astype(np.int32))
 
     def _before_counting(self, state: int) -> PartialRow | None:
         """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
@@ -339,7 +339,7 @@ class StateMasks:
                 break
             more, residual = self.decide(residual, state, 0)
             row = self.pool.union(row, more)
-        return PartialRow(row, residual)
+        return row, residual
 
     # -- states that count -----------------------------------------------------------------------------
 
@@ -391,16 +391,14 @@ class StateMasks:
         if len(walked.ids) + len(walked.tokens[0]) > self.pool.longest_list:
             cut = SharedMasks.cut(walked, maximum, self.pool.words)
             rows = map(self.pool.add_dense, cut.rows)
-            return cut.begins, [
-                PartialRow(*pair) for pair in zip(rows, map(self.residuals.add, cut.residuals), strict=True)
-            ]
+            return cut.begins, list(zip(rows, map(self.residuals.add, cut.residuals), strict=True))
         begins, ids = stretches(walked.ids, walked.tokens, maximum)
         changes, nodes = stretches(walked.below, walked.nodes, maximum)
         together = sorted({*begins, *changes})
         decided = []
         for begin in together:
             row = self.pool.add_ids(ids[bisect_right(begins, begin) - 1])
-            decided.append(PartialRow(row, self.residuals.add(nodes[bisect_right(changes, begin) - 1])))
+            decided.append((row, self.residuals.add(nodes[bisect_right(changes, begin) - 1])))
         return together, decided
 
     def counts(self) -> Counts:

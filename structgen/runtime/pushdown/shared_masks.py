@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column
 from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import SharedRows
@@ -100,12 +100,9 @@ class SharedMasks(NamedTuple):
             return None
 
 
-class PartialRow(NamedTuple):
-    """What a state decides: the number of a row, and of the residual list for what lies below."""
-
-    row: int
-    residual: int
-
+#: What a state decides: the number of a row, and of the residual list for what lies below. (Numbers alone: the
+#: collector lets go of such a tuple.)
+PartialRow: TypeAlias = tuple[int, int]
 
 #: A shared mask that is used: its name, and the number of a stretch of it; a state that has that, and the numbers of
 #: its row and residual list. (Bytes and numbers alone: the collector lets go of such a tuple.)
@@ -337,7 +334,7 @@ class SharedMaskStore:
             row = self.pool.add_shared(self.row_of)
             residual = self.residuals.add_shared(number, self.residual_of)
             self.uses.append((name, stretch, state, row, residual))
-        return PartialRow(*self.uses[number][3:])
+        return self.uses[number][3:]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared
@@ -367,4 +364,4 @@ class SharedMaskStore:
 
 
 def _name(digest: bytes, bounds: list[int]) -> bytes:
-    return hashlib.blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+    return blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...system.digest import blake2b
 from ..automaton.tables import MARK, SET
 from .flow import flow_of, reach
 from .tables import PushdownTables
@@ -69,7 +69,7 @@ def subautomaton(arena: NDArray[np.int32], state: int, zone: int | None = None) 
     n, length, loop = kernels.name_subautomaton(arena, -1 if zone is None else zone, states, known, table, text)
     if not n:
         return None
-    return Subautomaton(hashlib.blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
+    return Subautomaton(blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
 
 
 def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:
