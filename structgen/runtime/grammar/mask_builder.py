@@ -7,7 +7,6 @@ has them on top: for the same statement at another depth, in another function, i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import TypeAlias
@@ -15,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...system.digest import blake2b
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, KernelMemory
@@ -212,7 +212,7 @@ class StackMasks:
 
     def _interned(self, row: NDArray[np.int32], length: int) -> tuple[NDArray[np.int32], int]:
         """The one array of a content."""
-        key = hashlib.blake2b(row.data, digest_size=16).digest()
+        key = blake2b(row.data, digest_size=16).digest()
         known = self._rows.get(key)
         if known is None:
             self._keep(key, row)

@@ -11,7 +11,6 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
@@ -110,15 +110,10 @@ class RowPool:
 
     def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        gaps = encode_gaps(ids)
-        return self._add(gaps.tobytes(), 0, gaps)
+        return self.add_gaps(encode_gaps(ids))
 
-    def add_walked(self, ids: NDArray[np.int32]) -> int:
-        """`add_ids` for ids in any order, which are sorted in place, in a process that has walked for them."""
-        if len(ids) > _FEW:
-            ids.sort()
-        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
-        gaps = gaps[: _package["kernels"].sort_to_gaps(ids, LONG_GAP, gaps)]  # an import takes longer
+    def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
+        """`add_ids` for ids as `encode_gaps` has them, in an array that the pool may keep."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -418,11 +413,12 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     rows = row_base.astype(np.int64) - (1 + bases + shared)
     if (rows >= np.arange(len(rows))).any():
         return False
+    chained = rows[rows >= 0]
     for _ in range(_LONGEST_CHAIN):
-        chained = rows >= 0
-        if not chained.any():
+        if not len(chained):
             return True
-        rows = np.where(chained, rows[np.maximum(rows, 0)], rows)
+        chained = rows[chained]
+        chained = chained[chained >= 0]
     return False
 
 
@@ -433,7 +429,7 @@ def _key(base: int, gaps: NDArray[np.uint16]) -> bytes:
 
 def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
-    return b"row" + hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+    return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def has_kernels() -> bool:
@@ -496,9 +492,6 @@ def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
 
 #: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
 _package = vars(sys.modules[__package__.partition(".")[0]])
-
-#: A Shell sort is as fast as NumPy's for so many ids.
-_FEW = 64
 
 #: Where Python and NumPy take equally long, about 8 µs.
 _SHORT = 40
