@@ -97,6 +97,7 @@ class KernelGss:
     def __init__(self, words: int, cells: int, sets: int) -> None:
         from ... import kernels
 
+        self._kernels = kernels  # to import it takes a microsecond
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells
         offers = min(accepts, max(256, _MOST_HITS // self.width))
@@ -138,8 +139,6 @@ class KernelGss:
 
     def cell(self, stack: Stack, least: int = 0) -> int:
         """The cell of a stack, with so many of its upper states at least, or all of them; or `kernels.FULL`."""
-        from ... import kernels
-
         if not least and stack.epoch == self.epoch:
             return stack.cell
         least = least or _SHALLOW
@@ -156,7 +155,7 @@ class KernelGss:
                 below = here.cell
                 break
         states.reverse()
-        found: int = kernels.push_states(
+        found: int = self._kernels.push_states(
             self.cells, self._cell_slots, self._counts, below, np.array(states, np.int32)
         )
         if found >= 0:
@@ -181,10 +180,8 @@ class KernelGss:
 
     def keep_answer(self, cell: int, count: int, question: tuple[int, int, int], answer: bool) -> None:
         """See `structgen.kernels.keep_answer`; a question is a set, a context and a level."""
-        from ... import kernels
-
-        if count <= min(kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
-            kernels.keep_answer(
+        if count <= min(self._kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
+            self._kernels.keep_answer(
                 self.cells, self._answers, self._answer_slots, self._counts, cell, count, *question, int(answer)
             )
 

@@ -8,6 +8,7 @@ has them on top: for the same statement at another depth, in another function, i
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -87,6 +88,13 @@ class StackMasks:
         self.generation = 0
 
     @cached_property
+    def _kernels(self) -> ModuleType:
+        """Once some row needs them; to import them each time takes a microsecond."""
+        from ... import kernels
+
+        return kernels
+
+    @cached_property
     def _graph(self) -> PartialMaskGraph:
         return PartialMaskGraph(self._lexeme_masks)
 
@@ -117,9 +125,8 @@ class StackMasks:
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
-        from ... import kernels
-
-        graph, memory, parser = self._graph, self._memory, self._memory.parser
+        graph, memory, kernels = self._graph, self._memory, self._kernels
+        parser = memory.parser
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         cells = memory.stacks(sets=len(graph.tight))
         least = 0
@@ -191,14 +198,12 @@ class StackMasks:
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
         """The row of groups, the same array for the same ones: different stacks often allow the same."""
-        from ... import kernels
-
         key = groups.tobytes()
         row = self._rows.get(key)
         if row is None:
             graph, pool = self._graph, self._lexeme_masks.pool
             bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
-            n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
+            n = self._kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
             row = bits.view(np.int32)
             for number in set(rows[:n].tolist()):
                 pool.add_to(row, number)

@@ -43,6 +43,7 @@ class TokenReader:
     ) -> None:
         from ... import kernels
 
+        self._kernels = kernels  # to import it takes a microsecond
         self._tables = tables
         self._parses = parses
         self._memory = memory
@@ -50,6 +51,7 @@ class TokenReader:
         self._fresh = frozenset(tables.starts.tolist())
         self._threads = np.zeros((_THREADS, kernels.THREAD), np.int32)
         self._others = np.zeros((_THREADS, kernels.THREAD), np.int32)
+        self._entered = self._threads.data  # takes single numbers in a tenth of the time
         self._scratch = np.zeros(64 + _THREADS, np.int32)
         self._above = np.zeros(_PUSHED, np.int32)
 
@@ -59,6 +61,12 @@ class TokenReader:
         ends = self._tables.ends
         starts = np.searchsorted(ends[:, 0], np.arange(len(self._tables.table) + 1))
         return starts.astype(np.int32), np.ascontiguousarray(ends[:, 1:])
+
+    @cached_property
+    def _lexer(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32] | NDArray[np.uint32], ...]:
+        """The kernel's arguments, from ``class_of`` to ``tight``."""
+        tables = self._tables
+        return tables.class_of, tables.table, *self._ends, tables.beats, tables.starts, *self._futures
 
     @cached_property
     def _last(self) -> frozenset[int]:
@@ -88,11 +96,9 @@ class TokenReader:
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...] | None:
         """The threads after some bytes that can go on; None where the kernel can't tell."""
-        from ... import kernels
-
         if len(threads) > _THREADS or any(len(watched) > 1 for _, _, watched in threads):
             return None
-        memory, parser, tables, number = self._memory, self._memory.parser, self._tables, len(threads)
+        memory, parser, number = self._memory, self._memory.parser, len(threads)
         text = np.frombuffer(data, np.uint8)
         least = 0
         stacks = memory.stacks()
@@ -101,37 +107,34 @@ class TokenReader:
             n = self._begin(threads, stacks, least)
             a = b = 0
             if n >= 0:
-                n, a, b = kernels.read_token(
-                    *parser.arrays(), *parser.replacements, tables.class_of, tables.table, *self._ends, tables.beats,
-                    tables.starts, *self._futures, *stacks.arrays(), *stacks.answers()[:2], text, self._threads,
-                    self._others, number, self._scratch, self._above,
+                n, a, b = self._kernels.read_token(
+                    *parser.arrays(), *parser.replacements, *self._lexer, *stacks.arrays(), *stacks.answers()[:2],
+                    text, self._threads, self._others, number, self._scratch, self._above,
                 )  # fmt: skip
             if n >= 0:
                 return self._found(threads, n, stacks)
-            if n == kernels.NO_LEVEL:
+            if n == self._kernels.NO_LEVEL:
                 parser.levels.follow(a, b)
-            elif n == kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
+            elif n == self._kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
                 stacks = wider
-            elif n == kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
+            elif n == self._kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
                 least = 1 << 30
             else:
                 return None
 
     def _begin(self, threads: tuple[Thread, ...], stacks: KernelGss, least: int) -> int:
         """Enter the threads; negative where a stack has no cell."""
-        number = self._memory.parser.levels.number
+        number, entered = self._memory.parser.levels.number, self._entered
         for k, (parse, lexer, watched) in enumerate(threads):
             cell = stacks.cell(parse.stack, least)
             if cell < 0:
                 return cell
             assert not isinstance(lexer, tuple)
-            watch = watched[0] if watched else -1
-            self._threads[k, :5] = cell, parse.context, number(parse.level), lexer, watch
+            entered[k, 0], entered[k, 1], entered[k, 2] = cell, parse.context, number(parse.level)
+            entered[k, 3], entered[k, 4] = lexer, watched[0] if watched else -1
         return len(threads)
 
     def _found(self, threads: tuple[Thread, ...], n: int, stacks: KernelGss) -> tuple[Thread, ...]:
-        from ... import kernels
-
         found, used, above, contexts = [], 0, self._above, len(self._tables.starts)
         levels, epoch = self._memory.parser.levels, stacks.epoch
         level_of = levels.level
@@ -150,7 +153,7 @@ class TokenReader:
             if alive == 2:
                 alive, depth_read, is_alike = self._is_open(thread)
                 at = levels.alike(level) if is_alike else level
-                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
+                where = self._kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
                 if stacks.epoch == epoch:
                     stacks.keep_answer(cell, parse.stack.depth + 1 - depth_read, where, alive)
             if alive:
@@ -159,8 +162,6 @@ class TokenReader:
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool | None:
         """Whether the text may end here; None where the kernel can't tell."""
-        from ... import kernels
-
         memory, parser = self._memory, self._memory.parser
         for parse, lexer, watched in threads:
             if lexer not in self._last:
@@ -170,7 +171,7 @@ class TokenReader:
             stacks, level = memory.stacks(), parser.levels.number(parse.level)
             cell = answer = stacks.cell(parse.stack)
             if cell >= 0:
-                answer = kernels.may_end_text(
+                answer = self._kernels.may_end_text(
                     *parser.arrays(), parser.levels.dedents, *self._ends, self._tables.lapses, *stacks.arrays(), cell,
                     level, lexer, watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
