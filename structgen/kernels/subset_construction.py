@@ -151,7 +151,7 @@ def _found_row(slots, starts, items, row, first, last):
 
 
 @inlined
-def _sort(items, n):
+def shell_sort(items, n):
     """Shell sort in place; subsets are short and often almost sorted."""
     gap = 1
     while gap < n // 3:
@@ -286,7 +286,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 return CONFLICT, incremented, inside, slots
             target = DEAD
             if size:
-                _sort(out, size)
+                shell_sort(out, size)
                 if inside >= 0 and (
                     variant >= MID or (how == _SAME and past_minimum) or (how == _AT_ONE and loops[inside, 0] <= 1)
                 ):
