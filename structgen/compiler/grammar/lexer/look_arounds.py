@@ -8,11 +8,11 @@ terminals: a set of look-aheads, each with the state of its automaton.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .... import kernels
 from ....budget import Meter
 from ...automata.dfa import Dfa
+from ...patterns.look_arounds import check_nesting
 from ...patterns.lower import language
 from ...patterns.measures import children, post_order
 from ...patterns.syntax import Chars, Look, Node, Repeat
@@ -32,11 +32,15 @@ class LookArounds:
         self._nodes: dict[tuple[object, ...], int] = {}
 
     def automaton(self, look: Look, meter: Meter) -> Dfa:
-        """What the bytes behind it begin with, or those before it end with. Raises `BudgetExceededError`."""
+        """What the bytes behind it begin with, or those before it end with.
+
+        Raises `UnsupportedError` for one within it that sees more than it reads, and `BudgetExceededError`.
+        """
         key = self._key(look.item), look.behind
         found = self._automata.get(key)
         if found is None:
             behind = look.behind
+            check_nesting(look, False)
             found = language(look.item, meter, edges=False, suffix=not behind, prefix=behind, count=False)
             self._automata[key] = found = found if behind else settled_early(found)
         return found
@@ -77,7 +81,7 @@ class Owed:
         ]
         self._sets: list[frozenset[tuple[int, int]]] = []
         self._number: dict[frozenset[tuple[int, int]], int] = {}
-        self._rows: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._rows: dict[tuple[int, int], list[int]] = {}
         #: By what is owed: what is after each byte; what is with a look-ahead more; whether it would be kept if the
         #: text ended here.
         self.paid = np.full((16, _BYTES), kernels.UNASKED, np.int32)
@@ -116,17 +120,19 @@ class Owed:
             self.kept[number] = all(kept)
         return number
 
-    def _pay(self, owed: int) -> NDArray[np.int64]:
+    def _pay(self, owed: int) -> list[int]:
         there = sorted(self._sets[owed])
-        after = np.stack([self._row(ahead, state) for ahead, state in there])
-        columns, which = np.unique(after, axis=1, return_inverse=True)
-        left = []
-        for states in columns.T.tolist():
-            still = {(ahead, s) for (ahead, _), s in zip(there, states, strict=True) if s != _PAID}
-            left.append(kernels.UNPAID if kernels.UNPAID in states else self._numbered(frozenset(still)))
-        return np.array(left)[which.reshape(-1)]
+        left: dict[tuple[int, ...], int] = {}
+        found = []
+        for states in zip(*(self._row(ahead, state) for ahead, state in there), strict=True):
+            if states not in left:
+                still = {(ahead, s) for (ahead, _), s in zip(there, states, strict=True) if s != _PAID}
+                is_unpaid = kernels.UNPAID in states
+                left[states] = kernels.UNPAID if is_unpaid else self._numbered(frozenset(still))
+            found.append(left[states])
+        return found
 
-    def _row(self, ahead: int, state: int) -> NDArray[np.int64]:
+    def _row(self, ahead: int, state: int) -> list[int]:
         """By byte: the next state of a look-ahead, `_PAID` or `UNPAID`."""
         found = self._rows.get((ahead, state))
         if found is None:
@@ -134,5 +140,5 @@ class Owed:
             met = self._met[ahead]
             fails, holds = (_PAID, kernels.UNPAID) if negate else (kernels.UNPAID, _PAID)
             after = [fails if s < 0 else holds if met[s] else s for s in dfa.table[state].tolist()]
-            found = self._rows[ahead, state] = np.array(after)[dfa.classes[:_BYTES]]
+            found = self._rows[ahead, state] = np.array(after)[dfa.classes[:_BYTES]].tolist()
         return found

@@ -86,6 +86,8 @@ class _Determinizer:
         looks = self._made.looks[first:last]
         letters = self._letters(regex, [dfa for _, dfa in looks])
         behinds = _behinds([dfa for look, dfa in looks if look.behind])
+        while len(self._row) < 4 * (1 + len(behinds[-1])):
+            self._row = _doubled(self._row)
         self._at[: kernels.OWED - 1] = 0
         self._slots[:] = -1
         while True:

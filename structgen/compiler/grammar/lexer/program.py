@@ -13,7 +13,6 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ...automata.dfa import Dfa
 from ...automata.utf8 import utf8_edges
-from ...patterns.look_arounds import check_nesting
 from ...patterns.measures import measure
 from ...patterns.syntax import Alternate, Chars, Concat, Look, Node, Repeat
 from .behind import check_behind
@@ -145,6 +144,5 @@ class LexerProgram:
                 where=f"column {node.column}",
                 remedy="Leave out ^, $ and \\Z: where a text begins and ends is the grammar's business.",
             )
-        check_nesting(node, False)
         self.looks.append((node, self.looks_at.automaton(node, meter)))
         return len(self.looks) - 1
