@@ -111,7 +111,7 @@ def _plain(value: object) -> bool:
         if type(item) is str:
             characters += len(item)
         elif type(item) is dict:
-            if not all([type(name) is str for name in item]):
+            if not set(map(type, item)) <= {str}:
                 return False
             characters += sum(map(len, item))
             values += item.values()

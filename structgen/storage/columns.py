@@ -179,15 +179,29 @@ def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str
             if stored is None:
                 found[column.name] = _made_up(column, sizes)
                 continue
-            array = found[column.name] = _shaped(column, stored, sizes)
+            if stored.dtype not in column.dtypes:
+                raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
+            array = stored
+            if column.cast:
+                array = stored.astype(column.cast)
+            elif not column.mapped and not stored.flags.writeable:
+                array = stored.copy()
+            if column.is_words:
+                found[column.name] = _checked_words(column, array, sizes)
+                continue
+            found[column.name] = array
+            _fix(array, column.rows, column.width, sizes)
+            if column.starts is not None:
+                _fix_end(array, column.starts, sizes)
             if column.is_plain:
                 together.append((column, array))
-            elif column.has_more and array.size:
+            elif column.has_more:
                 others.append((column, array))
         if not _are_within(together, sizes):
             others = together + others  # one of them is wrong
         for column, array in others:
-            _check(column, array, sizes, found)
+            if array.size:
+                _check(column, array, sizes, found)
     except _Wrong as wrong:
         raise FormatError(f"section {column.name!r} {wrong}", where=where, remedy=_REBUILD) from None
     return found
@@ -214,26 +228,6 @@ def _constant(shape: tuple[int, ...], dtype: str, value: int) -> Array:
     return array
 
 
-def _shaped(column: Column, stored: Array, sizes: Sizes) -> Array:
-    """A section that nobody else can change, of the right dtype and shape; sets and flags are checked."""
-    if stored.dtype not in column.dtypes:
-        raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
-    if column.cast:
-        array = stored.astype(column.cast)
-    else:
-        array = stored if column.mapped or stored.flags.writeable else stored.copy()
-    if column.is_words:
-        return _checked_words(column, array, sizes)
-    _fix(array, column.rows, column.width, sizes)
-    if column.starts is not None:
-        if not len(array) or array[0]:
-            raise _Wrong("does not begin at 0")
-        if (last := int(array[-1])) < 0:
-            raise _Wrong(f"has the value {last}")
-        _equate(column.starts, last, "as the last value", sizes)
-    return array
-
-
 def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
     """Whether plain sections hold to their declarations, looked at in one pass: most are short.
 
@@ -243,7 +237,8 @@ def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
     bounded, bounds = [], []
     for column, array in sections:
         if column.starts is None and array.size:
-            below = MOST if column.below is None else total(column.below, sizes)
+            quantity = MOST if column.below is None else column.below
+            below = sizes[quantity] if type(quantity) is str else total(quantity, sizes)
             if below <= _LARGEST[array.dtype]:
                 bounded.append(array)
                 bounds.append(below)
@@ -299,13 +294,20 @@ def _fix(array: Array, rows: Total | None, columns: Total, sizes: Sizes) -> None
         _equate(columns, shape[1], "columns", sizes)
 
 
+def _fix_end(starts: Array, end: Total, sizes: Sizes) -> None:
+    """Check the first and the last of some starts; the last one gives the quantity where that is not known."""
+    if not len(starts) or starts[0]:
+        raise _Wrong("does not begin at 0")
+    if (last := int(starts[-1])) < 0:
+        raise _Wrong(f"has the value {last}")
+    if type(end) is not str or sizes.setdefault(end, last) != last:
+        _equate(end, last, "as the last value", sizes)
+
+
 def _equate(quantity: Total, count: int, of: str, sizes: Sizes) -> None:
-    if isinstance(quantity, str):
-        expected = sizes.setdefault(quantity, count)
-    else:
-        if isinstance(quantity, tuple) and isinstance(quantity[0], str) and quantity[0] not in sizes:
-            sizes[quantity[0]] = max(0, count - total(quantity[1:], sizes))
-        expected = total(quantity, sizes)
+    if isinstance(quantity, tuple) and isinstance(quantity[0], str) and quantity[0] not in sizes:
+        sizes[quantity[0]] = max(0, count - total(quantity[1:], sizes))
+    expected = sizes.setdefault(quantity, count) if isinstance(quantity, str) else total(quantity, sizes)
     if expected != count:
         raise _Wrong(f"has {count} {of}, must have {expected}")
 

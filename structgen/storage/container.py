@@ -21,7 +21,6 @@ copies those that something is indexed with. docs/internals/format.md describes 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
@@ -30,6 +29,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import FormatError
+from ..system.digest import blake2b
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
@@ -57,7 +57,7 @@ Buffer = bytes | bytearray | memoryview
 
 def key_of(person: str, *parts: str | bytes) -> str:
     """The key of an entry in the cache: a hash of what its bytes depend on."""
-    digest = hashlib.blake2b(digest_size=20, person=person.encode())
+    digest = blake2b(digest_size=20, person=person.encode())
     for part in parts:
         digest.update((part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part) + b"\0")
     return digest.hexdigest()

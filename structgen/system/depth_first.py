@@ -17,11 +17,11 @@ def post_order(
 
     ``on_cycle`` is called with a path and one of its nodes that the path's last one leads back to.
     """
-    seen: set[_Node] = set()
+    seen, left = set[_Node](), set[_Node]()
     for root in roots:
         if root in seen:
             continue
-        path, left = [root], set[_Node]()
+        path = [root]
         seen.add(root)
         remaining = [iter(children(root))]
         while path:

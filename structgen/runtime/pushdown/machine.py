@@ -350,7 +350,7 @@ class PushdownMachine(InternedMachine[Thread]):
         missing = sum(rows.takes_long(state, count) for state, count in new)
         for state, count, n in lower:
             found = rows.known(ROOT, state, count)
-            if rows.takes_long(state, count) or (found and len(rows.residuals[found.residual]) > _MANY_NODES):
+            if rows.takes_long(state, count) or (found and len(rows.residuals[found[1]]) > _MANY_NODES):
                 missing += n
         return missing > _MANY_WALKS
 
@@ -359,10 +359,10 @@ class PushdownMachine(InternedMachine[Thread]):
         found = self.rows.known(ROOT, state, count)
         if found is None:
             return len(members)
-        if found.residual == NOTHING:
+        if found[1] == NOTHING:
             return 0
         frames = [each for each in members if each is not None]
-        return sum(self.rows.known(found.residual, frame.state, frame.count) is None for frame in frames)
+        return sum(self.rows.known(found[1], frame.state, frame.count) is None for frame in frames)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.

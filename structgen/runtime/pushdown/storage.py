@@ -17,7 +17,7 @@ from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
 from . import tables
 from .partial_masks import StateMasks, StoredMasks, in_order
-from .shared_masks import NAME_BYTES, PartialRow, SharedMasks
+from .shared_masks import NAME_BYTES, SharedMasks
 from .tables import PushdownTables
 
 #: A set of members is stored in two words of so many bits.
@@ -71,8 +71,8 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
             "seg_state": np.array(list(rows.segments)),
             "seg_start": np.cumsum([0] + [len(b) for b in begins]),
             "seg_begin": np.concatenate(begins),
-            "seg_row": np.array([mask.row for group in masks for mask in group]),
-            "seg_next": np.array([mask.residual for group in masks for mask in group]),
+            "seg_row": np.array([row for group in masks for row, _ in group]),
+            "seg_next": np.array([residual for group in masks for _, residual in group]),
         }
     sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
@@ -166,7 +166,7 @@ def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: st
     starts, states, begins, numbers, following = (
         column.tolist() for column in columns.read(sections, SEGMENTS, sizes, where).values()
     )
-    decided = list(map(PartialRow, numbers, following))
+    decided = list(zip(numbers, following, strict=True))
     for state, (i, j) in zip(states, pairwise(starts), strict=True):
         if rows.tables.live[state] < 0:
             raise FormatError(f"section 'seg_state' has the state {state}, which does not count", where=where)
