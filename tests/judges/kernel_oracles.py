@@ -458,6 +458,7 @@ def cramped_batches(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
             patch.setattr(lazy_automaton, bound, 6)
+        patch.setattr(lazy_automaton, "_SPELLED_FROM", 2)
         patch.setattr(row_store, "_MOST_ROWS", 3)
         patch.setattr(row_store, "_FEW", 0)
         batches(random)
