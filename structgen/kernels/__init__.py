@@ -29,14 +29,10 @@ from __future__ import annotations
 from .automaton_walks import *
 from .batches import *
 from .distances import *
+from .grammar import *
 from .key_tries import *
-from .lexer_walks import *
-from .ordered_subsets import *
-from .parser_steps import *
-from .parser_walks import *
 from .products import *
 from .pushdown_walks import *
 from .rows import *
-from .stack_pieces import *
 from .subset_construction import *
 from .values import *

@@ -34,18 +34,23 @@ from ..system.folders import ENVIRONMENT_VARIABLE, cache_root
 from ..system.locks import at_fork
 from ..system.types import Foreign
 
+_KERNELS = Path(__file__).parent
+
 # A child of a process in which a thread compiles would wait for that thread for ever.
 at_fork(before=global_compiler_lock.acquire, after=global_compiler_lock.release)
 
 
 def _sources(module: Path) -> list[Path]:
-    """A module and the siblings that it imports, directly or not: a kernel holds the code of all that it calls."""
-    sources, names = [module], [module.stem]
+    """A module and those that it imports from beside or above it, directly or not.
+
+    A kernel holds the code of all that it calls.
+    """
+    sources = [module]
     for source in sources:
-        for name in re.findall(r"^from \.(\w+) import", source.read_text("utf-8"), re.MULTILINE):
-            if name not in names:
-                names.append(name)
-                sources.append(module.with_name(name + ".py"))
+        for dots, name in re.findall(r"^from (\.+)(\w+) import", source.read_text("utf-8"), re.MULTILINE):
+            found = source.parents[len(dots) - 1] / f"{name}.py"
+            if found not in sources and found.is_relative_to(_KERNELS):
+                sources.append(found)
     return sorted(sources)
 
 

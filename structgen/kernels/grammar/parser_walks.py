@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined, spliced
+from ..jit import bare_kernel, inlined, spliced
 
 #
 # Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a

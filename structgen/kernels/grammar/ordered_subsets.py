@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .jit import bare_kernel, inlined
-from .subset_construction import _found_row
-from .values import NO_ROOM, OK, TOO_MUCH_WORK
+from ..jit import bare_kernel, inlined
+from ..subset_construction import _found_row
+from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 
 #: What ``at`` counts: states, integers of their rows, watching states; the state that comes next; whether ``slots``
 #: are to be filled anew; calls of `_closed`; and what is asked for: what is owed, and the look-ahead that begins, or

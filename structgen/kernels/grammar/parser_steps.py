@@ -1,10 +1,10 @@
-"""A grammar's lexer and parser over the bytes of a token, on the stacks of `structgen.kernels.parser_walks`."""
+"""A grammar's lexer and parser over the bytes of a token, on the stacks of `parser_walks`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, inlined
+from ..jit import bare_kernel, inlined
 from .parser_walks import (
     REFUSED,
     SHORT,

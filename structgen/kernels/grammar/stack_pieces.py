@@ -6,8 +6,8 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 
 from __future__ import annotations
 
-from .jit import bare_kernel, inlined
-from .subset_construction import _found_row
+from ..jit import bare_kernel, inlined
+from ..subset_construction import _found_row
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
 #: and how much of it may be done; the candidate that comes next, the symbol of the next state on top of it, and what

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, kernel
-from .values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
+from ..jit import bare_kernel, kernel
+from ..values import CONFLICT, NO_ROOM, OK, TOO_MUCH_WORK
 
 #: Where sets of watched states lead: to a lexeme that must not be completed, or where nobody has looked.
 BEATEN = -2
