@@ -128,7 +128,12 @@ def test_counts_near_a_bound_decide_what_a_walk_of_their_own_does(
     monkeypatch.setattr(partial_masks, "_WIDE", 0)
     differences: list[Any] = []
     near = StackWalker.near
-    monkeypatch.setattr(StackWalker, "near", lambda *config: differences.append(near(*config)) or differences[-1])
+
+    def told(*config: Any) -> Any:
+        differences.append(near(*config))
+        return differences[-1]
+
+    monkeypatch.setattr(StackWalker, "near", told)
     schema = {"type": "string", "minLength": least, "maxLength": most}
     machine = sg.compile(sg.JsonSchema(schema), LONG, eager=False).machine
     assert isinstance(machine, PushdownMachine)
