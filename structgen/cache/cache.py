@@ -73,9 +73,9 @@ class Cache:
         size was checked, its content was not. Raises `CacheError` for a malformed key, and for nothing else.
         """
         check_key(key)
-        for _ in range(2):  # again, if the entry was replaced between its row and its file
+        for anew in (False, True):  # again, if the entry was replaced, or the database, before its file was read
             try:
-                place = self._find(key)
+                place = self._find(key, anew=anew)
                 return None if place is None else folder.read(*place, mark=True)
             except FileNotFoundError:
                 continue
@@ -134,7 +134,7 @@ class Cache:
 
     def __contains__(self, key: object) -> bool:
         try:
-            place = self._find(check_key(key))
+            place = self._find(check_key(key), anew=True)
             return place is not None and folder.status(place[0]).st_size == place[1]
         except _FAILURES:
             return False
@@ -316,9 +316,9 @@ class Cache:
 
     # -- ways in ---------------------------------------------------------------------------------------
 
-    def _find(self, key: str) -> tuple[Path, int] | None:
+    def _find(self, key: str, *, anew: bool) -> tuple[Path, int] | None:
         """Path and size of a key's value file. Raises `_FAILURES`; `CacheError` for a foreign row."""
-        row = self._reader.find(key)
+        row = self._reader.find(key, anew=anew)
         if row is None:
             return None
         found, mode, name, size = row
@@ -327,7 +327,7 @@ class Cache:
 
     def _load(self, key: str) -> memoryview | None:
         """A value's buffer, without counting as a use. Raises as `_find`."""
-        place = self._find(key)
+        place = self._find(key, anew=True)
         return None if place is None else folder.read(*place, mark=False)
 
     def _has_database(self) -> bool:

@@ -56,7 +56,7 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]
     def fetch(self, mode: object, filename: object, value: object, read: bool) -> bytes | IO[bytes]:
         """A row's value, or with ``read`` its file, opened. Raises `CacheError` and `OSError`."""
         path, _ = check_place(self._folder, mode, filename, 0)
-        file = open(folder.open_value(path), "rb")  # noqa: SIM115
+        file = open(folder.open_value(path)[0], "rb")  # noqa: SIM115
         if read:
             return file
         with file:

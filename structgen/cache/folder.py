@@ -97,9 +97,8 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
     now: its time of modification is its time of last use, for its bytes never change and this needs no
     transaction. Raises `OSError`.
     """
-    descriptor = open_value(path)
+    descriptor, status = open_value(path)
     try:
-        status = os.fstat(descriptor)
         if status.st_size != nbytes:
             return None
         if mark and time.time() - status.st_mtime > USED_RESOLUTION:
@@ -113,19 +112,20 @@ def read(path: Path, nbytes: int, *, mark: bool) -> memoryview | None:
         os.close(descriptor)
 
 
-def open_value(path: Path) -> int:
-    """A descriptor of a regular file, opened for reading.
+def open_value(path: Path) -> tuple[int, os.stat_result]:
+    """A descriptor of a regular file, opened for reading, and its status.
 
     Raises `OSError`, also for anything else, and `CacheError` for a file of another user, who may cut it short while
     it is mapped.
     """
     descriptor = os.open(path, _OPEN_FLAGS)
     try:
-        private_folder.check_file(os.fstat(descriptor), path)
+        status = os.fstat(descriptor)
+        private_folder.check_file(status, path)
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    return descriptor, status
 
 
 def _map(descriptor: int, nbytes: int) -> mmap.mmap:

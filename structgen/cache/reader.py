@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,12 +74,23 @@ class Reader:
         self._identity = _NO_FILE
         fork.watch(self)
 
-    def find(self, key: str) -> tuple[object, ...] | None:
-        """Key, mode, file name and size of a key's row; None where there is none."""
-        found: tuple[object, ...] | None = self._with(
-            lambda connection: connection.execute(_FIND, (key,)).fetchone(), None, _LOOK_UP_SECONDS
-        )
-        return found
+    def find(self, key: str, *, anew: bool = False) -> tuple[object, ...] | None:
+        """Key, mode, file name and size of a key's row; None where there is none.
+
+        A row is taken from the connection that is open, though the database may have been deleted since: then its
+        file is gone, too, and the caller asks ``anew``.
+        """
+
+        def look(connection: sqlite3.Connection) -> tuple[object, ...] | None:
+            row: tuple[object, ...] | None = connection.execute(_FIND, (key,)).fetchone()
+            return row
+
+        if not anew and not self._immutable:
+            with fork.READING, suppress(sqlite3.Error):
+                self._deadline.restart(_LOOK_UP_SECONDS)
+                if self._connection is not None and (found := look(self._connection)) is not None:
+                    return found
+        return self._with(look, None, _LOOK_UP_SECONDS)
 
     def rows(self) -> list[Row]:
         """All rows, as they stand there."""

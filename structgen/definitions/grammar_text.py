@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from ..errors import BudgetExceededError, DefinitionError
 from ..grammars import FOLDER
+from ..system.digest import blake2b
 
 #: Files that a grammar may name, or seem to: each import is looked for in several folders.
 _MOST_FILES = 10_000
@@ -112,7 +112,7 @@ class Imports:
 
     def digests(self) -> list[list[str]]:
         """Name and hash of each file."""
-        return [[file.name, hashlib.blake2b(data, digest_size=16).hexdigest()] for file, data in self.files]
+        return [[file.name, blake2b(data, digest_size=16).hexdigest()] for file, data in self.files]
 
     def _bases(self, folder: Path | None) -> tuple[Path, ...]:
         """Where imports are looked for, the first place that has one counting."""

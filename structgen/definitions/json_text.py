@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from json.encoder import encode_basestring_ascii as quote
@@ -29,10 +30,16 @@ _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 1 << 26
 _MAX_BITS = 400_000
 
+#: Values, and characters of their strings, that are written by Python's encoder.
+_FEW_VALUES, _FEW_CHARACTERS = 1 << 16, 1 << 20
+
 #: Parts of a text that are as soon written anew as remembered.
 _FEW_PARTS = 16
 
 _SCALARS = frozenset({int, float, bool, type(None)})
+
+#: Writes in C, as `_Writer` does, what is `_plain`.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def loads(text: str) -> object:
@@ -88,10 +95,36 @@ def dumps(value: object) -> str:
     BudgetExceededError
         For a value nested deeper than 100,000 levels, or of more than a million parts or 64 Mi characters.
     """
+    if _plain(value):
+        with suppress(ValueError, RecursionError):  # a NaN; nesting that is too deep for Python's encoder
+            return _ENCODER.encode(value)
     writer = _Writer()
     with paused():
         writer.write(value)
     return "".join(writer.parts)
+
+
+def _plain(value: object) -> bool:
+    """Whether a value is a small one of dicts with string keys, lists, strings, short numbers, bools and None."""
+    values, characters = [value], 0
+    for item in values:  # grows while it is read, and for a value that contains itself without end
+        if type(item) is str:
+            characters += len(item)
+        elif type(item) is dict:
+            if not set(map(type, item)) <= {str}:
+                return False
+            characters += sum(map(len, item))
+            values += item.values()
+        elif type(item) is list:
+            values += item
+        elif type(item) is int:
+            if item.bit_length() >= _SHORT:
+                return False
+        elif type(item) not in _SCALARS:
+            return False
+        if len(values) > _FEW_VALUES or characters > _FEW_CHARACTERS:
+            return False
+    return True
 
 
 class _Writer:

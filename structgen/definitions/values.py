@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, astuple, dataclass, field, fields
+from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
@@ -238,8 +239,15 @@ class JsonSchema:
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
-        options = [self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient]
-        return f'["json_schema",{json.dumps(options, separators=(",", ":"))},{self.text}]'
+        options = _as_json(
+            self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient
+        )
+        return f'["json_schema",{options},{self.text}]'
+
+
+@lru_cache(1 << 8, typed=True)
+def _as_json(*options: str | int | None) -> str:
+    return json.dumps(options, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -457,7 +465,7 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+    if not isinstance(value, str | bool) or value not in choices:
         raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
 
 

@@ -28,30 +28,69 @@ def token_slot(keys, config, token):
 
 
 @spliced
-def _token_target(config, token, offsets, blob, following, spelled_in, keys, values):
-    """Where a token leads from a configuration: its number, `DEAD` or `UNKNOWN`."""
+def _token_target(config, token, offsets, blob, following, spelled_in, keys, values, used_at, now):
+    """Where a token leads from a configuration: its number, `DEAD` or `UNKNOWN`. Notes when it was come by."""
     if config == FREE:
         return FREE
     begin, end = offsets[token], offsets[token + 1]
     target = config
     while begin < end and target >= 0:
+        used_at[target] = now
         target = following[spelled_in[target], blob[begin]]
         begin += 1
     if target == UNKNOWN or offsets[token] == end:
         slot = token_slot(keys, config, token)
         target = values[slot] if keys[slot] >= 0 else UNKNOWN
+    if target >= 0:
+        used_at[target] = now
     return target
 
 
 @bare_kernel
-def find_token(keys, config, token):
-    """`token_slot`, for Python."""
-    return token_slot(keys, config, token)
+def remember_token(keys, values, config, token, target):
+    """Remember where a configuration's token leads; returns whether it is new. There is a free slot."""
+    slot = token_slot(keys, config, token)
+    is_new = keys[slot] < 0
+    keys[slot] = np.int64(config) << 32 | np.int64(token)
+    values[slot] = target
+    return is_new
 
 
 @bare_kernel
-def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spelled_in, keys, values, row_of, outcome,
-                  rows):  # fmt: skip
+def keep_tokens(keys, values, gone, used_at, since, kept, targets):
+    """Copy what is remembered of tokens into another table, ``kept`` and ``targets``, that has room for it.
+
+    Left out is what begins or ends at a configuration that is ``gone`` (``bool[configurations]``), or ends at one
+    that was not come by after ``since``; what is refused ends where it began. Returns how many there are.
+    """
+    count = 0
+    for i in range(len(keys)):
+        if keys[i] < 0:
+            continue
+        config, token, target = keys[i] >> 32, keys[i] & 0xFFFFFFFF, values[i]
+        end = target if target >= 0 else config
+        if gone[config] or gone[end] or used_at[end] <= since:
+            continue
+        slot = token_slot(kept, config, token)
+        kept[slot] = keys[i]
+        targets[slot] = target
+        count += 1
+    return count
+
+
+@bare_kernel
+def forget_targets(following, spelled, gone):
+    """Have the first ``spelled`` rows of transitions by byte no longer lead to what is ``gone``."""
+    for row in range(spelled):
+        for byte in range(256):
+            target = following[row, byte]
+            if target >= 0 and gone[target]:
+                following[row, byte] = UNKNOWN
+
+
+@bare_kernel
+def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spelled_in, keys, values, row_of, used_at,
+                  now, outcome, rows):  # fmt: skip
     """Append a token to each of some sequences.
 
     Parameters
@@ -65,8 +104,9 @@ def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spel
         how many there are. It has room for ``n`` more.
     offsets, blob:
         The vocabulary.
-    following, spelled_in, keys, values, row_of:
-        The transitions by byte and by token, and the rows; see `structgen.runtime.batch.lazy_automaton`.
+    following, spelled_in, keys, values, row_of, used_at, now:
+        The transitions by byte and by token, the rows, and when configurations were come by, which is noted; see
+        `structgen.runtime.batch.lazy_automaton`.
     outcome:
         ``int8[n]``: what became of each token; those that are `PENDING` are looked at.
     rows:
@@ -80,7 +120,9 @@ def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spel
         if outcome[i] != PENDING:
             continue
         s = which[i]
-        target = _token_target(nodes[1, at[s]], tokens[i], offsets, blob, following, spelled_in, keys, values)
+        target = _token_target(
+            nodes[1, at[s]], tokens[i], offsets, blob, following, spelled_in, keys, values, used_at, now
+        )
         if target == UNKNOWN:
             pending += 1
             continue
@@ -101,7 +143,7 @@ def advance_batch(tokens, which, at, nodes, used, offsets, blob, following, spel
 
 
 @bare_kernel
-def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, keys, values, reached):
+def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, keys, values, used_at, now, reached):
     """Follow trees of tokens, without a change to any sequence.
 
     Parameters
@@ -121,11 +163,75 @@ def follow_tree(tokens, above, begins, offsets, blob, following, spelled_in, key
             continue
         config = begins[i] if above[i] < 0 else reached[above[i]]
         if config >= 0:
-            config = _token_target(config, tokens[i], offsets, blob, following, spelled_in, keys, values)
+            config = _token_target(
+                config, tokens[i], offsets, blob, following, spelled_in, keys, values, used_at, now
+            )
         reached[i] = config
         if config == UNKNOWN and first < 0:
             first = i
     return first
+
+
+@bare_kernel
+def place_rows(hashes, count, slots):
+    """Enter the numbers of the first rows into an empty hash table, by their hashes."""
+    mask = len(slots) - 1
+    for number in range(count):
+        slot = hashes[number] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = number
+
+
+@bare_kernel
+def add_row(row, rows, counts, offsets, hashes, slots, count):
+    """The number of a row: of an equal one of the first ``count``, or ``count``, the next, to which it is copied.
+
+    Parameters
+    ----------
+    row:
+        ``int32[words]``.
+    rows, counts, offsets:
+        As for `copy_rows`; there is room for one more.
+    hashes, slots:
+        ``int64[rows]``, and ``int32[2**n]``: numbers by the hash of a row, -1 where there is none; linear probing.
+    """
+    words = len(row)
+    h0, h1, h2, h3 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    whole = words - words % 4
+    for w in range(0, whole, 4):  # four sums, since a multiplication waits for the one before
+        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+        h1 = (h1 ^ np.uint64(np.int64(row[w + 1]) & 0xFFFFFFFF)) * factor
+        h2 = (h2 ^ np.uint64(np.int64(row[w + 2]) & 0xFFFFFFFF)) * factor
+        h3 = (h3 ^ np.uint64(np.int64(row[w + 3]) & 0xFFFFFFFF)) * factor
+    for w in range(whole, words):
+        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+    h0 = ((h0 ^ (h1 >> np.uint64(1))) * factor ^ (h2 >> np.uint64(2))) * factor ^ (h3 >> np.uint64(3))
+    found = np.int64((h0 * factor) >> np.uint64(20))
+    mask = len(slots) - 1
+    slot = found & mask
+    while slots[slot] >= 0:
+        number = slots[slot]
+        if hashes[number] == found:
+            w = 0
+            while w < words and rows[number, w] == row[w]:
+                w += 1
+            if w == words:
+                return number
+        slot = (slot + 1) & mask
+    slots[slot] = count
+    hashes[count] = found
+    n = 0
+    for w in range(words):
+        word = row[w]
+        rows[count, w] = word
+        if word:
+            if n < offsets.shape[1]:
+                offsets[count, n] = w
+            n += 1
+    counts[count] = n if n <= offsets.shape[1] else -1
+    return count
 
 
 @bare_kernel

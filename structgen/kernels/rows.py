@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import bare_kernel, inlined, kernel
+from .subset_construction import shell_sort
 
 
 @bare_kernel
@@ -32,15 +33,28 @@ def nearest_base(row, bases, n_bases, good_enough):
     return best, fewest
 
 
-@bare_kernel
-def flip_gaps(row, gaps, long_gap):
-    """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``: ``uint16`` gaps, see `encode_gaps`."""
+@inlined
+def _change_gaps(row, kind, gaps, long_gap, flip):
+    """Flip or set the bits of a stored list of ids in a row of a kind: ``uint16`` gaps, see `encode_gaps`."""
     position = 0
     for i in range(len(gaps)):
         gap = np.int64(gaps[i])
         position += gap
         if gap != long_gap:
-            row[position >> 5] ^= np.uint32(1) << np.uint32(position & 31)
+            bit = kind(np.uint32(1) << np.uint32(position & 31))
+            row[position >> 5] = row[position >> 5] ^ bit if flip else row[position >> 5] | bit
+
+
+@bare_kernel
+def flip_gaps(row, gaps, long_gap):
+    """Flip the bits of a stored list of ids in ``row``, ``uint32[words]``."""
+    _change_gaps(row, np.uint32, gaps, long_gap, True)
+
+
+@bare_kernel
+def set_gaps(row, gaps, long_gap):
+    """Set the bits of a stored list of ids in ``row``, ``int32[words]``."""
+    _change_gaps(row, np.int32, gaps, long_gap, False)
 
 
 @bare_kernel
@@ -63,30 +77,8 @@ def write_gaps(ids, long_gap, gaps):
 @bare_kernel
 def sort_to_gaps(ids, long_gap, gaps):
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
-    gap = 1
-    while gap < len(ids) // 3:
-        gap = 3 * gap + 1
-    while gap:
-        for i in range(gap, len(ids)):
-            moved = ids[i]
-            j = i
-            while j >= gap and ids[j - gap] > moved:
-                ids[j] = ids[j - gap]
-                j -= gap
-            ids[j] = moved
-        gap //= 3
+    shell_sort(ids, len(ids))
     return write_gaps(ids, long_gap, gaps)
-
-
-@bare_kernel
-def set_gaps(row, gaps, long_gap):
-    """Set the bits of a stored list of ids in ``row``, ``int32[words]``: ``uint16`` gaps, see `encode_gaps`."""
-    position = 0
-    for i in range(len(gaps)):
-        gap = np.int64(gaps[i])
-        position += gap
-        if gap != long_gap:
-            row[position >> 5] |= np.int32(np.uint32(1) << np.uint32(position & 31))
 
 
 @bare_kernel

@@ -6,15 +6,13 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 
 from __future__ import annotations
 
-import numpy as np
-
 from .jit import bare_kernel, inlined
-from .subset_construction import _hash_of
+from .subset_construction import _found_row
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
 #: and how much of it may be done; the candidate that comes next, the symbol of the next state on top of it, and what
 #: was found.
-_PAIRS, _ITEMS, _TODO, _USES, _BASES, _STATES, _WORK, _MOST_WORK, _CANDIDATE, _TOP, _FOUND = range(11)
+_PAIRS, _ITEMS, _N_WAITING, _USES, _BASES, _STATES, _WORK, _MOST_WORK, _CANDIDATE, _TOP, _FOUND = range(11)
 PIECE_COUNTS = 12
 _SPLIT_AT = 11
 
@@ -27,7 +25,7 @@ _SPLIT_AT = 11
 ) = range(11)  # fmt: skip
 (
     _STARTS, _ROWS, _STATUS, _SLOTS, _USED, _LAST_USE, _WAITING, _BASE_STARTS, _BASE_STATES, _BASE_SLOTS, _SCRATCH,
-    _PARTS, _COUNTS, _CHAINS, _FAILED, _BASES_TODO, _STAMPS,
+    _PARTS, _COUNTS, _CHAINS, _FAILED, _BASES_WAITING, _STAMPS,
 ) = range(17)  # fmt: skip
 
 #: What is known of a pair.
@@ -96,18 +94,9 @@ def _number(memory, row, size, is_kept):
     """The number of a row; -1 where it has none, and is not to be kept or there is no room."""
     starts, items, status, slots = memory[_STARTS], memory[_ROWS], memory[_STATUS], memory[_SLOTS]
     counts = memory[_COUNTS]
-    slot = np.int64(_hash_of(row, 0, size) & np.uint64(len(slots) - 1))
-    while slots[slot] >= 0:
-        known = slots[slot]
-        if starts[known + 1] - starts[known] == size:
-            is_same = True
-            for i in range(size):
-                if items[starts[known] + i] != row[i]:
-                    is_same = False
-                    break
-            if is_same:
-                return known
-        slot = (slot + 1) & (len(slots) - 1)
+    known, slot = _found_row(slots, starts, items, row, 0, size)
+    if known >= 0:
+        return known
     if not is_kept:
         return -1
     number = counts[_PAIRS]
@@ -140,18 +129,9 @@ def _base_number(memory, size):
     """The number of the base whose states, ascending, were written behind those of all; -1 where there is no room."""
     first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
     begin = counts[_STATES]
-    slot = np.int64(_hash_of(states, begin, begin + size) & np.uint64(len(slots) - 1))
-    while slots[slot] >= 0:
-        known = slots[slot]
-        if first[known + 1] - first[known] == size:
-            is_same = True
-            for i in range(size):
-                if states[first[known] + i] != states[begin + i]:
-                    is_same = False
-                    break
-            if is_same:
-                return known
-        slot = (slot + 1) & (len(slots) - 1)
+    known, slot = _found_row(slots, first, states, states, begin, begin + size)
+    if known >= 0:
+        return known
     number = counts[_BASES]
     if number + 2 > len(first):
         counts[_WORK] = counts[_MOST_WORK]
@@ -168,10 +148,7 @@ def _keep_bases(memory):
     """Have the bases found that were there at first."""
     first, states, slots, counts = memory[_BASE_STARTS], memory[_BASE_STATES], memory[_BASE_SLOTS], memory[_COUNTS]
     for base in range(counts[_BASES]):
-        slot = np.int64(_hash_of(states, first[base], first[base + 1]) & np.uint64(len(slots) - 1))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (len(slots) - 1)
-        slots[slot] = base
+        slots[_found_row(slots, first, states, states, first[base], first[base + 1])[1]] = base
 
 
 @inlined
@@ -270,12 +247,13 @@ def _ask(parser, memory, user, base, one, n, other, m):
         return True
     if status[pair] == _UNKNOWN:
         is_shared = n and m and one[n - 1] == other[m - 1]
-        if counts[_TODO] == len(todo) or not (is_shared or _may_do_the_same(parser, memory, base, one, n, other, m)):
+        may_hold = is_shared or _may_do_the_same(parser, memory, base, one, n, other, m)
+        if counts[_N_WAITING] == len(todo) or not may_hold:
             return False
         status[pair] = _ASKED
         last_use[pair] = -1
-        todo[counts[_TODO]] = pair
-        counts[_TODO] += 1
+        todo[counts[_N_WAITING]] = pair
+        counts[_N_WAITING] += 1
     if user >= 0:
         if counts[_USES] == len(uses):
             return False
@@ -440,7 +418,7 @@ def _fail(memory, pair):
                 failed[n] = uses[use, 0]
                 n += 1
             use = uses[use, 1]
-    for i in range(counts[_TODO]):
+    for i in range(counts[_N_WAITING]):
         if status[todo[i]] == _ASKED:
             status[todo[i]] = _UNKNOWN
 
@@ -449,17 +427,17 @@ def _fail(memory, pair):
 def _hold(parser, memory, base, one, n, other, m):
     """Whether two pieces do the same on every state of a base; they are overwritten."""
     status, todo, counts = memory[_STATUS], memory[_WAITING], memory[_COUNTS]
-    counts[_TODO] = counts[_USES] = 0
+    counts[_N_WAITING] = counts[_USES] = 0
     if not _ask(parser, memory, -1, base, one, n, other, m):
         return False
     at = 0
-    while at < counts[_TODO]:
-        is_over = counts[_TODO] > _MOST_AT_ONCE or counts[_WORK] >= counts[_MOST_WORK]
+    while at < counts[_N_WAITING]:
+        is_over = counts[_N_WAITING] > _MOST_AT_ONCE or counts[_WORK] >= counts[_MOST_WORK]
         if is_over or not _looked_at(parser, memory, todo[at]):
             _fail(memory, todo[at])
             return False
         at += 1
-    for i in range(counts[_TODO]):
+    for i in range(counts[_N_WAITING]):
         status[todo[i]] = _HOLDS
     return True
 
@@ -480,7 +458,7 @@ def _is_less(parser, one, n, other, m):
 def _holds(parser, memory, candidates, c, top, symbol):
     """Whether a candidate holds with a state on top, that a symbol leads to, or with none, -1."""
     first, values = candidates
-    defaults, parts, todo = parser[_DEFAULTS], memory[_PARTS], memory[_BASES_TODO]
+    defaults, parts, todo = parser[_DEFAULTS], memory[_PARTS], memory[_BASES_WAITING]
     piece, instead = memory[_SCRATCH][5], memory[_SCRATCH][6]
     begin = first[c]
     size, left, n_symbols = values[begin + 1], values[begin + 2], values[begin + 3]

@@ -130,7 +130,28 @@ def _hash_of(items, first, last):
 
 
 @inlined
-def _sort(items, n):
+def _found_row(slots, starts, items, row, first, last):
+    """The number of the row of ``items`` that is ``row[first:last]``, or -1; and its slot, or the free one for it.
+
+    ``slots`` is a hash table of row numbers with linear probing, a power of two, -1 where empty; row ``r`` is
+    ``items[starts[r]:starts[r + 1]]``.
+    """
+    size = last - first
+    slot = np.int64(_hash_of(row, first, last) & np.uint64(len(slots) - 1))
+    while slots[slot] >= 0:
+        begin = starts[slots[slot]]
+        if starts[slots[slot] + 1] - begin == size:
+            i = 0
+            while i < size and items[begin + i] == row[first + i]:
+                i += 1
+            if i == size:
+                return slots[slot], slot
+        slot = (slot + 1) & (len(slots) - 1)
+    return -1, slot
+
+
+@inlined
+def shell_sort(items, n):
     """Shell sort in place; subsets are short and often almost sorted."""
     gap = 1
     while gap < n // 3:
@@ -265,26 +286,13 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                 return CONFLICT, incremented, inside, slots
             target = DEAD
             if size:
-                _sort(out, size)
+                shell_sort(out, size)
                 if inside >= 0 and (
                     variant >= MID or (how == _SAME and past_minimum) or (how == _AT_ONE and loops[inside, 0] <= 1)
                 ):
                     out[size] = n_nfa
                     size += 1
-                h = _hash_of(out, 0, size)
-                slot = np.int64(h & np.uint64(len(slots) - 1))
-                while slots[slot] >= 0:
-                    s = slots[slot]
-                    if first[s + 1] - first[s] == size:
-                        same = True
-                        for i in range(size):
-                            if items[first[s] + i] != out[i]:
-                                same = False
-                                break
-                        if same:
-                            target = s
-                            break
-                    slot = (slot + 1) & (len(slots) - 1)
+                target, slot = _found_row(slots, first, items, out, 0, size)
                 if target < 0:
                     target = n_states
                     if n_states >= max_states:
@@ -302,10 +310,7 @@ def determinize(t_start, t_lo, t_hi, t_to, e_start, e_to, e_kind, owner, loops, 
                     if 2 * n_states > len(slots):
                         slots = np.full(2 * len(slots), -1, np.int32)
                         for s in range(n_states):
-                            slot = np.int64(_hash_of(items, first[s], first[s + 1]) & np.uint64(len(slots) - 1))
-                            while slots[slot] >= 0:
-                                slot = (slot + 1) & (len(slots) - 1)
-                            slots[slot] = s
+                            slots[_found_row(slots, first, items, items, first[s], first[s + 1])[1]] = s
             if variant < 0:
                 entry = target
                 if inside >= 0 and how == _AT_ONE:

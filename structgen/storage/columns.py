@@ -14,6 +14,9 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from operator import lt
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
@@ -109,13 +112,21 @@ class Column:
         object.__setattr__(self, "dtypes", _DTYPES[self.dtype])
         object.__setattr__(self, "width", len(self.fields) or self.columns)
         object.__setattr__(self, "has_bounds", self.below is not None or bool(self.least or self.cast))
-        object.__setattr__(self, "is_words", self.members is not None or self.flags is not None)
+        is_words = self.members is not None or self.flags is not None
+        is_bounded = self.starts is not None or self.has_bounds
+        more = bool(self.fields or self.order or self.gaps is not None or self.widest or self.least)
+        plain = is_bounded and not more and (self.dtype != "i4" or bool(self.cast))
+        object.__setattr__(self, "is_words", is_words)
+        object.__setattr__(self, "is_plain", plain and not is_words)
+        object.__setattr__(self, "has_more", (is_bounded or more) and not plain and not is_words)
 
     if TYPE_CHECKING:
         dtypes: ClassVar[Container[DType]]
         width: ClassVar[Total]
         has_bounds: ClassVar[bool]
         is_words: ClassVar[bool]
+        is_plain: ClassVar[bool]  # nothing is said of it but bounds, or that it never falls
+        has_more: ClassVar[bool]
 
 
 @dataclass(frozen=True)
@@ -154,23 +165,45 @@ def total(quantity: Total, sizes: Sizes) -> int:
 
 
 def read(sections: Sections, columns: Sequence[Column], sizes: Sizes, where: str) -> dict[str, Array]:
-    """Sections by name, checked: copies, but for those that are mapped.
+    """Sections by name, checked: copies, but for those that are mapped and what `unpack` has copied.
 
     ``sizes`` has the quantities that are known, and gets the others. Raises `FormatError`, which names the section,
     the value and its bound.
     """
     found: dict[str, Array] = {}
-    for column in columns:
-        stored = sections.get(column.name)
-        if stored is None:
-            if column.default is None:
-                raise FormatError(f"section {column.name!r} is missing", where=where, remedy=_REBUILD)
-            found[column.name] = _made_up(column, sizes)
-            continue
-        try:
-            found[column.name] = _checked(column, stored, sizes, found)
-        except _Wrong as wrong:
-            raise FormatError(f"section {column.name!r} {wrong}", where=where, remedy=_REBUILD) from None
+    together, others = [], []
+    column = columns[0]
+    try:
+        for column in columns:
+            stored = sections.get(column.name)
+            if stored is None:
+                found[column.name] = _made_up(column, sizes)
+                continue
+            if stored.dtype not in column.dtypes:
+                raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
+            array = stored
+            if column.cast:
+                array = stored.astype(column.cast)
+            elif not column.mapped and not stored.flags.writeable:
+                array = stored.copy()
+            if column.is_words:
+                found[column.name] = _checked_words(column, array, sizes)
+                continue
+            found[column.name] = array
+            _fix(array, column.rows, column.width, sizes)
+            if column.starts is not None:
+                _fix_end(array, column.starts, sizes)
+            if column.is_plain:
+                together.append((column, array))
+            elif column.has_more:
+                others.append((column, array))
+        if not _are_within(together, sizes):
+            others = together + others  # one of them is wrong
+        for column, array in others:
+            if array.size:
+                _check(column, array, sizes, found)
+    except _Wrong as wrong:
+        raise FormatError(f"section {column.name!r} {wrong}", where=where, remedy=_REBUILD) from None
     return found
 
 
@@ -179,33 +212,65 @@ class _Wrong(Exception):
 
 
 def _made_up(column: Column, sizes: Sizes) -> Array:
+    if column.default is None:
+        raise _Wrong("is missing")
     assert isinstance(column.rows, str)
     rows, width = sizes.setdefault(column.rows, 0), len(column.fields) or total(column.columns, sizes)
-    array: Array = np.zeros((rows, width) if width else rows, column.dtype if column.dtype != "u" else "u1")
-    if column.default:
-        array.fill(column.default)
+    dtype = column.dtype if column.dtype != "u" else "u1"
+    return _constant((rows, width) if width else (rows,), dtype, column.default)
+
+
+@lru_cache(1 << 8)
+def _constant(shape: tuple[int, ...], dtype: str, value: int) -> Array:
+    """An array that files share."""
+    array: Array = np.full(shape, value, dtype)
+    array.flags.writeable = False
     return array
 
 
-def _checked(column: Column, stored: Array, sizes: Sizes, others: Sections) -> Array:
-    if stored.dtype not in column.dtypes:
-        raise _Wrong(f"has the dtype {stored.dtype.str[1:]}, must have {column.dtype}")
-    array = stored if column.mapped else stored.astype(column.cast) if column.cast else stored.copy()
-    if column.is_words:
-        return _checked_words(column, array, sizes)
-    _fix(array, column.rows, column.width, sizes)
+def _are_within(sections: Sequence[tuple[Column, Array]], sizes: Sizes) -> bool:
+    """Whether plain sections hold to their declarations, looked at in one pass: most are short.
+
+    Starts come first in that pass. None of them falls where there are no more falls than from one to the next.
+    """
+    starts = [array for column, array in sections if column.starts is not None]
+    bounded, bounds = [], []
+    for column, array in sections:
+        if column.starts is None and array.size:
+            quantity = MOST if column.below is None else column.below
+            below = sizes[quantity] if type(quantity) is str else total(quantity, sizes)
+            if below <= _LARGEST[array.dtype]:
+                bounded.append(array)
+                bounds.append(below)
+    if not starts and not bounded:
+        return True
+    # What is below 0 in an int32 has become so by a cast, and is a large number again.
+    numbers = np.concatenate([*starts, *bounded], None, dtype=np.uint32, casting="unsafe")
+    lengths = [array.size for array in starts]
+    end = sum(lengths)
+    if starts:
+        falls = np.count_nonzero(numbers[1:end] < numbers[: end - 1])
+        if falls != sum(bool(array[-1]) for array in starts[:-1]):
+            return False
+    if not bounded:
+        return True
+    begins = [*accumulate((array.size for array in bounded[:-1]), initial=end)]
+    tops: list[int] = np.maximum.reduceat(numbers, begins).tolist()
+    return all(map(lt, tops, bounds))
+
+
+def _check(column: Column, array: Array, sizes: Sizes, others: Sections) -> None:
+    """Check the numbers of one section."""
     if column.starts is not None:
-        _check_starts(column, array, sizes)
-    if array.size:
-        if column.fields:
-            _check_fields(column, array, sizes)
-        elif column.has_bounds:
-            _check_bounds(column, array, _LARGEST[stored.dtype], sizes)
-        if column.order:
-            _check_order(column, array if array.ndim == 1 else array[:, 0], others)
-        if column.gaps is not None:
-            _check_gaps(array, others[column.within], total(column.gaps, sizes))
-    return array
+        _check_starts(column, array)
+    if column.fields:
+        _check_fields(column, array, sizes)
+    elif column.has_bounds:
+        _check_bounds(column, array, sizes)
+    if column.order:
+        _check_order(column, array if array.ndim == 1 else array[:, 0], others)
+    if column.gaps is not None:
+        _check_gaps(array, others[column.within], total(column.gaps, sizes))
 
 
 def _checked_words(column: Column, array: Array, sizes: Sizes) -> Array:
@@ -229,23 +294,29 @@ def _fix(array: Array, rows: Total | None, columns: Total, sizes: Sizes) -> None
         _equate(columns, shape[1], "columns", sizes)
 
 
+def _fix_end(starts: Array, end: Total, sizes: Sizes) -> None:
+    """Check the first and the last of some starts; the last one gives the quantity where that is not known."""
+    if not len(starts) or starts[0]:
+        raise _Wrong("does not begin at 0")
+    if (last := int(starts[-1])) < 0:
+        raise _Wrong(f"has the value {last}")
+    if type(end) is not str or sizes.setdefault(end, last) != last:
+        _equate(end, last, "as the last value", sizes)
+
+
 def _equate(quantity: Total, count: int, of: str, sizes: Sizes) -> None:
-    if isinstance(quantity, str):
-        expected = sizes.setdefault(quantity, count)
-    else:
-        if isinstance(quantity, tuple) and isinstance(quantity[0], str) and quantity[0] not in sizes:
-            sizes[quantity[0]] = max(0, count - total(quantity[1:], sizes))
-        expected = total(quantity, sizes)
+    if isinstance(quantity, tuple) and isinstance(quantity[0], str) and quantity[0] not in sizes:
+        sizes[quantity[0]] = max(0, count - total(quantity[1:], sizes))
+    expected = sizes.setdefault(quantity, count) if isinstance(quantity, str) else total(quantity, sizes)
     if expected != count:
         raise _Wrong(f"has {count} {of}, must have {expected}")
 
 
-def _check_bounds(column: Column, array: Array, largest: int, sizes: Sizes) -> None:
-    below = MOST if column.below is None else total(column.below, sizes)
+def _check_bounds(column: Column, array: Array, sizes: Sizes) -> None:
+    below, largest = MOST if column.below is None else total(column.below, sizes), _LARGEST[array.dtype]
     if below <= largest and (top := int(_largest(array, None))) >= below:
         raise _Wrong(f"has the value {top}, must be below {below}")
-    may_be_less = column.least > 0 or (largest >= MOST and array.dtype.kind == "i")
-    if may_be_less and (low := int(array.min())) < column.least:
+    if (column.least > 0 or array.dtype.kind == "i") and (low := int(array.min())) < column.least:
         raise _Wrong(f"has the value {low}, must be at least {column.least}")
 
 
@@ -271,15 +342,13 @@ def _check_members(column: Column, sets: Array, sizes: Sizes) -> None:
         raise _Wrong(f"has a member of {total(column.members, sizes)} or more")
 
 
-def _check_starts(column: Column, starts: Array, sizes: Sizes) -> None:
-    assert column.starts is not None
-    if not len(starts) or starts[0]:
-        raise _Wrong("does not begin at 0")
-    _equate(column.starts, int(starts[-1]), "as the last value", sizes)
+def _check_starts(column: Column, starts: Array) -> None:
     if column.order != "rises" and _some(starts[1:] < starts[:-1]):
         raise _Wrong("falls, must never fall")
-    if column.widest and len(starts) > 1 and (widest := int(_largest(starts[1:] - starts[:-1]))) > column.widest:
-        raise _Wrong(f"has a part of {widest}, must have at most {column.widest}")
+    if column.widest and len(starts) > 1 and starts[-1] > column.widest:
+        widest = int(_largest(starts[1:] - starts[:-1]))
+        if widest > column.widest:
+            raise _Wrong(f"has a part of {widest}, must have at most {column.widest}")
 
 
 def _check_order(column: Column, keys: Array, others: Sections) -> None:

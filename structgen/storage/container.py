@@ -21,7 +21,6 @@ copies those that something is indexed with. docs/internals/format.md describes 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
@@ -30,6 +29,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import FormatError
+from ..system.digest import blake2b
 from ..system.types import Array, DType, JsonMap, JsonValue, Sections
 
 MAGIC = b"\x89SGX\r\n\x1a\n"
@@ -49,12 +49,15 @@ _STORED = {code.ljust(4, b"\0"): dtype for code, dtype in _DTYPES.items()}
 _META = "meta"
 _REBUILD = "Delete the file and compile it again."
 
+#: Files of at most so many bytes are copied as a whole, others section by section where they are read.
+_MOST_COPIED = 1 << 18
+
 Buffer = bytes | bytearray | memoryview
 
 
 def key_of(person: str, *parts: str | bytes) -> str:
     """The key of an entry in the cache: a hash of what its bytes depend on."""
-    digest = hashlib.blake2b(digest_size=20, person=person.encode())
+    digest = blake2b(digest_size=20, person=person.encode())
     for part in parts:
         digest.update((part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part) + b"\0")
     return digest.hexdigest()
@@ -82,11 +85,15 @@ def pack(meta: JsonMap, sections: Sections) -> bytes:
 
 
 def unpack(buffer: Buffer, where: str = "index") -> tuple[dict[str, JsonValue], dict[str, Array]]:
-    """Check a packed file and return its meta mapping and read-only views of its arrays, without copying.
+    """Check a packed file and return its meta mapping and its arrays.
+
+    They are views of a copy of the reader's own, or read-only ones of the buffer, where that is large.
 
     Raises `FormatError` naming ``where`` for anything that `pack` of this format version did not write.
     """
     view = memoryview(buffer).cast("B").toreadonly()
+    if len(view) <= _MOST_COPIED:
+        view = memoryview(bytearray(view))
     if len(view) < _HEADER.size or bytes(view[:8]) != MAGIC:
         raise FormatError("not a structgen file: the magic number is missing", where=where)
     _, version, order, length, count, checksum = _HEADER.unpack_from(view)

@@ -17,25 +17,25 @@ def post_order(
 
     ``on_cycle`` is called with a path and one of its nodes that the path's last one leads back to.
     """
-    seen: set[_Node] = set()
+    seen, left = set[_Node](), set[_Node]()
     for root in roots:
         if root in seen:
             continue
-        path, inside = [root], {root}
+        path = [root]
         seen.add(root)
         remaining = [iter(children(root))]
         while path:
             for child in remaining[-1]:
                 if child not in seen:
                     seen.add(child)
-                    inside.add(child)
                     path.append(child)
                     remaining.append(iter(children(child)))
                     break
-                if on_cycle is not None and child in inside:
+                if on_cycle is not None and child not in left:
                     on_cycle(path, child)
             else:
                 remaining.pop()
                 node = path.pop()
-                inside.discard(node)
+                if on_cycle is not None:
+                    left.add(node)
                 yield node

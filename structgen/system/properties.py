@@ -46,9 +46,12 @@ def remembered(
             results: dict[tuple[object, ...], _Result] = self.__dict__[name]
         except KeyError:
             results = self.__dict__[name] = {}
-        if args not in results:
-            results[args] = method(self, *args, **kwargs)
-        return results[args]
+        try:
+            return results[args]
+        except KeyError:
+            pass  # an error of the method does not come from this one
+        result = results[args] = method(self, *args, **kwargs)
+        return result
 
     update_wrapper(known, method)
     return known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import weakref
@@ -17,6 +16,7 @@ from ..storage import columns
 from ..storage.columns import Column, Field, Sizes
 from ..storage.container import Buffer, pack, unpack
 from ..system.arguments import checked_token, integer
+from ..system.digest import blake2b
 from ..system.memo import Memo
 from ..system.properties import cached_property
 from ..system.sizes import held_bytes
@@ -237,7 +237,7 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """32 hex digits: BLAKE2b of the size, the EOS ids, and every token's bytes."""
-        digest = hashlib.blake2b(digest_size=16, person=b"structgen-vocab")
+        digest = blake2b(digest_size=16, person=b"structgen-vocab")
         digest.update(json.dumps([self.size, self.eos_ids]).encode())
         digest.update(np.ascontiguousarray(self.offsets, dtype="<u4").data)
         digest.update(self.bytes)

@@ -721,7 +721,7 @@ def test_a_row_of_another_key_is_a_miss(cache: Cache, monkeypatch: pytest.Monkey
     """What SQLite may return from a read-only folder that changes under it all the same."""
     cache.put("key", container(1))
     row = cache._reader.find("key")
-    monkeypatch.setattr(cache._reader, "find", lambda key: row)
+    monkeypatch.setattr(cache._reader, "find", lambda key, *, anew: row)
     assert content(cache, "key") == container(1)
     assert cache.get("other") is None
     assert "other" not in cache

@@ -262,11 +262,11 @@ def test_the_time_of_use_is_set_on_what_was_opened(tmp_path: Path, monkeypatch: 
         os.utime(each, (1e9, 1e9))
     opened = cache_folder.open_value
 
-    def swapped(path: Path) -> int:
-        descriptor = opened(path)
+    def swapped(path: Path) -> tuple[int, os.stat_result]:
+        found = opened(path)
         path.unlink()
         path.symlink_to(secret)
-        return descriptor
+        return found
 
     monkeypatch.setattr(cache_folder, "open_value", swapped)
     assert content(cache, "key") == container(1)

@@ -40,6 +40,12 @@ class TestJsonText:
         assert loads(dumps(value)) == value
         assert dumps(loads(json.dumps(value))) == dumps(value)
 
+    @given(ANY_JSON)
+    def test_small_values_are_written_as_others_are(self, value: Any) -> None:
+        writer = json_text._Writer()
+        writer.write(value)
+        assert dumps(value) == "".join(writer.parts)
+
     @pytest.mark.parametrize(
         "number",
         ["0", "-1", "1.5", "0.10", "1E+400", "1.0", "123456789.0123456789012345", "9" * 10_000, f"0.{'1' * 5000}"],

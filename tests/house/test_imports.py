@@ -288,7 +288,7 @@ def test_a_first_mask_from_the_cache_loads_its_engine_alone(definition: str, tmp
         "api", "cache", "definitions", "index_store", "runtime", "runtime.core", "runtime.guide", "runtime.index",
         "runtime.rows", "storage", "vocabulary",
     }  # fmt: skip
-    heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "structgen.vocabulary.trie"}
+    heavy = {*LOADED_LATER, "platformdirs", "tempfile", "secrets", "hashlib", "structgen.vocabulary.trie"}
     assert {name for name in loaded if name in heavy or "distances" in name} == set()
 
 

@@ -55,7 +55,7 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     if 0 not in alive:
         refs = shaping.refs
         raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
-    return Values(assemble(drafts, alive, meter), 0, tuple(assertions.relaxations))
+    return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 
 
 def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Meter) -> Iterator[Value]:
@@ -63,12 +63,14 @@ def _drafts(root: Conjunction, expansion: Expansion, shaping: Shaping, meter: Me
     distinct = Distinct(expansion)
     shaping.ref(root)
     for goal in shaping.goals:  # grows while it is read
-        meter.check_time("normalising the schema")
         meter.check_states(len(shaping.goals), "normalising the schema")
         pointer = expansion.nodes.pointer(goal)
         try:
-            arrays = [clause for split in expansion.array_clauses.of(goal) for clause in distinct.settled(split)]
-            yield shaping.value(expansion.bounds.solve(goal), arrays, expansion.object_clauses.of(goal), pointer)
+            bounds = expansion.bounds.solve(goal)
+            splits = expansion.array_clauses.of(goal) if bounds.arrays else []
+            arrays = [clause for split in splits for clause in distinct.settled(split)]
+            objects = expansion.object_clauses.of(goal) if bounds.objects else []
+            yield shaping.value(bounds, arrays, objects, pointer)
         except BudgetExceededError as error:
             if error.where.startswith("/"):
                 raise

@@ -292,7 +292,7 @@ class GuideBatch:
             pending, _ = kernels.advance_batch(
                 tokens, which, histories.at, histories.nodes, histories.used, automaton.offsets, automaton.blob,
                 automaton.following, automaton.spelled_in, automaton.keys, automaton.values, automaton.row_of,
-                outcome, self._row_ids,
+                automaton.used_at, automaton.now, outcome, self._row_ids,
             )  # fmt: skip
             if not pending:
                 break
@@ -425,10 +425,11 @@ class GuideBatch:
     # -- in common -------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Begin anew where too much is remembered."""
+        """Forget where too much is remembered."""
+        self.automaton.now += 1
         self.automaton.make_room()
         if self.automaton.is_full():
-            self._histories.renumber(self.automaton.forget(self._histories.live()))
+            self.automaton.forget(self._histories.standing())
         if self.rows.is_full():
             self.rows.forget()
             self.automaton.forget_rows()

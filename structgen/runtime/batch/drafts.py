@@ -52,7 +52,7 @@ class Drafts:
         while True:
             index = kernels.follow_tree(
                 tokens, above, begins, automaton.offsets, automaton.blob, automaton.following, automaton.spelled_in,
-                automaton.keys, automaton.values, reached,
+                automaton.keys, automaton.values, automaton.used_at, automaton.now, reached,
             )  # fmt: skip
             if index < 0:
                 return reached

@@ -141,12 +141,8 @@ class Histories:
             node = int(self.befores[node])
         return found[::-1]
 
-    def live(self) -> NDArray[np.int32]:
-        """The configurations of all nodes, after a sweep, each once."""
+    def standing(self) -> NDArray[np.int32]:
+        """The configurations of all nodes, after a sweep."""
         self.sweep()
-        return np.unique(self.configs[: int(self.used[0])])
-
-    def renumber(self, numbers: NDArray[np.int32]) -> None:
-        """Replace the numbers of all configurations by new ones."""
-        used = int(self.used[0])
-        self.configs[:used] = numbers[self.configs[:used]]
+        found: NDArray[np.int32] = self.configs[: int(self.used[0])]
+        return found

@@ -15,19 +15,17 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels import DEAD, ENDED, FREE, UNKNOWN
+from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
 
-#: To begin with, and at most: configurations, and those with transitions by byte, a kilobyte each.
-_FEW, MOST_CONFIGS = 1 << 10, 1 << 18
-_FEW_SPELLED, MOST_SPELLED = 1 << 8, 1 << 16
+#: What is remembered at most: configurations, and twice those that histories stand on; those with transitions by
+#: byte, a kilobyte each; transitions by token; and indexes, each of which stays as long as one of its configurations.
+MOST_CONFIGS, MOST_SPELLED, MOST_TOKENS, MOST_MACHINES = 1 << 17, 1 << 15, 1 << 18, 1 << 10
 
-#: Likewise, transitions by token.
-_FEW_TOKENS, MOST_TOKENS = 1 << 12, 1 << 22
-
-#: Indexes at most; each stays in memory as long as one of its configurations does.
-MOST_MACHINES = 1 << 10
+#: To begin with: configurations, transitions by token.
+_FEW, _FEW_TOKENS = 1 << 10, 1 << 12
 
 
 class LazyAutomaton:
@@ -51,72 +49,90 @@ class LazyAutomaton:
         self.offsets = vocabulary.offsets.astype(np.int32)
         self.blob = np.array(vocabulary.blob)
         self._most, self._most_machines = MOST_CONFIGS, MOST_MACHINES
-        #: How often it began anew: configurations of an earlier generation have other numbers.
+        #: How often configurations were forgotten: others may have their numbers since.
         self.generation = 0
-        self._begin()
-
-    def _begin(self) -> None:
         #: ``int32[configurations]``: numbers in the row store, or `UNKNOWN`.
         self.row_of = np.full(_FEW, UNKNOWN, np.int32)
+        #: ``int32[configurations]``: when each was come by last, by the clock that whoever moves rows puts forward.
+        self.used_at = np.zeros(_FEW, np.int32)
+        self.now = 0
         self._pairs: list[tuple[Machine, Config] | None] = [None, None]
-        self._numbers: dict[tuple[int, Config], int] = {}
-        self._machines: set[int] = set()
+        self._free: list[int] = []  # numbers that nothing has
+        self._numbers: dict[int, dict[Config, int]] = {}  # by the identities of machines
         self.row_of[ENDED], self.row_of[FREE] = EOS_IDS, ALL_IDS
-        self._forget_bytes()
-        self._forget_tokens()
-
-    def _forget_bytes(self) -> None:
-        #: ``int32[spelled, 256]``: where bytes lead, `DEAD` or `UNKNOWN`. In the first row nothing is ever known.
-        self.following = np.full((_FEW_SPELLED, 256), UNKNOWN, np.int32)
-        self._spelled = 1
+        #: ``int32[spelled, 256]``: where bytes lead, `DEAD` or `UNKNOWN`. In the first row nothing is ever known. The
+        #: system gives memory for rows as they are written.
+        self.following = np.empty((MOST_SPELLED + 2, 256), np.int32)
+        self.following[:2] = [[UNKNOWN], [DEAD]]
         #: ``int32[configurations]``: which of these rows is a configuration's.
-        self.spelled_in = np.zeros(len(self.row_of), np.int32)
+        self.spelled_in = np.zeros(_FEW, np.int32)
+        self.spelled_in[ENDED] = 1
+        self._spelled = 2
+        self._free_spelled: list[int] = []  # rows that nothing has
         self._left: set[int] = set()  # configurations that one token has led on from
-        for number in (ENDED, FREE):
-            self._spell(number)
-            self.following[self.spelled_in[number]] = DEAD
-
-    def _forget_tokens(self) -> None:
         #: ``int64[slots]``, ``int32[slots]``: where tokens lead; a hash table, see `kernels.token_slot`.
         self.keys = np.full(_FEW_TOKENS, -1, np.int64)
         self.values = np.zeros(_FEW_TOKENS, np.int32)
         self._tokens = 0
-        for token in self.vocabulary.eos_ids:
-            self._remember(ENDED, token, ENDED)
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self._pairs) - len(self._free)
 
-    def is_full(self) -> bool:
-        """Whether it is time to `forget`; there still is room for one step."""
-        return len(self._pairs) >= self._most or len(self._machines) >= self._most_machines
-
-    def make_room(self) -> None:
-        """Forget transitions where there are too many of them; configurations keep their numbers."""
-        if self._spelled >= MOST_SPELLED:
-            self._forget_bytes()
-        if self._tokens >= MOST_TOKENS:
-            self._forget_tokens()
+    # -- configurations --------------------------------------------------------------------------------
 
     def number(self, machine: Machine, config: Config) -> int:
         """The number of a machine's configuration."""
-        key = id(machine), config
-        found = self._numbers.get(key)
+        numbers = self._numbers.get(id(machine))
+        if numbers is None:
+            numbers = self._numbers[id(machine)] = {}
+        found = numbers.get(config)
         if found is None:
-            found = self._numbers[key] = len(self._pairs)
-            self._pairs.append((machine, config))
-            self._machines.add(id(machine))
-            if found == len(self.row_of):
-                self.row_of = np.pad(self.row_of, [(0, found)], constant_values=UNKNOWN)
-                self.spelled_in = np.pad(self.spelled_in, [(0, found)])
+            found = numbers[config] = self._new(machine, config)
         return found
 
-    def _spell(self, number: int) -> None:
-        """Give a configuration a row of transitions by byte."""
-        if self._spelled == len(self.following):
-            self.following = np.pad(self.following, [(0, self._spelled), (0, 0)], constant_values=UNKNOWN)
-        self.spelled_in[number] = self._spelled
-        self._spelled += 1
+    def _new(self, machine: Machine, config: Config) -> int:
+        if self._free:
+            number = self._free.pop()
+            self._pairs[number] = machine, config
+        else:
+            number = len(self._pairs)
+            self._pairs.append((machine, config))
+            if number == len(self.row_of):
+                self.row_of = np.pad(self.row_of, (0, number), constant_values=UNKNOWN)
+                self.used_at = np.pad(self.used_at, (0, number))
+                self.spelled_in = np.pad(self.spelled_in, (0, number))
+        self.used_at[number] = self.now
+        return number
+
+    def pair(self, number: int) -> tuple[Machine, Config] | None:
+        """What a number stands for; None for a text that has ended or has no definition."""
+        return self._pairs[number]
+
+    def is_accepting(self, number: int) -> bool:
+        """Whether the text is complete there; it always is without a definition."""
+        pair = self._pairs[number]
+        return pair is None or pair[0].is_accepting(pair[1])
+
+    # -- transitions -----------------------------------------------------------------------------------
+
+    def target(self, number: int, token: int) -> int:
+        """Where a token leads, `DEAD` where it is refused, to be remembered. Raises what the machine does."""
+        pair = self._pairs[number]
+        if number == FREE:
+            return FREE
+        if pair is None:  # of a text that has ended
+            return self._remember(number, token, ENDED if token in self.vocabulary.eos_ids else DEAD)
+        machine, config = pair
+        data = self.vocabulary.token(token)
+        if data and self._is_spelled(machine, config, number):
+            target = self._follow(machine, number, data)
+            if target != UNKNOWN:
+                return target
+        after = machine.advance(config, token)
+        if after is not None:
+            return self._remember(number, token, self.number(machine, after))
+        ends = token in self.vocabulary.eos_ids and machine.is_accepting(config)
+        return self._remember(number, token, ENDED if ends else DEAD)
 
     def _is_spelled(self, machine: Machine, config: Config, number: int) -> bool:
         """Whether a configuration has transitions by byte. It gets them with its second token: most have but one."""
@@ -128,36 +144,17 @@ class LazyAutomaton:
                 self._left.add(number)
         return bool(self.spelled_in[number])
 
-    def pair(self, number: int) -> tuple[Machine, Config] | None:
-        """What a number stands for; None for a text that has ended or has no definition."""
-        return self._pairs[number]
-
-    def is_accepting(self, number: int) -> bool:
-        """Whether the text is complete there; it always is without a definition."""
-        pair = self._pairs[number]
-        return pair is None or pair[0].is_accepting(pair[1])
-
-    def target(self, number: int, token: int) -> int:
-        """Where a token leads, `DEAD` where it is refused, to be remembered. Raises what the machine does."""
-        pair = self._pairs[number]
-        data = self.vocabulary.token(token)
-        if number == FREE:
-            return FREE
-        if pair is None:  # of a text that has ended; EOS ids are known
-            self._remember(number, token, DEAD)
-            return DEAD
-        machine, config = pair
-        if data and self._is_spelled(machine, config, number):
-            target = self._follow(machine, number, data)
-            if target != UNKNOWN:
-                return target
-        after = machine.advance(config, token)
-        if after is not None:
-            target = self.number(machine, after)
+    def _spell(self, number: int) -> None:
+        """Give a configuration a row of transitions by byte."""
+        if self._free_spelled:
+            row = self._free_spelled.pop()
         else:
-            target = ENDED if token in self.vocabulary.eos_ids and machine.is_accepting(config) else DEAD
-        self._remember(number, token, target)
-        return target
+            row = self._spelled
+            self._spelled += 1
+            if row == len(self.following):
+                self.following = np.concatenate([self.following, np.empty_like(self.following)])
+        self.following[row] = UNKNOWN
+        self.spelled_in[number] = row
 
     def _follow(self, machine: Machine, number: int, data: bytes) -> int:
         """Follow a token byte by byte; `UNKNOWN` where that comes to a configuration that isn't worth it."""
@@ -178,17 +175,19 @@ class LazyAutomaton:
             number = target
         return number
 
-    def _remember(self, number: int, token: int, target: int) -> None:
+    def _remember(self, number: int, token: int, target: int) -> int:
         if 2 * self._tokens >= len(self.keys):
-            keys, values = self.keys, self.values
-            self.keys, self.values = np.full(2 * len(keys), -1, np.int64), np.zeros(2 * len(keys), np.int32)
-            for old in np.flatnonzero(keys >= 0).tolist():
-                slot = kernels.find_token(self.keys, int(keys[old] >> 32), int(keys[old] & 0xFFFFFFFF))
-                self.keys[slot], self.values[slot] = keys[old], values[old]
-        slot = kernels.find_token(self.keys, number, token)
-        self._tokens += self.keys[slot] < 0
-        self.keys[slot] = number << 32 | token
-        self.values[slot] = target
+            self._keep_tokens(np.zeros(len(self.row_of), np.bool_), -1, 2 * len(self.keys))
+        self._tokens += kernels.remember_token(self.keys, self.values, number, token, target)
+        return target
+
+    def _keep_tokens(self, gone: NDArray[np.bool_], since: int, slots: int) -> None:
+        """Forget transitions by token of what is gone, or that were not taken after a time; see the kernel."""
+        keys, values = np.full(slots, -1, np.int64), np.empty(slots, np.int32)
+        self._tokens = kernels.keep_tokens(self.keys, self.values, gone, self.used_at, since, keys, values)
+        self.keys, self.values = keys, values
+
+    # -- rows ------------------------------------------------------------------------------------------
 
     def row(self, number: int) -> int:
         """The number of a configuration's row in the store. Raises what the machine does."""
@@ -205,21 +204,75 @@ class LazyAutomaton:
         self.row_of[:] = UNKNOWN
         self.row_of[ENDED], self.row_of[FREE] = EOS_IDS, ALL_IDS
 
-    def forget(self, live: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Let go of all but some configurations; returns the new numbers of all old ones, -1 for the rest.
+    # -- bounds ----------------------------------------------------------------------------------------
 
-        The bounds rise to twice what stays, so that this happens once in as many new configurations as are kept.
+    def make_room(self) -> None:
+        """Forget transitions where there are too many of them; configurations keep their numbers."""
+        if self._spelled - len(self._free_spelled) >= MOST_SPELLED:
+            spelled = np.flatnonzero(self.spelled_in)
+            self._unspell(self._oldest(spelled[spelled > FREE], _share(MOST_SPELLED)))
+        if self._tokens >= MOST_TOKENS:
+            taken = self.keys >= 0
+            ends = np.where(self.values[taken] >= 0, self.values[taken], self.keys[taken] >> 32)
+            ages = np.sort(self.used_at[ends])
+            self._keep_tokens(np.zeros(len(self.row_of), np.bool_), int(ages[_share(len(ages)) - 1]), len(self.keys))
+
+    def is_full(self) -> bool:
+        """Whether it is time to `forget`; there still is room for one step."""
+        return len(self) >= self._most or len(self._numbers) >= self._most_machines
+
+    def forget(self, standing: NDArray[np.int32]) -> None:
+        """Let go of configurations that were not come by for longest, and of indexes with all of theirs.
+
+        ``standing`` are those that stay, in any order and as often as one likes. Numbers of others are given anew.
         """
-        pairs, rows = self._pairs, self.row_of
+        stays = np.zeros(len(self._pairs), np.bool_)
+        stays[[ENDED, FREE]] = stays[standing] = True
+        live = {id(pair[0]) for number in np.flatnonzero(stays).tolist() if (pair := self._pairs[number])}
+        self._most = max(MOST_CONFIGS, 2 * int(stays.sum()))
+        self._most_machines = max(MOST_MACHINES, 2 * len(live))
+        stays[self._free] = True
+        excess = len(self) - self._most + _share(self._most)
+        gone = np.zeros(len(self.row_of), np.bool_)
+        gone[self._oldest(np.flatnonzero(~stays), excess)] = True
+        excess = len(self._numbers) - self._most_machines + _share(self._most_machines)
+        if excess > 0:
+            idle = {key: [*numbers.values()] for key, numbers in self._numbers.items() if key not in live}
+            for key in sorted(idle, key=lambda key: int(self.used_at[idle[key]].max()))[:excess]:
+                gone[idle[key]] = True
+        if gone.any():
+            self._let_go(gone)
+
+    def _oldest(self, numbers: Array, count: int) -> Array:
+        """Those of some configurations that were not come by for longest."""
+        if not 0 < count < len(numbers):
+            return numbers[: max(count, 0)]
+        return numbers[np.argpartition(self.used_at[numbers], count)[:count]]
+
+    def _unspell(self, numbers: Array) -> None:
+        rows = self.spelled_in[numbers]
+        self._free_spelled += rows[rows > 0].tolist()
+        self.spelled_in[numbers] = 0
+
+    def _let_go(self, gone: NDArray[np.bool_]) -> None:
         self.generation += 1
-        renumbered = np.full(len(pairs), -1, np.int32)
-        renumbered[:2] = ENDED, FREE
-        self._begin()
-        self._most = max(MOST_CONFIGS, 2 * len(live))
-        for number in live.tolist():
-            pair = pairs[number]
-            if pair is not None:
-                renumbered[number] = new = self.number(*pair)
-                self.row_of[new] = rows[number]
-        self._most_machines = max(MOST_MACHINES, 2 * len(self._machines))
-        return renumbered
+        kernels.forget_targets(self.following, self._spelled, gone)
+        self._keep_tokens(gone, -1, len(self.keys))
+        numbers = np.flatnonzero(gone)
+        self._unspell(numbers)
+        self.row_of[numbers] = UNKNOWN
+        for number in numbers.tolist():
+            pair = self._pairs[number]
+            assert pair is not None, "these two stay"
+            known = self._numbers[id(pair[0])]
+            del known[pair[1]]
+            if not known:
+                del self._numbers[id(pair[0])]
+            self._pairs[number] = None
+        self._left.difference_update(numbers.tolist())
+        self._free += numbers.tolist()
+
+
+def _share(most: int) -> int:
+    """How much goes when a bound is met."""
+    return max(most >> 4, 1)

@@ -17,9 +17,9 @@ from .indentation import LevelTable
 from .parser.stack import Stack
 from .tables import SYMBOLS, GrammarTables
 
-#: Room for stacks in the kernel, at first, usually, and where one mask needs them: some 140 bytes each, with what is
-#: remembered of them.
-_FEW_CELLS, _MANY_CELLS, _MOST_CELLS = 1 << 13, 1 << 16, 1 << 19
+#: Room for stacks in the kernel, usually, and where one mask needs them: some 140 bytes each, with what is remembered
+#: of them. More would be touched for the first time in some step, a millisecond for each megabyte, and be used less.
+_FEW_CELLS, _MOST_CELLS = 1 << 13, 1 << 19
 
 #: So many states from the top of a stack are in the kernel's memory, and less than as many again: what is remembered
 #: of a stack begins at a multiple of it.
@@ -124,11 +124,16 @@ class KernelGss:
         return int(self._counts[0])
 
     def clear(self) -> None:
-        """Forget all stacks."""
-        slots = self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots, self._answer_slots
+        """Forget all stacks. Answers stay while there are few of them: they say which states decided them."""
+        slots = [self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots]
+        answers = int(self._counts[-1])
+        if 2 * answers > len(self._answers):
+            slots.append(self._answer_slots)
+            answers = 0
         for each in slots:
             each[:] = 0
         self._counts[:] = 0
+        self._counts[-1] = answers
         self.epoch = next(_epochs)
 
     def cell(self, stack: Stack, least: int = 0) -> int:
@@ -229,7 +234,7 @@ class KernelMemory:
 
     def wider(self, full: KernelGss, known: int) -> KernelGss | None:
         """Other room where there is none left, though it began with so many cells; None where there can't be more."""
-        if known and full.size >= _MANY_CELLS:
+        if known:
             full.clear()
             return full
         return self.stacks(size=8 * full.size) if full.size < _MOST_CELLS else None

@@ -7,16 +7,17 @@ has them on top: for the same statement at another depth, in another function, i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...system.digest import blake2b
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, KernelMemory
+from .lexer_threads import Opening
 from .mask_graph import PartialMaskGraph
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Stack
@@ -46,8 +47,8 @@ class StackMasks:
     lexeme_masks, parses, memory:
         What is decided, and the parser, in Python's memory and in the kernels'.
     is_open_to:
-        Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
-        where something must be able to follow the lexeme.
+        Whether a lexeme may come to one of some endings after a parse: asked where something must be able to follow
+        the lexeme.
     find:
         A row, and how many states decided it, where the kernel does not do: for a grammar with conflicts, and for
         tokens that hold too many lexemes for it.
@@ -62,7 +63,7 @@ class StackMasks:
         lexeme_masks: LexemeMasks,
         parses: ParserDriver,
         memory: KernelMemory,
-        is_open_to: Callable[[Parse, int], tuple[bool, int]],
+        is_open_to: Callable[[Parse, int], Opening],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
         *,
         is_deterministic: bool,
@@ -95,8 +96,9 @@ class StackMasks:
         key = lexer, watched, parse.context, parse.level, stack.state
         by_length = self._known.get(key)
         if by_length is not None:
+            states = stack.top(max(by_length))
             for length, rows in by_length.items():
-                row = rows.get(stack.top(length))
+                row = rows.get(states[:length])
                 if row is not None:
                     return row
         row = self._deep.get((key, stack))
@@ -178,12 +180,13 @@ class StackMasks:
         found = []
         for (cell, context, level, number), groups in sets.items():
             after = parses[cell, context, level]
-            is_open, depth_read = self._is_open_to(after, self._graph.wanted(number))
+            is_open, depth_read, is_alike = self._is_open_to(after, self._graph.wanted(number))
             lowest = min(lowest, depth_read)
             if is_open:
                 found += groups
             if cells.epoch == epoch:  # nobody has forgotten them meanwhile
-                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, level), is_open)
+                where = self._memory.parser.levels.alike(level) if is_alike else level
+                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, where), is_open)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -204,7 +207,7 @@ class StackMasks:
 
     def _interned(self, row: NDArray[np.int32], length: int) -> tuple[NDArray[np.int32], int]:
         """The one array of a content."""
-        key = hashlib.blake2b(row.data, digest_size=16).digest()
+        key = blake2b(row.data, digest_size=16).digest()
         known = self._rows.get(key)
         if known is None:
             self._keep(key, row)

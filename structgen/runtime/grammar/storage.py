@@ -26,7 +26,7 @@ from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import words_of
-from ..rows.residuals import Residuals
+from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
 from .completability.obligations import Watched
 from .mask_table import PartialMask, PartialMaskTable
@@ -37,7 +37,7 @@ from .tables import GrammarTables
 SECTIONS = (
     Column("pl_watches", rows=("watches", 1), starts="watched", cast="i4"),
     Column("pl_watched", rows="watched", below="lexer", cast="i4"),
-    Column("pl_way", rows="continuations", fields=((0, "residuals"), (0, "watches")), cast="i4"),
+    Column("pl_way", rows="continuations", fields=((0, COUNT), (0, "watches")), cast="i4"),
     Column("pl_place", rows="partial masks", fields=((0, "continuations"), (0, "lexer")), cast="i4"),
     Column("pl_sets", "u4", rows="sets", members="set members"),
     Column("pl_groups", rows=("partial masks", 1), starts="groups", cast="i4"),

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...system.properties import cached_property
+from ..core.bitsets import bits_of
 from .kernel_gss import KernelGss, KernelMemory
-from .lexer_threads import Thread
+from .lexer_threads import Opening, Thread
 from .mask_graph import sets_of_endings
 from .parser.parser_driver import Parse, ParserDriver
 from .tables import GrammarTables
@@ -30,8 +31,7 @@ class TokenReader:
     tables, parses, memory:
         The lexer and the parser, in Python's memory and in the kernels'.
     is_open:
-        Whether a lexeme can be completed, and the lowest depth of the stack that was looked at: asked of threads for
-        which the kernel leaves it open.
+        Whether a lexeme can be completed: asked of threads for which the kernel leaves it open.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TokenReader:
         tables: GrammarTables,
         parses: ParserDriver,
         memory: KernelMemory,
-        is_open: Callable[[Thread], tuple[bool, int]],
+        is_open: Callable[[Thread], Opening],
     ) -> None:
         from ... import kernels
 
@@ -61,13 +61,30 @@ class TokenReader:
         return starts.astype(np.int32), np.ascontiguousarray(ends[:, 1:])
 
     @cached_property
+    def _last(self) -> frozenset[int]:
+        """The lexer states in which a text may be complete, as far as the table tells.
+
+        A lexeme may end there that is ignored, or shifted to a state that does anything before the end of the text;
+        or none has begun.
+        """
+        tables = self._tables
+        if tables.layout is not None:
+            return frozenset(range(len(tables.table)))
+        word, bit = tables.end >> 5, np.uint32(1 << (tables.end & 31))
+        mentions = tables.shifted[:, word] & bit > 0
+        mentions[tables.reduce[tables.before[:, word] & bit > 0, 0]] = True
+        is_last = bits_of(tables.ignored.reshape(1, -1), tables.members)[0]
+        is_last[tables.shift[mentions[tables.shift[:, 2]], 1]] = True
+        return self._fresh.union(tables.ends[is_last[tables.ends[:, 1]], 0].tolist())
+
+    @cached_property
     def _futures(self) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
         """By lexer state the number of what a lexeme can become, and these sets as kernels read them."""
         tables = self._tables
-        words = tables.future if tables.endings.is_unconstrained else tables.endings.words
-        rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
-        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
-        return number.reshape(-1).astype(np.int32), *sets_of_endings(words[first], tables)
+        if tables.endings.is_unconstrained:  # what equal sets would save is less than to find them
+            return np.arange(len(tables.future), dtype=np.int32), *sets_of_endings(tables.future, tables)
+        words, number = tables.distinct_futures
+        return number, *sets_of_endings(words, tables)
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...] | None:
         """The threads after some bytes that can go on; None where the kernel can't tell."""
@@ -116,7 +133,8 @@ class TokenReader:
         from ... import kernels
 
         found, used, above, contexts = [], 0, self._above, len(self._tables.starts)
-        level_of, epoch = self._memory.parser.levels.level, stacks.epoch
+        levels, epoch = self._memory.parser.levels, stacks.epoch
+        level_of = levels.level
         for cell, context, level, lexer, watch, number, alive, popped, pushed in self._threads[:n].tolist():
             first = used
             used += pushed
@@ -130,8 +148,9 @@ class TokenReader:
                 parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
             thread = parse, lexer, (watch,) if watch >= 0 else ()
             if alive == 2:
-                alive, depth_read = self._is_open(thread)
-                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), level
+                alive, depth_read, is_alike = self._is_open(thread)
+                at = levels.alike(level) if is_alike else level
+                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
                 if stacks.epoch == epoch:
                     stacks.keep_answer(cell, parse.stack.depth + 1 - depth_read, where, alive)
             if alive:
@@ -144,6 +163,8 @@ class TokenReader:
 
         memory, parser = self._memory, self._memory.parser
         for parse, lexer, watched in threads:
+            if lexer not in self._last:
+                continue
             if len(watched) > 1:
                 return None
             stacks, level = memory.stacks(), parser.levels.number(parse.level)

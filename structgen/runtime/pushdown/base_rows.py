@@ -17,7 +17,7 @@ from ...storage.columns import MOST, Column, Field
 from ...storage.container import Buffer, pack, smallest, unpack
 from ...system.types import Array, JsonMap
 from ...vocabulary.vocabulary import Vocabulary
-from ..rows.residuals import Residuals
+from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
 from .shared_masks import NAME_BYTES, SharedMasks
 
@@ -32,7 +32,7 @@ SECTIONS = (
     Column("first", rows=("names", 1), starts="stretches", order="rises"),
     Column("begin", rows="stretches", below=MOST),
     Column("row", rows="stretches", below="rows"),
-    Column("next", rows="stretches", below="residuals"),
+    Column("next", rows="stretches", below=COUNT),
 )
 
 T = TypeVar("T")

@@ -91,20 +91,20 @@ def decide_everything(
 def _residuals(rows: StateMasks, residual: int, state: int, counts_of: Counts) -> tuple[set[int], bool]:
     """Works out partial masks for the counts that there can be; their residual lists, and whether for all counts."""
     if rows.tables.live[state] < 0:
-        return {rows.decide(residual, state, 0).residual}, True
+        return {rows.decide(residual, state, 0)[1]}, True
     if rows.tables.registers[state]:
         size = int(rows.tables.loops[rows.tables.live[state]][1])
-        return {rows.decide(residual, state, (1 << k) - 1).residual for k in range(size + 1)}, False
-    found = {rows.decide(residual, state, 0).residual} if state in counts_of.without else set()
+        return {rows.decide(residual, state, (1 << k) - 1)[1] for k in range(size + 1)}, False
+    found = {rows.decide(residual, state, 0)[1]} if state in counts_of.without else set()
     possible = counts_of.possible[state]
     if possible is None:
         segments = rows.tell_counts(state) if residual == ROOT else None
         if segments is not None:  # all counts at once
-            return found | {decided.residual for decided in segments[1]}, True
-        found.add(rows.decide(residual, state, 1).residual)
+            return found | {after for _, after in segments[1]}, True
+        found.add(rows.decide(residual, state, 1)[1])
     counts = sorted(_all_counts(rows, state) if possible is None else possible)
     taken = counts[:_WIDE_COUNTS] if residual == ROOT and rows.is_wide(state) else counts
-    found.update(rows.decide(residual, state, count).residual for count in taken)
+    found.update(rows.decide(residual, state, count)[1] for count in taken)
     return found, len(taken) == len(counts)
 
 

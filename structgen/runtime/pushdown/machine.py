@@ -386,7 +386,7 @@ class PushdownMachine(InternedMachine[Thread]):
         missing = sum(rows.takes_long(state, count) for state, count in new)
         for state, count, n in lower:
             found = rows.known(ROOT, state, count)
-            if rows.takes_long(state, count) or (found and len(rows.residuals[found.residual]) > _MANY_NODES):
+            if rows.takes_long(state, count) or (found and len(rows.residuals[found[1]]) > _MANY_NODES):
                 missing += n
         return missing > _MANY_WALKS
 
@@ -395,10 +395,10 @@ class PushdownMachine(InternedMachine[Thread]):
         found = self.rows.known(ROOT, state, count)
         if found is None:
             return len(members)
-        if found.residual == NOTHING:
+        if found[1] == NOTHING:
             return 0
         frames = [each for each in members if each is not None]
-        return sum(self.rows.known(found.residual, frame.state, frame.count) is None for frame in frames)
+        return sum(self.rows.known(found[1], frame.state, frame.count) is None for frame in frames)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
@@ -523,6 +523,5 @@ class PushdownMachine(InternedMachine[Thread]):
         """Read `to_meta` and `to_sections`. Raises `FormatError`."""
         sizes = {"size": vocabulary.size}
         flags = columns.read_meta(meta, _FIELDS, sizes, where)
-        tables = PushdownTables.from_sections(sections, sizes, where)
-        rows = from_sections(tables, vocabulary, sections, sizes, where)
+        tables, rows = from_sections(vocabulary, sections, sizes, where)
         return cls(tables, vocabulary, rows, filled=flags["filled"], complete=flags["complete"])

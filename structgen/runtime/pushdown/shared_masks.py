@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,14 @@ from ...errors import FormatError
 from ...storage import columns
 from ...storage.columns import MOST, Column
 from ...storage.container import Buffer, pack, smallest, unpack
+from ...system.digest import blake2b
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
 from .tables import PushdownTables
-from .walker import CountedWalk, StackWalker, events, stretches
+from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, events, stretches
 
 #: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
@@ -100,12 +100,13 @@ class SharedMasks(NamedTuple):
             return None
 
 
-class PartialRow(NamedTuple):
-    """What a state decides: the number of a row, and of the residual list for what lies below."""
+#: What a state decides: the number of a row, and of the residual list for what lies below. (Numbers alone: the
+#: collector lets go of such a tuple.)
+PartialRow: TypeAlias = tuple[int, int]
 
-    row: int
-    residual: int
-
+#: A shared mask that is used: its name, and the number of a stretch of it; a state that has that, and the numbers of
+#: its row and residual list. (Bytes and numbers alone: the collector lets go of such a tuple.)
+Use: TypeAlias = tuple[bytes, int, int, int, int]
 
 #: Kinds of shared masks: entered without a count; with one, as seen from the maximum, and from the minimum.
 PLAIN, MID, LOW = range(3)
@@ -148,9 +149,10 @@ class SharedMaskStore:
         self.residuals = residuals
         self._walker = walker
         self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
-        self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
-        #: By name and number of the stretch: a state that has it, and what that decides.
-        self.used: dict[tuple[bytes, int], tuple[int, PartialRow]] = {}
+        self._far: dict[tuple[int, int], bytes | None] = {}  # names of states whose counts stay in a zone
+        #: Those that are used, in the order in which the pool numbers their rows.
+        self.uses: list[Use] = []
+        self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         self._cache: SharedRows | None = None
 
@@ -170,9 +172,9 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         return name is not None and self._at_hand(name) is not None
 
-    def unbounded(self, state: int) -> PartialRow | None:
-        """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
-        name = self._unbounded_name(state)
+    def unbounded(self, state: int, zone: int) -> PartialRow | None:
+        """A state that counts, where no token leaves a zone: as without the counter, if that can be shared."""
+        name = self._unbounded_name(state, zone)
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
@@ -235,7 +237,8 @@ class SharedMaskStore:
 
     def name(self, state: int, kind: int) -> bytes | None:
         """What a shared mask of a state is called; None where it can't be shared."""
-        if (kind == PLAIN) != (self._tables.live[state] < 0):
+        tables = self._tables
+        if (kind == PLAIN) != (tables.live[state] < 0) or tables.returns[state] or tables.like[state]:
             return None
         if state not in self._automata:
             found = self._walker().subautomaton(state)
@@ -249,11 +252,11 @@ class SharedMaskStore:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[loop].tolist()]
         return _name(digest, bounds)
 
-    def _unbounded_name(self, state: int) -> bytes | None:
-        if state not in self._far:
-            automaton = self._walker().subautomaton(state, far=True)
-            self._far[state] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
-        return self._far[state]
+    def _unbounded_name(self, state: int, zone: int) -> bytes | None:
+        if (state, zone) not in self._far:
+            automaton = self._walker().subautomaton(state, zone)
+            self._far[state, zone] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
+        return self._far[state, zone]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
         """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum."""
@@ -290,32 +293,48 @@ class SharedMaskStore:
     def find_all(self) -> dict[bytes, SharedMasks]:
         """Every shared mask that is used, by its name; others may come into use while they are walked."""
         found: dict[bytes, SharedMasks] = {}
-        while missing := {name: state for (name, _), (state, _) in self.used.items() if name not in found}:
+        while missing := {name: state for name, _, state, *_ in self.uses if name not in found}:
             for name, state in missing.items():
                 found[name] = self.find(name, state)
         return found
 
-    def row_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.uint32]:
-        """The row of a shared mask that ``state`` has."""
-        return self._stretch(name, stretch, state)[0]
+    # -- their numbers -----------------------------------------------------------------------------------------
 
-    def residual_of(self, name: bytes, stretch: int, state: int) -> NDArray[np.int32]:
-        """The residual list of a shared mask that ``state`` has."""
-        return self._stretch(name, stretch, state)[1]
+    def adopt(self, uses: list[Use]) -> None:
+        """Use what a file does, before anything else is used."""
+        self.uses, self._numbers = uses, None
+        self.pool.shared += [self.row_of] * len(uses)
+        self.residuals.share([residual for *_, residual in uses], range(len(uses)), self.residual_of)
 
-    def _stretch(self, name: bytes, stretch: int, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def cut(self, count: int) -> None:
+        """Keep the first that are used only."""
+        del self.uses[count:]
+        self._numbers = None
+
+    def row_of(self, number: int) -> NDArray[np.uint32]:
+        """The row of a shared mask that is used."""
+        return self._stretch(number)[0]
+
+    def residual_of(self, number: int) -> NDArray[np.int32]:
+        """The residual list of a shared mask that is used."""
+        return self._stretch(number)[1]
+
+    def _stretch(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        name, stretch, state, *_ = self.uses[number]
         shared = self.find(name, state)
         if stretch >= len(shared.rows):
             raise FormatError("a shared row has no such stretch", where=f"state {state}")
         return shared.rows[stretch], shared.residuals[stretch]
 
     def _use(self, name: bytes, stretch: int, state: int) -> PartialRow:
-        found = self.used.get((name, stretch))
-        if found is None:
-            row = self.pool.add_shared(partial(self.row_of, name, stretch, state))
-            residual = self.residuals.add_shared(partial(self.residual_of, name, stretch, state))
-            found = self.used[name, stretch] = state, PartialRow(row, residual)
-        return found[1]
+        if self._numbers is None:
+            self._numbers = {(name, stretch): number for number, (name, stretch, *_) in enumerate(self.uses)}
+        number = self._numbers.setdefault((name, stretch), len(self.uses))
+        if number == len(self.uses):
+            row = self.pool.add_shared(self.row_of)
+            residual = self.residuals.add_shared(number, self.residual_of)
+            self.uses.append((name, stretch, state, row, residual))
+        return self.uses[number][3:]
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared
@@ -324,11 +343,14 @@ class SharedMaskStore:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._unbounded_name(state) != name:
+        zone = None
+        if kind is None:
+            zone = next((zone for zone in (BETWEEN, BELOW) if self._unbounded_name(state, zone) == name), None)
+        if kind is None and zone is None:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
         walker = self._walker()
         if kind is None or kind == PLAIN:
-            automaton = walker.subautomaton(state, far=kind is None)
+            automaton = walker.subautomaton(state, zone)
             if automaton is not None and automaton.loop < 0:
                 row, below = walker.closed(automaton)
             else:
@@ -342,4 +364,4 @@ class SharedMaskStore:
 
 
 def _name(digest: bytes, bounds: list[int]) -> bytes:
-    return hashlib.blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()
+    return blake2b(digest, digest_size=NAME_BYTES, key=repr(bounds).encode()).digest()

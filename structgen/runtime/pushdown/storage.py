@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -14,10 +12,12 @@ from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
 from ...system.types import Array, Sections
 from ...vocabulary.vocabulary import Vocabulary
-from ..rows.residuals import Residuals
+from ..rows import residuals, row_pool
+from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
+from . import tables
 from .partial_masks import StateMasks, StoredMasks, in_order
-from .shared_masks import NAME_BYTES, PartialRow, SharedMasks
+from .shared_masks import NAME_BYTES, SharedMasks
 from .tables import PushdownTables
 
 #: A set of members is stored in two words of so many bits.
@@ -25,12 +25,12 @@ _LOWER = (1 << 31) - 1
 
 #: Shared masks that the index uses.
 SHARED = (
-    Column("shared_hash", "u1", rows="names", columns=NAME_BYTES),
-    Column("shared_name", rows="shared", below="names"),
-    Column("shared_place", rows="shared", below=1 << 16),
-    Column("shared_state", rows="shared", below="states"),
-    Column("shared_row", rows="shared"),  # looked at when there are rows
-    Column("shared_next", rows="shared", below="residuals"),
+    Column("shared_hash", "u1", rows="names", columns=NAME_BYTES, default=0),
+    Column("shared_name", rows="shared", below="names", default=0),
+    Column("shared_place", rows="shared", below=1 << 16, default=0),
+    Column("shared_state", rows="shared", below="states", default=0),
+    Column("shared_row", rows="shared", below="rows", default=0),
+    Column("shared_next", rows="shared", below=COUNT, default=0),
 )
 
 #: Which of the shared masks that the file brings along are each name's.
@@ -38,13 +38,16 @@ STORED = (Column("sh_first", rows=("names", 1), starts="stretches", order="rises
 
 #: What partial masks decide.
 SETTLED = (
-    Column("set_resume", rows="decided", below="residuals"),
+    Column("set_resume", rows="decided", below=COUNT),
     Column("set_state", rows="decided", below="states"),
     Column("set_count", rows="decided", below=MOST, default=0),
     Column("set_row", rows="decided", below="rows"),
-    Column("set_next", rows="decided", below="residuals"),
+    Column("set_next", rows="decided", below=COUNT),
     Column("set_members", "u4", rows="sets", columns=2, below=_LOWER + 1, default=0),
 )
+
+#: All that is read in one pass.
+SECTIONS = (*tables.SECTIONS, *residuals.SECTIONS, *SHARED, *row_pool.SECTIONS, *SETTLED)
 
 #: What states that count decide, by stretches of counts.
 SEGMENTS = (
@@ -52,7 +55,7 @@ SEGMENTS = (
     Column("seg_state", rows="counting", below="states"),
     Column("seg_begin", rows="stretches", below=MOST, order="rises", within="seg_start", first=2),
     Column("seg_row", rows="stretches", below="rows"),
-    Column("seg_next", rows="stretches", below="residuals"),
+    Column("seg_next", rows="stretches", below=COUNT),
 )
 
 
@@ -68,29 +71,24 @@ def to_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str,
             "seg_state": np.array(list(rows.segments)),
             "seg_start": np.cumsum([0] + [len(b) for b in begins]),
             "seg_begin": np.concatenate(begins),
-            "seg_row": np.array([mask.row for group in masks for mask in group]),
-            "seg_next": np.array([mask.residual for group in masks for mask in group]),
+            "seg_row": np.array([row for group in masks for row, _ in group]),
+            "seg_next": np.array([residual for group in masks for _, residual in group]),
         }
     sections: dict[str, Array] = {name: smallest(column) for name, column in found.items()}
     if rows.sets:
         words = [(members & _LOWER, members >> 31) for members in rows.sets]
         sections["set_members"] = np.array(words, np.uint32)
     sections |= rows.pool.to_sections() | rows.residuals.to_sections()
-    if rows.shared.used:
+    if rows.shared.uses:
         sections |= _shared_sections(rows, shared)
     return sections
 
 
 def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict[str, Array]:
-    used = rows.shared.used
-    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _ in used))}
-    found = {
-        "shared_name": [number[name] for name, _ in used],
-        "shared_place": [stretch for _, stretch in used],
-        "shared_state": [state for state, _ in used.values()],
-        "shared_row": [decided.row for _, decided in used.values()],
-        "shared_next": [decided.residual for _, decided in used.values()],
-    }
+    names, *numbers = map(list, zip(*rows.shared.uses, strict=True))
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    parts = ("shared_place", "shared_state", "shared_row", "shared_next")
+    found = {"shared_name": [number[name] for name in names]} | dict(zip(parts, numbers, strict=True))
     sections: dict[str, Array] = {"shared_hash": np.frombuffer(b"".join(number), np.uint8).reshape(-1, NAME_BYTES)}
     if shared:
         kept = [shared[name] for name in number]
@@ -105,48 +103,45 @@ def _shared_sections(rows: StateMasks, shared: dict[bytes, SharedMasks]) -> dict
 
 
 def from_sections(
-    tables: PushdownTables, vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
-) -> StateMasks:
-    """Read `to_sections`. Raises `FormatError`."""
-    residuals = Residuals.from_sections(sections, sizes, vocabulary, where)
-    used = _read_used(sections, sizes, where)
-    pool = RowPool.from_sections(sections, sizes, where)
-    rows = StateMasks(tables, vocabulary, pool, residuals)
-    if not pool.are_shared([row for *_, row, _ in used]):
-        raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
-    shared = rows.shared
-    for name, stretch, state, row, residual in used:
-        pool.shared.append(partial(shared.row_of, name, stretch, state))
-        residuals.share(residual, partial(shared.residual_of, name, stretch, state))
-        shared.used[name, stretch] = state, PartialRow(row, residual)
-    if len(shared.used) < len(used):
-        raise FormatError("sections 'shared_name' and 'shared_place' have a stretch twice", where=where)
-    if "sh_bits" in sections:
-        shared.stored = _read_stored(sections, list(dict.fromkeys(name for name, *_ in used)), vocabulary, where)
-    _read_decided(rows, sections, sizes, where)
+    vocabulary: Vocabulary, sections: Sections, sizes: Sizes, where: str
+) -> tuple[PushdownTables, StateMasks]:
+    """Read `PushdownTables.to_sections` and `to_sections`. Raises `FormatError`."""
+    found = columns.read(sections, SECTIONS, sizes, where)
+    tables = PushdownTables.from_columns(found, sizes, where)
+    pool = RowPool.from_columns(found, sizes, where)
+    rows = StateMasks(tables, vocabulary, pool, Residuals.from_columns(found, vocabulary, where))
+    if sizes["shared"]:
+        _read_shared(rows, found, where)
+        if "sh_bits" in sections:
+            rows.shared.stored = _read_stored(sections, found["shared_hash"], vocabulary, where)
+    _read_decided(rows, found, where)
     if "seg_state" in sections:
         _read_segments(rows, sections, sizes, where)
-    return rows
+    return tables, rows
 
 
-#: A shared mask: its name and number, a state that has it, and the numbers of its row and residual list.
-_Used: TypeAlias = tuple[bytes, int, int, int, int]
+def _read_shared(rows: StateMasks, found: Sections, where: str) -> None:
+    if not rows.pool.are_shared(found["shared_row"]):
+        raise FormatError("section 'shared_row' has a row that is no shared one", where=where)
+    names = _names(found["shared_hash"])
+    of, stretches, *others = (found[column.name].tolist() for column in SHARED[1:])
+    if len(set(names)) < len(names) or len(set(zip(of, stretches, strict=True))) < len(of):
+        raise FormatError("sections 'shared_name' and 'shared_place' have a stretch twice", where=where)
+    rows.shared.adopt([*zip([names[i] for i in of], stretches, *others, strict=True)])
 
 
-def _read_used(sections: Sections, sizes: Sizes, where: str) -> list[_Used]:
-    if "shared_hash" not in sections:
-        return []
-    hashes, *numbers = columns.read(sections, SHARED, sizes, where).values()
-    of, *others = (column.tolist() for column in numbers)
-    return list(zip([hashes[i].tobytes() for i in of], *others, strict=True))
+def _names(hashes: Array) -> list[bytes]:
+    together = hashes.tobytes()
+    return [together[i : i + NAME_BYTES] for i in range(0, len(together), NAME_BYTES)]
 
 
 def _read_stored(
-    sections: Sections, names: list[bytes], vocabulary: Vocabulary, where: str
+    sections: Sections, hashes: Array, vocabulary: Vocabulary, where: str
 ) -> dict[bytes, SharedMasks]:
     """What the names stand for, where the file brings it along."""
     own = {name.removeprefix("sh_"): section for name, section in sections.items() if name.startswith("sh_")}
     together = SharedMasks.from_sections(own, vocabulary, where)
+    names = _names(hashes)
     sizes = {"names": len(names), "stretches": len(together.rows)}
     first = columns.read(sections, STORED, sizes, where)["sh_first"].tolist()
     return {
@@ -155,8 +150,8 @@ def _read_stored(
     }
 
 
-def _read_decided(rows: StateMasks, sections: Sections, sizes: Sizes, where: str) -> None:
-    *decided, words = columns.read(sections, SETTLED, sizes, where).values()
+def _read_decided(rows: StateMasks, found: Sections, where: str) -> None:
+    *decided, words = (found[column.name] for column in SETTLED)
     rows.stored = StoredMasks(rows.tables.states, *decided)
     if not rows.stored.is_sorted():
         raise FormatError("the partial masks are not in order", where=where)
@@ -171,7 +166,7 @@ def _read_segments(rows: StateMasks, sections: Sections, sizes: Sizes, where: st
     starts, states, begins, numbers, following = (
         column.tolist() for column in columns.read(sections, SEGMENTS, sizes, where).values()
     )
-    decided = list(map(PartialRow, numbers, following))
+    decided = list(zip(numbers, following, strict=True))
     for state, (i, j) in zip(states, pairwise(starts), strict=True):
         if rows.tables.live[state] < 0:
             raise FormatError(f"section 'seg_state' has the state {state}, which does not count", where=where)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceededError, FormatError
-from ...storage import columns
 from ...storage.columns import MOST, Column, Sizes
 from ...storage.container import smallest
 from ...system.properties import cached_property
@@ -313,16 +312,16 @@ class PushdownTables:
         return sections
 
     @classmethod
-    def from_sections(cls, sections: Sections, sizes: Sizes, where: str) -> PushdownTables:
-        """Read `to_sections`. Raises `FormatError`."""
-        found = columns.read(sections, SECTIONS, sizes, where)
+    def from_columns(cls, found: Sections, sizes: Sizes, where: str) -> PushdownTables:
+        """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
+        own = {column.name: found[column.name] for column in SECTIONS}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
         like = found["like"]
         if like[like[like != 0].astype(np.int64) - 1].any():
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
-        return cls(**found, start=sizes["start"])
+        return cls(**own, start=sizes["start"])
 
 
 def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:

@@ -5,7 +5,7 @@ See `structgen.runtime.pushdown.partial_masks` for what they are for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +22,9 @@ from .row_pool import encode_gaps
 #: Lists that are always there: the whole trie, and nothing.
 ROOT, NOTHING = 0, 1
 
+#: How many there are of a file's, with these.
+COUNT = ("stored lists", 2)
+
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
     Column("resume_start", rows=("stored lists", 1), starts="residual gaps"),
@@ -34,8 +37,9 @@ class Residuals:
 
     def __init__(self) -> None:
         self._lists: list[NDArray[np.int32] | None] = [np.zeros(1, np.int32), np.zeros(0, np.int32)]
-        # How to get a list that is not there yet: a shared one, and any other by its number in a file.
-        self._shared: dict[int, Callable[[], NDArray[np.int32]]] = {}
+        # How to get a list that is not there yet: a shared one by its number there, any other by that in a file.
+        self._shared: dict[int, int] = {}
+        self._source: Callable[[int], NDArray[np.int32]] | None = None
         self._stored: Callable[[int], NDArray[np.int32]] | None = None
         # By what a file holds of them: those in it, read when a list is added for the first time.
         self._in_file: Callable[[], dict[bytes, int]] = dict
@@ -54,9 +58,10 @@ class Residuals:
         return nodes
 
     def _fetch(self, number: int) -> NDArray[np.int32]:
-        if number in self._shared or self._stored is None:
-            return self._shared[number]()
-        return self._stored(number)
+        shared = self._shared.get(number)
+        source = self._stored if shared is None else self._source
+        assert source is not None
+        return source(number if shared is None else shared)
 
     def add(self, nodes: NDArray[np.int32]) -> int:
         """The number of this list; the array may be reused by the caller."""
@@ -80,19 +85,25 @@ class Residuals:
         """Keep the first lists only."""
         del self._lists[count:]
         self._numbers = None
-        self._shared = {number: source for number, source in self._shared.items() if number < count}
+        self._shared = {number: shared for number, shared in self._shared.items() if number < count}
         self.grown = 0
 
-    def add_shared(self, source: Callable[[], NDArray[np.int32]]) -> int:
-        """The number of a list that is kept elsewhere; ``source`` is asked for it when it is first needed."""
+    def add_shared(self, shared: int, source: Callable[[int], NDArray[np.int32]]) -> int:
+        """The number of a list that is kept elsewhere.
+
+        ``source``, the same for all of them, is asked for it when it is first needed, by its number ``shared`` there.
+        """
         number = len(self._lists)
-        self.share(number, source)
+        self.share([number], [shared], source)
         self._lists.append(None)
         return number
 
-    def share(self, number: int, source: Callable[[], NDArray[np.int32]]) -> None:
-        """Say where a list is kept whose place in the numbering is known."""
-        self._shared[number] = source
+    def share(
+        self, numbers: Iterable[int], shared: Iterable[int], source: Callable[[int], NDArray[np.int32]]
+    ) -> None:
+        """Say which lists, whose places in the numbering are known, are kept elsewhere; see `add_shared`."""
+        self._shared.update(zip(numbers, shared, strict=True))
+        self._source = source
 
     @property
     def nbytes(self) -> int:
@@ -110,11 +121,16 @@ class Residuals:
 
     @classmethod
     def from_sections(cls, sections: Sections, sizes: Sizes, vocabulary: Vocabulary, where: str) -> Residuals:
-        """Read `to_sections`. Raises `FormatError`.
+        """Read `to_sections`. Raises `FormatError`."""
+        return cls.from_columns(columns.read(sections, SECTIONS, sizes, where), vocabulary, where)
+
+    @classmethod
+    def from_columns(cls, found: Sections, vocabulary: Vocabulary, where: str) -> Residuals:
+        """Of what `SECTIONS` declare, among others. The quantity `COUNT` says how many there are.
 
         A list is checked against the trie when it is first needed: only walks need it, and they need the trie.
         """
-        start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
+        start, gaps = found["resume_start"], found["resume_gaps"]
         lists = cls()
 
         def stored(number: int) -> NDArray[np.int32]:
@@ -126,7 +142,6 @@ class Residuals:
             gaps[i:j].tobytes(): number for number, (i, j) in enumerate(pairwise(start.tolist()), 2)
         }  # fmt: skip
         lists._lists += [None] * (len(start) - 1)
-        sizes["residuals"] = len(lists)
         return lists
 
 

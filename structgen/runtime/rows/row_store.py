@@ -26,8 +26,8 @@ _NARROW = 64
 #: So many ids are given out before they are given out again.
 _MOST_IDS = 1 << 30
 
-#: Rows to begin with, and bytes at most.
-_FEW, MOST_BYTES = 64, 1 << 27
+#: Rows and bytes at most; so many more rows have room at once, and a quarter of the least that are kept.
+_MOST_ROWS, MOST_BYTES, _FEW = 1 << 15, 1 << 27, 64
 
 
 class RowStore:
@@ -46,26 +46,34 @@ class RowStore:
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int = MOST_BYTES) -> None:
         self.words = vocabulary.words
-        self._most = max(4 * _FEW, most_bytes // (4 * self.words))
+        self._most = min(max(4 * _FEW, most_bytes // (4 * self.words)), _MOST_ROWS)
         #: How often the store began anew: rows of an earlier generation have other numbers.
         self.generation = 0
         self._ahead = 0  # of its number each row's id is, but for rows that are always there
-        #: ``int32[capacity, words]``
-        self.rows = np.zeros((_FEW, self.words), np.int32)
-        #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
-        self.counts = np.zeros(_FEW, np.int32)
-        self.offsets = np.zeros((_FEW, _NARROW), np.int32)
         every = np.zeros(self.words, np.int32)
         fill_first(every, vocabulary.size)
         self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
+        for row in self._always:  # as those of machines: a kernel is compiled for either kind
+            row.flags.writeable = False
+        self._hold(self._most + _FEW)
         self._begin()
 
+    def _hold(self, capacity: int) -> None:
+        """Have room for so many rows; the system gives memory as they are written."""
+        #: ``int32[capacity, words]``
+        self.rows = np.empty((capacity, self.words), np.int32)
+        #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
+        self.counts = np.empty(capacity, np.int32)
+        self.offsets = np.empty((capacity, _NARROW), np.int32)
+        self._hashes = np.empty(capacity, np.int64)
+        self._slots = np.full(1 << (2 * capacity).bit_length(), -1, np.int32)  # see `kernels.add_row`
+
     def _begin(self) -> None:
-        self._numbers: dict[int, list[int]] = {}  # by the hash of a row's bytes
         self._by_identity: Memo[int, tuple[ref[NDArray[np.int32]], int]] = Memo(self._most)
         self._count = 0
+        self._slots[:] = -1
         for row in self._always:
-            self._numbers.setdefault(hash(row.tobytes()), []).append(self._append(row))
+            self._append(row)
 
     def __len__(self) -> int:
         return self._count
@@ -114,25 +122,19 @@ class RowStore:
         known = self._by_identity.get(id(row))
         if known is not None and known[0]() is row:  # and not another one where that was
             return known[1]
-        data = row.tobytes()
-        alike = self._numbers.setdefault(hash(data), [])
-        number = next((each for each in alike if self.rows[each].tobytes() == data), None)
-        if number is None:
-            number = self._append(row)
-            alike.append(number)
+        number = self._append(row)
         self._by_identity[id(row)] = ref(row), number
         return number
 
     def _append(self, row: NDArray[np.int32]) -> int:
-        number = self._count
-        if number == len(self.rows):
-            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
-            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
-            self.offsets = np.concatenate([self.offsets, np.zeros_like(self.offsets)])
-        self.rows[number] = row
-        offsets = np.flatnonzero(row)
-        self.counts[number] = len(offsets) if len(offsets) <= _NARROW else -1
-        if len(offsets) <= _NARROW:
-            self.offsets[number, : len(offsets)] = offsets
-        self._count += 1
+        if self._count == len(self.rows):
+            rows, counts, offsets, hashes = self.rows, self.counts, self.offsets, self._hashes
+            self._hold(2 * self._count)
+            self.rows[: self._count], self.counts[: self._count] = rows, counts
+            self.offsets[: self._count], self._hashes[: self._count] = offsets, hashes
+            kernels.place_rows(self._hashes, self._count, self._slots)
+        number: int = kernels.add_row(
+            row, self.rows, self.counts, self.offsets, self._hashes, self._slots, self._count
+        )  # fmt: skip
+        self._count = max(self._count, number + 1)
         return number

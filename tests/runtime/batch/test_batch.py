@@ -227,20 +227,64 @@ def calls_of(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[int, ..
     return calls
 
 
-def test_histories_beyond_every_bound_are_renumbered_as_often_as_they_double(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_histories_beyond_every_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
         monkeypatch.setattr(lazy_automaton, bound, 16)
     index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
     batch, oracle = sg.GuideBatch(VOCABULARY, [index]), sequence(index)
-    forgotten = calls_of(monkeypatch, "_forget_bytes", "_forget_tokens")
+    forgotten = calls_of(monkeypatch, "forget")
     for _ in range(300):
         assert batch.advance([ord("[")]).all()
         assert oracle.advance(ord("["))
-    assert batch.automaton.generation <= 6  # 16, 32, 64 ... configurations
-    assert len(forgotten) <= 2 * batch.automaton.generation + 300 // 14  # some 14 transitions each time
+    assert len(forgotten) <= 6  # 16, 32, 64 ... configurations
     check(batch, [oracle])
     batch.rollback(290)
     assert batch.advance([ord("]")]).all()
+
+
+def test_where_histories_stand_nothing_is_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far beyond the bound they are."""
+    monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 16)
+    index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
+    batch = sg.GuideBatch(VOCABULARY, [index] * 3)
+    asked = calls_of(monkeypatch, "target", "row")
+    for _ in range(200):
+        assert batch.advance([ord("[")] * 3).all()
+        batch.bitmask()
+    assert len(batch.automaton) > 200
+    written = len(asked)
+    assert written <= 2 * 200 + 1
+    for back in (50, 180, 200):
+        batch.rollback(back)
+        for _ in range(back):
+            assert batch.advance([ord("[")] * 3).all()
+            batch.bitmask()
+    assert len(asked) == written
+
+
+def test_beyond_the_bound_what_is_seldom_met_is_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of which some come often, and a third of whose configurations have no room."""
+    words = ["".join(chance.choices("abc", k=6)) for chance in map(random.Random, range(60))]
+    index = sg.compile(sg.JsonSchema({"enum": words}), VOCABULARY, eager=False)
+
+    def asked_of_steps() -> tuple[int, int, int]:
+        """What is worked out once all has been met, of how many steps; and how many configurations there are."""
+        chance, batch = random.Random(5), sg.GuideBatch(VOCABULARY, [index] * 4, max_rollback=0)
+        asked = calls_of(monkeypatch, "target")
+        for turn in range(300):
+            if turn == 100:
+                asked.clear()
+            texts = [f'"{words[int(60 * chance.random() ** 3)]}"'.encode() for _ in range(4)]
+            for column in zip(*texts, strict=True):
+                assert batch.advance(column).all()
+            batch.reset()
+        return len(asked), 200 * 4 * 8, len(batch.automaton)
+
+    again, _, needed = asked_of_steps()
+    assert again < 5
+    monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 2 * needed // 3)
+    again, steps, _ = asked_of_steps()
+    assert 0 < again < 0.2 * steps  # 0.29 if all but what histories stand on were forgotten
 
 
 def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,15 +354,17 @@ class TestGenerations:
                 batch.rows.numbers_of(ids)
             assert batch.rows.numbers_of(ids[2:3]) == [row_store.ALL_IDS]
 
-    def test_drafts(self) -> None:
-        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2]])
+    def test_drafts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        batch = sg.GuideBatch(VOCABULARY, [INDEXES[0], INDEXES[2]], max_rollback=0)
         drafts = batch.draft([97, 91], [-1, -1], [0, 1])
         batch.advance([97, 91])
         masks = allocate(2, VOCABULARY.size)
         drafts.fill_bitmask(masks)  # the batch moved, and remembers all
         assert (masks == batch.bitmask()).all()
+        monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 1)
         batch.automaton._most = 1
-        batch.advance([98, 49])
+        for token in b"1,2,3":
+            assert batch.advance([98, token]).all()
         for ask in (drafts.row_ids, lambda: drafts.fill_bitmask(masks)):
             with pytest.raises(sg.errors.BatchError, match="moved on"):
                 ask()

@@ -22,7 +22,7 @@ VOCABULARY = sg.Vocabulary.from_bytes(
 
 WORDS = [f"{k * 2654435761 % (1 << 32):08x}" for k in range(2000)]
 
-WALKS = ("narrow", "short", "whole", "difference", "closed", "counted")
+WALKS = ("narrow", "decide", "whole", "difference", "closed", "counted")
 
 
 def alternatives(n: int, *, last: bool) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from ....runtime.core.lazy_table import LazyTable
 from ...patterns.parser import parse
 from ..load.rules import Terminal
 from .leftmost_dfa import LeftmostDfa
-from .ordered import SharedMatches, preferred
+from .ordered import preferred
 from .positions import ProductStates
+from .program import LexerProgram
 
 
 def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[LeftmostDfa | None]:
@@ -36,31 +37,31 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
 
     Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
-    found: list[LeftmostDfa | None] = []
-    shared = SharedMatches()
+    made = LexerProgram()
     for terminal in terminals:
         if terminal.pattern is None:
-            found.append(None)
             continue
         meter.check_time("reading the terminals")
         try:
-            matcher = preferred(parse(terminal.pattern, flags, meter), meter, shared)
+            made.add(parse(terminal.pattern, flags, meter), meter)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
-        if not matcher.states:
+    automata = iter(preferred(made, meter))
+    found = [None if terminal.pattern is None else next(automata) for terminal in terminals]
+    for terminal, matcher in zip(terminals, found, strict=True):
+        if matcher is not None and not matcher.states:
             raise DefinitionError(
                 "the terminal matches nothing",
                 where=f"terminal {terminal.name}",
                 remedy="Leave it out, or change its regex.",
             )
-        if matcher.ends[0]:
+        if matcher is not None and matcher.ends[0]:
             raise DefinitionError(
                 "the terminal matches the empty string",
                 where=f"terminal {terminal.name}",
                 remedy="Use + in place of *, and let rules say that it may be left out.",
             )
-        found.append(matcher)
     return found
 
 

@@ -27,6 +27,8 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
     def __init__(self, domain: ClauseDomain[Clause], meter: Meter) -> None:
         super().__init__(domain.nodes, meter)
         self.domain = domain
+        #: The fields for which others are asked.
+        self._asking = IN_PLACE | {domain.unevaluated, "dependent_schemas"}
 
     def of(self, goal: Conjunction) -> list[Clause]:
         """The clauses of a goal."""
@@ -38,14 +40,23 @@ class Clauses(Recursion["Query[Clause]", "list[Clause]"], Generic[Clause]):
     def _about(self, query: Query[Clause]) -> tuple[Conjunction, Hashable]:
         return query[0], query[1:3]  # with the context, no query would be asked twice
 
-    def _define(self, query: Query[Clause]) -> _Definition[Clause]:
-        goal, mode, bare, known = query
-        domain = self.domain
-        allowed = domain.allowed(domain.bounds.solve(goal))
+    def _plain(self, query: Query[Clause]) -> list[Clause] | None:
+        goal, mode, _, known = query
+        allowed = self.domain.allowed(self.domain.bounds.solve(goal))
         if allowed is Kleene.NONE:
             return []
         if allowed is Kleene.ALL and mode is Mode.PLAIN:
-            return [domain.any]
+            return [self.domain.any]
+        if known is None and len(goal) == 1:
+            (literal,) = goal
+            if literal >= 0 and self.nodes.said(literal).isdisjoint(self._asking):
+                factors = self.domain.own(literal, mode)
+                return factors[0] if len(factors) == 1 else None
+        return None
+
+    def _define(self, query: Query[Clause]) -> _Definition[Clause]:
+        goal, mode, bare, known = query
+        domain = self.domain
         at = Dnf(domain, mode, domain.any if known is None else known, self.where(goal), self.meter)
         if len(goal) != 1:
             single = [frozenset((literal,)) for literal in in_order(goal)]

@@ -36,8 +36,12 @@ class Recursion(ABC, Generic[_Query, _Answer]):
         self._queries = 0
 
     @abstractmethod
+    def _plain(self, query: _Query) -> _Answer | None:
+        """The answer to a query that needs no other one; None for those that do."""
+
+    @abstractmethod
     def _define(self, query: _Query) -> Generator[_Query, _Answer, _Answer]:
-        """Works out the answer to a query."""
+        """Works out the answer to a query that is not plain."""
 
     @abstractmethod
     def _about(self, query: _Query) -> tuple[Conjunction, Hashable]:
@@ -49,8 +53,9 @@ class Recursion(ABC, Generic[_Query, _Answer]):
 
     def solve(self, query: _Query) -> _Answer:
         """The answer to a query."""
-        answers = self._answers
-        answer = answers.get(query)
+        answer = self._answers.get(query)
+        if answer is None:
+            answer = self._at_once(query)
         if answer is not None:
             return answer
         pending = {self._about(query)}
@@ -60,11 +65,11 @@ class Recursion(ABC, Generic[_Query, _Answer]):
             try:
                 needed = next(definition) if answer is None else definition.send(answer)
             except StopIteration as done:
-                answers[asked] = answer = done.value
+                self._answers[asked] = answer = done.value
                 pending.discard(self._about(asked))
                 stack.pop()
                 continue
-            answer = answers.get(needed)
+            answer = self._at_once(needed)
             if answer is None:
                 about = self._about(needed)
                 if about in pending:
@@ -75,10 +80,19 @@ class Recursion(ABC, Generic[_Query, _Answer]):
                     )
                 pending.add(about)
                 stack.append((needed, self._define(needed)))
-                self._queries += 1
-                if not self._queries & 63:
-                    self.meter.check_time(f"expanding {self.where(about[0])}")
         assert answer is not None
+        return answer
+
+    def _at_once(self, query: _Query) -> _Answer | None:
+        """The answer to a query that was asked before, or is plain."""
+        answer = self._answers.get(query)
+        if answer is None:
+            self._queries += 1
+            if not self._queries & 63:
+                self.meter.check_time(f"expanding {self.where(self._about(query)[0])}")
+            answer = self._plain(query)
+            if answer is not None:
+                self._answers[query] = answer
         return answer
 
 
@@ -98,7 +112,8 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
         """Whether the goal is plainly without values."""
         known = self._barren.get(goal)
         if known is None:
-            known = self._barren[goal] = self.nodes.clashes(goal) or self.solve(goal).is_empty()
+            clashes = len(goal) > 1 and self.nodes.clashes(goal)
+            known = self._barren[goal] = clashes or self.solve(goal).is_empty()
         return known
 
     def meets(self, goal: Conjunction, wanted: Conjunction) -> bool:
@@ -108,17 +123,22 @@ class GoalBounds(Recursion[Conjunction, TypeBounds]):
     def _about(self, query: Conjunction) -> tuple[Conjunction, Hashable]:
         return query, ()
 
+    def _plain(self, query: Conjunction) -> TypeBounds | None:
+        if len(query) == 1:
+            (literal,) = query
+            if literal >= 0 and (names := self.nodes.said(literal)).isdisjoint(IN_PLACE):
+                return self.assertions.bounds(self.nodes.schemas[literal], names)
+        return None
+
     def _define(self, query: Conjunction) -> _Definition:
         if len(query) > 1:
             return self._meet((yield from _each(frozenset((literal,)) for literal in in_order(query))))
         (literal,) = query
         if literal < 0:
             return complement((yield frozenset((~literal,))), self.meter)
-        schema, names = self.nodes.schemas[literal], self.nodes.said(literal)
-        parts = [self.assertions.bounds(schema, names)]
-        if names & IN_PLACE:
-            parts += yield from self._applied(schema)
-        return self._meet(parts)
+        schema = self.nodes.schemas[literal]
+        own = self.assertions.bounds(schema, self.nodes.said(literal))
+        return self._meet([own, *(yield from self._applied(schema))])
 
     def _applied(self, schema: Schema) -> Generator[Conjunction, TypeBounds, list[TypeBounds]]:
         """The bounds of the applicators that act in place."""

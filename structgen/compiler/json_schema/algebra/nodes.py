@@ -10,6 +10,7 @@ from ..read.equality import equality_key
 from .goals import ANYTHING, NOTHING, Conjunction, Literal, both, in_order
 from .sharing import representatives, said
 
+_APPLICATORS = frozenset({"refs", "all_of", "any_of", "one_of"})  # which alone, and of one schema, name that
 _ENUM = frozenset({"enum"})  # the fields of a node that is a list of values and nothing else
 
 
@@ -29,8 +30,7 @@ class Nodes:
     def __init__(self, schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> None:
         self.schemas = list(schemas)
         self.meter = meter
-        self._same = representatives(schemas, root, meter)
-        self._said: list[frozenset[str] | None] = [None] * len(self.schemas)
+        self._same, self._said = representatives(schemas, root, meter)
         self._goals: list[Conjunction | None] = [None] * len(self.schemas)
         self._constants: dict[Hashable, Conjunction] = {}
         self._made: dict[Hashable, SchemaId] = {}
@@ -74,7 +74,7 @@ class Nodes:
         if self._goals[node] is not None:
             return None
         names = self.said(node)
-        if len(names) != 1:
+        if len(names) != 1 or names.isdisjoint(_APPLICATORS):
             return None
         schema = self.schemas[node]
         for single in (schema.refs, schema.all_of, schema.any_of, schema.one_of):
@@ -101,7 +101,7 @@ class Nodes:
             return NOTHING
         if self.schemas[child].never:
             return ANYTHING
-        ordinary = len(names) > 1 or not names & {"refs", "all_of", "any_of", "one_of", "not_"}
+        ordinary = len(names) > 1 or not names & (_APPLICATORS | {"not_"})
         return frozenset((~child if ordinary else node,))
 
     def constant(self, value: Json) -> Conjunction:

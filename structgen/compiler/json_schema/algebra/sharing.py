@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from ....budget import Meter
 from ....system.depth_first import post_order
@@ -24,34 +24,39 @@ def said(schema: Schema) -> list[str]:
     ]
 
 
-def representatives(schemas: Sequence[Schema], root: SchemaId, meter: Meter) -> list[SchemaId]:
-    """For each subschema one that is equal, the same for all of them; cycles are not compared."""
-    same = list(range(len(schemas)))
-    known: dict[Hashable, SchemaId] = {}
-    fields: dict[SchemaId, list[str]] = {}
+def representatives(
+    schemas: Sequence[Schema], root: SchemaId, meter: Meter
+) -> tuple[list[SchemaId], list[frozenset[str] | None]]:
+    """For each subschema one that is equal, the same for all of them, and the fields in which it says something.
 
-    def children(node: SchemaId) -> Iterator[SchemaId]:
+    Cycles are not compared. The fields are None of what the root does not lead to.
+    """
+    same = list(range(len(schemas)))
+    fields: list[frozenset[str] | None] = [None] * len(schemas)
+    known: dict[Hashable, SchemaId] = {}
+
+    def children(node: SchemaId) -> Iterable[SchemaId]:
         meter.check_time(_DOING)
-        names = fields[node] = said(schemas[node])
-        return schemas[node].children(filter(_BELOW.__contains__, names))
+        names = said(schemas[node])
+        fields[node] = frozenset(names)
+        return schemas[node].children([name for name in names if name in _BELOW])
 
     for node in post_order([root], children):
-        key = tuple(_key(schemas[node], fields.pop(node), same, meter))
-        same[node] = known.setdefault(key, node)
-    return same
+        same[node] = known.setdefault(_key(schemas[node], fields[node] or (), same, meter), node)
+    return same, fields
 
 
-def _key(schema: Schema, names: list[str], same: list[SchemaId], meter: Meter) -> Iterator[Hashable]:
+def _key(schema: Schema, names: Iterable[str], same: list[SchemaId], meter: Meter) -> Hashable:
     """Equal for subschemas that say the same, their children compared by representative."""
-    yield schema.integer_is_exact
+    parts: list[Hashable] = [schema.integer_is_exact]
     for name in sorted(names):
-        yield name
         value = getattr(schema, name)
+        is_below = name in _BELOW
         if name == "enum":
-            yield tuple(map(equality_key, meter.each(value, _DOING)))
+            value = tuple(map(equality_key, meter.each(value, _DOING)))
         elif isinstance(value, Mapping):  # the order is that of the text
-            yield tuple([(key, same[child] if name in MAP_FIELDS else child) for key, child in value.items()])
-        elif name in SINGLE_FIELDS:
-            yield same[value]
-        else:
-            yield tuple([same[child] for child in value]) if name in LIST_FIELDS else value
+            value = tuple([(key, same[child]) for key, child in value.items()] if is_below else value.items())
+        elif is_below:
+            value = same[value] if isinstance(value, int) else tuple([same[child] for child in value])
+        parts += name, value
+    return tuple(parts)

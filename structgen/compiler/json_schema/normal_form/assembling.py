@@ -1,9 +1,8 @@
-"""Drafts to values: equal ones are merged, and numbered from the root."""
+"""Drafts to values: equal ones are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from ....budget import Meter
@@ -21,77 +20,67 @@ _Set = TypeVar("_Set", NumberSet, StringSet)
 _DOING = "merging equal values"
 
 
-def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[Value, ...]:
-    """The living values that the first one leads to; that comes first."""
+def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
+    """The values of the drafts, by number, and the root's: that of the first draft."""
     return _Assembly(drafts, alive, meter).run()
 
 
 class _Assembly:
+    """Drafts become values in their places; what nothing leads to any more stays a draft."""
+
     def __init__(self, drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> None:
-        self.drafts = drafts
+        self.values = list(drafts)
         self.alive = alive
         self.meter = meter
         self.same = list(range(len(drafts)))  # for each number one that stands for it
-        self.values: dict[Ref, Value] = {}
-        self._known: dict[Value, Ref] = {}
+        self._numbered: set[Ref] = set()
+        self._is_changed = len(alive) < len(drafts)  # or some number stands for another one
+        self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
-    def run(self) -> tuple[Value, ...]:
+    def run(self) -> tuple[tuple[Value, ...], Ref]:
         for ref in post_order([0], self._living_children):
             self.meter.check_time(_DOING)
-            self._add(ref, self._trimmed(self.drafts[ref]))
-        order = [self.same[0]]
-        position = {order[0]: 0}  # of the distinct values, breadth first
-        for ref in order:
-            for child in map(self.same.__getitem__, self.values[ref].children()):
-                if position.setdefault(child, len(order)) == len(order):
-                    order.append(child)
-
-        def renumbered(choice: Choice) -> Choice:
-            return tuple([Option(position[self.same[ref]], marks) for ref, marks in choice])
-
-        return tuple(
-            replace(
-                value,
-                arrays=tuple([array.mapped(renumbered) for array in value.arrays]),
-                objects=tuple([shape.mapped(renumbered) for shape in value.objects]),
-            )
-            for value in self.meter.each(map(self.values.__getitem__, order), _DOING)
-        )
+            self._add(ref, self._trimmed(self.values[ref]))
+        if self._is_changed:
+            self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
+        return tuple(self.values), self.same[0]
 
     def _living_children(self, ref: Ref) -> Iterator[Ref]:
-        return (child for child in self.drafts[ref].children() if child in self.alive)
+        return filter(self.alive.__contains__, self.values[ref].children())
 
     def _add(self, ref: Ref, value: Value) -> Ref:
-        """Give a number its value, or the number of an equal one."""
-        self.same[ref] = same = self._known.setdefault(value, ref)
-        self.values.setdefault(same, value)
+        """Give a number its value, or the number of an equal one, wherever that was written."""
+        self.values[ref] = value
+        self.same[ref] = same = self._known.setdefault(value[:-1], ref)
+        self._is_changed |= same != ref
+        self._numbered.add(ref)
         return same
 
     def _trimmed(self, draft: Value) -> Value:
+        if not draft.arrays and not draft.objects:
+            return draft
         alive, meter = self.alive, self.meter
-        arrays = [
-            trimmed_array(array.mapped(self._placed))
-            for array in meter.each(draft.arrays, _DOING)
-            if array_has_members(array, alive, meter)
-        ]
-        objects = [
-            without_idle_marks(shape.mapped(self._placed))
-            for shape in meter.each(draft.objects, _DOING)
-            if object_has_members(shape, alive, meter)
-        ]
+        arrays = [array for array in meter.each(draft.arrays, _DOING) if array_has_members(array, alive, meter)]
+        objects = [shape for shape in meter.each(draft.objects, _DOING) if object_has_members(shape, alive, meter)]
+        if self._is_changed:
+            arrays = [array.mapped(self._placed) for array in meter.each(arrays, _DOING)]
+            objects = [shape.mapped(self._placed) for shape in meter.each(objects, _DOING)]
+        arrays = [trimmed_array(array) for array in meter.each(arrays, _DOING)]
+        objects = [without_idle_marks(shape) for shape in meter.each(objects, _DOING)]
         if len(arrays) > 1:
             arrays = [array.mapped(self._united) for array in merged(arrays)]
         if len(objects) > 1:
             objects = [shape.mapped(self._united) for shape in merged(objects)]
-        return replace(
-            draft, arrays=tuple(dict.fromkeys(arrays)), objects=tuple(dict.fromkeys(map(bounded, objects)))
-        )
+        united = tuple(dict.fromkeys(arrays)), tuple(dict.fromkeys(map(bounded, objects)))
+        return Value(draft.null, draft.booleans, draft.numbers, draft.strings, *united, draft.pointer)
 
     def _placed(self, choice: Choice) -> Choice:
-        """The choice of the living goals, by the numbers that stand for them."""
-        living = (Option(self.same[ref], marks) for ref, marks in choice if ref in self.alive)
-        return tuple(dict.fromkeys(living))
+        """The choice of the living drafts, by the numbers that stand for them."""
+        return tuple(dict.fromkeys([Option(self.same[ref], marks) for ref, marks in choice if ref in self.alive]))
+
+    def _renumbered(self, choice: Choice) -> Choice:
+        return tuple([Option(self.same[ref], marks) for ref, marks in choice])
 
     def _united(self, choice: Choice) -> Choice:
         """The choice with one value for all its options of the same marks, as far as these are known by now."""
@@ -102,8 +91,8 @@ class _Assembly:
             by_marks.setdefault(marks, []).append(ref)
         united: list[Option] = []
         for marks, refs in by_marks.items():
-            known = [ref for ref in refs if ref in self.values]
-            united += [Option(ref, marks) for ref in refs if ref not in self.values]
+            known = [ref for ref in refs if ref in self._numbered]
+            united += [Option(ref, marks) for ref in refs if ref not in self._numbered]
             if known:
                 united.append(Option(self._union(known), marks))
         return tuple(united)
@@ -124,6 +113,7 @@ class _Assembly:
                 values[0].pointer,
             )
             self.same.append(len(self.same))
+            self.values.append(united)
             self._unions[key] = self._add(len(self.same) - 1, united)
         return self._unions[key]
 

@@ -7,8 +7,6 @@ states, and there must be a deepest one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ....system.depth_first import post_order
 from .shapes import Ref, Value, Values
 
@@ -17,7 +15,7 @@ def endless(values: Values) -> Value | None:
     """A value that can contain itself, or None where nesting is bounded."""
     circular: list[Ref] = []
 
-    def children(ref: Ref) -> Iterator[Ref]:
+    def children(ref: Ref) -> list[Ref]:
         return values.values[ref].children()
 
     for _ in post_order([values.root], children, lambda path, ref: circular.append(ref)):

@@ -13,7 +13,7 @@ without members, and no shape is empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..numbers.numbers import NumberSet
@@ -149,14 +149,14 @@ class ObjectShape(NamedTuple):
 
     def mapped(self, change: Callable[[Choice], Choice]) -> ObjectShape:
         """The shape with other choices."""
-        return self._replace(
-            properties=tuple([Property(name, change(choice), must) for name, choice, must in self.properties]),
-            others=tuple([KeyClass(keys, change(choice)) for keys, choice in self.others]),
+        return ObjectShape(
+            tuple([Property(name, change(choice), must) for name, choice, must in self.properties]),
+            tuple([KeyClass(keys, change(choice)) for keys, choice in self.others]),
+            *self[2:],
         )
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A set of JSON values, type by type; at least one of the fields is not empty.
 
     Parameters
@@ -179,17 +179,30 @@ class Value:
     strings: StringSet | None = None
     arrays: tuple[ArrayShape, ...] = ()
     objects: tuple[ObjectShape, ...] = ()
-    pointer: str = field(default="", compare=False)
+    pointer: str = ""
 
-    def children(self) -> Iterator[Ref]:
+    def children(self) -> list[Ref]:
         """What its items and members may be, each perhaps several times."""
+        if not self.arrays and not self.objects:
+            return []
         shapes: list[ArrayShape | ObjectShape] = [*self.arrays, *self.objects]
-        return (ref for shape in shapes for choice in shape.choices() for ref, _ in choice)
+        return [ref for shape in shapes for choice in shape.choices() for ref, _ in choice]
+
+    def mapped(self, change: Callable[[Choice], Choice]) -> Value:
+        """The value with other choices."""
+        if not self.arrays and not self.objects:
+            return self
+        arrays = tuple([shape.mapped(change) for shape in self.arrays])
+        objects = tuple([shape.mapped(change) for shape in self.objects])
+        return Value(self.null, self.booleans, self.numbers, self.strings, arrays, objects, self.pointer)
 
 
 @dataclass(frozen=True)
 class Values:
-    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's."""
+    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's.
+
+    Only those values are finished that the root leads to.
+    """
 
     values: tuple[Value, ...]
     root: Ref

@@ -31,6 +31,7 @@ class Shaping:
         self.partitions = partitions
         self.goals: list[Conjunction] = []
         self.refs: dict[Conjunction, Ref] = {}
+        self._choices: dict[Conjunction, Choice] = {}  # without marks
 
     def ref(self, goal: Conjunction) -> Ref:
         """The number of a goal."""
@@ -55,16 +56,16 @@ class Shaping:
 
     def object(self, clause: ObjectClause) -> ObjectShape:
         """The shape of a clause."""
-        required = set(clause.required)
-        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(clause.exists)))
-        properties = []
-        for name in names:
-            choice = self._choice(clause.goal(name), [rule.goal(name) for rule in clause.exists])
-            properties.append(Property(name, choice, name in required))
+        required, exists = set(clause.required), clause.exists
+        names = dict.fromkeys((*names_of(clause.rules), *clause.required, *names_of(exists)))
+        properties = [
+            Property(name, self._choice(clause.goal(name), [rule.goal(name) for rule in exists]), name in required)
+            for name in names
+        ]
         return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
 
     def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
-        rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
+        rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
         return self._classes(rules, clause.exists)
 
     @remembered
@@ -100,6 +101,11 @@ class Shaping:
         """A goal, split by which of the marks' goals are met."""
         if goal == NOTHING:
             return ()
+        if not marks:
+            known = self._choices.get(goal)
+            if known is None:
+                known = self._choices[goal] = (Option(self.ref(goal)),)
+            return known
         if len(marks) > MOST_MARKS:
             raise BudgetExceededError(
                 f"more than {MOST_MARKS} kinds of members or items have to be counted at once",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .shapes import ArrayShape, Choice, KeyClass, ObjectShape, Option, Property
+from .shapes import ArrayShape, Choice, ObjectShape, Option, Property
 
 
 def without_idle_marks(shape: ObjectShape) -> ObjectShape:
     """The shape without forbidden classes, and marks that are earned anyway. It must have members."""
-    properties = list(shape.properties)
-    others = tuple(KeyClass(keys, choice) for keys, choice in shape.others if choice)
-    kept = []
+    others = tuple([each for each in shape.others if each.choice])
+    if not shape.exists:
+        return shape if len(others) == len(shape.others) else shape._replace(others=others)
+    properties, kept = list(shape.properties), []
     for mark in range(shape.exists):
         earning = [k for k, (_, choice, _) in enumerate(properties) if _some(choice, mark)]
         if any(properties[k].required and _all(properties[k].choice, mark) for k in earning):
@@ -30,13 +31,13 @@ def bounded(shape: ObjectShape) -> ObjectShape:
     """The shape with bounds that say no more than its members do."""
     properties, others = shape.properties, shape.others
     low, high = shape.min_properties, shape.max_properties
-    required = sum(p.required for p in properties)
+    required = sum([p.required for p in properties])
     if high == required:  # no room for anything that may be left out
         properties, others = tuple(p for p in properties if p.required), ()
     if others:
-        properties = tuple(p for p in properties if p.choice or any(p.name in keys for keys, _ in others))
+        properties = tuple([p for p in properties if p.choice or any(p.name in keys for keys, _ in others)])
     else:
-        properties = tuple(p for p in properties if p.choice)
+        properties = tuple([p for p in properties if p.choice])
         if low >= len(properties):
             properties = tuple(p._replace(required=True) for p in properties)
             required = len(properties)
