@@ -102,7 +102,8 @@ def compile(
         with paused():
             if index is None:
                 report("automaton", 0, 1)
-                machine, relaxations = build(definition, vocabulary, meter, cache)
+                on_demand = not eager and cache is None  # what is kept is all of it
+                machine, relaxations = build(definition, vocabulary, meter, cache, on_demand=on_demand)
                 index = Index(definition.kind, definition.canonical(), machine, relaxations=relaxations)
                 index_store.share_rows(cache, index)
                 report("automaton", 1, 1)

@@ -86,6 +86,11 @@ class Meter:
         self._held = 0
         self._before = gc.get_count()[0]
 
+    def begin_again(self) -> None:
+        """Measure another piece of work that the same budget is for; what is held is held still."""
+        self._deadline = self._clock() + self.budget.seconds
+        self._before = gc.get_count()[0]
+
     def work(self, per_second: int) -> int:
         """Units of work that fit into the time left, at so many a second."""
         return max(0, int((self._deadline - self._clock() - self._objects() * _COLLECTING) * per_second))

@@ -29,9 +29,17 @@ _MOST_NOTES = 5
 
 
 def build(
-    definition: Definition, vocabulary: Vocabulary, meter: Meter, cache: Cache | None = None
+    definition: Definition,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    cache: Cache | None = None,
+    *,
+    on_demand: bool = False,
 ) -> tuple[CompiledMachine, tuple[str, ...]]:
-    """The machine of a definition, and what was relaxed in it. The ``cache`` keeps the tables of grammars.
+    """The machine of a definition, and what was relaxed in it.
+
+    The ``cache`` keeps the tables of grammars. What is built ``on_demand`` may have tables that grow as they are
+    used; what is refused is refused here all the same.
 
     Raises
     ------
@@ -48,7 +56,7 @@ def build(
         What the author of a grammar may not expect; it points to where the caller of `build` was called.
     """
     if isinstance(definition, JsonSchema | Gbnf):
-        return stack_machine(definition, vocabulary, meter)
+        return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, Grammar):
         return _grammar_machine(definition, vocabulary, meter, cache)
     return _automaton_machine(definition, vocabulary, meter), ()
@@ -74,9 +82,11 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 
 
 def stack_machine(
-    definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter
+    definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool = False
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
     """`build` for what becomes an automaton with a stack."""
+    if on_demand and isinstance(definition, JsonSchema):
+        return _growing_machine(definition, vocabulary, meter)
     from .compiler.programs.ambiguity import check_ambiguity
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
@@ -85,6 +95,22 @@ def stack_machine(
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf):
         check_ambiguity(machine, program, meter)
+    check_stack_never_stuck(machine, meter)
+    return machine, relaxations
+
+
+def _growing_machine(
+    definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
+) -> tuple[PushdownMachine, tuple[str, ...]]:
+    """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for."""
+    from .compiler.json_schema.compiler import begin_json_schema
+    from .compiler.programs.program import Program
+    from .compiler.programs.tables import to_tables
+    from .compiler.stuck import check_stack_never_stuck
+
+    program, relaxations = begin_json_schema(definition, meter)
+    tables = to_tables(program, meter) if isinstance(program, Program) else program.tables()
+    machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
 

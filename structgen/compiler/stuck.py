@@ -96,6 +96,9 @@ def check_stack_never_stuck(machine: PushdownMachine, meter: Meter) -> None:
     """
     tables = machine.tables
     single = machine.vocabulary.single_bytes
+    if single.all():
+        return
+    machine.lower_all()
     if single[bytes_in(tables.edge_low, tables.edge_high)].all():
         return
     spelt = np.zeros(256, np.bool_)

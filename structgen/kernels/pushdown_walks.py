@@ -19,7 +19,14 @@ from .values import DEAD, INC, LOW, MARK, MID, NO_ROOM, OK, SET, TOO_MUCH_WORK
 # laid out one behind the other, from `A_FREE` on, when a walk first comes to their states.
 
 A_STATES, A_CLASSES, A_CLASS_OF, A_ROWS, A_EDGE_START, A_EDGES, A_LIKE, A_GROUPS, A_SINGLE, A_MOVES = range(10)
-A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, A_FREE, ARENA_HEADER = range(10, 18)
+A_SEQUENCE, A_RECORDS, A_LOOPS, A_LIVE, A_RETURNS, A_TESTS, A_FREE, A_DEAD_ROW, A_CAME_TO = range(10, 19)
+ARENA_HEADER = 19
+
+# A state may be *open*: what it does is not known yet. A walk that comes to one takes it to do nothing, and is to be
+# taken again: `A_CAME_TO` is then 1 plus such a state, and all of them have the row at `A_DEAD_ROW`.
+
+#: What open states are like.
+OPEN = -1
 
 #: What the one move of a group does, beside the number of its record, which counts: it pops, or does anything else.
 SINGLE_POP, NOT_SINGLE = -1, -2
@@ -55,13 +62,26 @@ def _add_edges(arena, state, row):
 
 
 @inlined
+def _come_to_open(arena, state):
+    """Note that a walk came to a state that is open; returns its row."""
+    arena[A_CAME_TO] = state + 1
+    arena[arena[A_ROWS] + state] = arena[A_DEAD_ROW]
+    return arena[A_DEAD_ROW]
+
+
+@inlined
 def _lay_out(arena, state):
     """Write a row of the arena; returns where it begins."""
+    like = arena[arena[A_LIKE] + state] - 1
+    if like == OPEN - 1:
+        return _come_to_open(arena, state)
+    if like >= 0 and arena[arena[A_LIKE] + like] == OPEN:
+        _come_to_open(arena, like)
+        return arena[A_DEAD_ROW]
     row = arena[A_FREE]
     arena[A_FREE] = row + arena[A_CLASSES]
     for c in range(arena[A_CLASSES]):
         arena[row + c] = DEAD
-    like = arena[arena[A_LIKE] + state] - 1
     if like >= 0:
         _add_edges(arena, like, row)
     _add_edges(arena, state, row)
@@ -904,9 +924,13 @@ def walk_sets(byte, depth, skip, first_token, token_ids, arena, residual, enteri
 
 @inlined
 def _mark_edges(arena, state, following, where):
-    """Make the classes unknown for which a state, or the one that it is like, has edges."""
+    """Make the classes unknown for which a state, or the one that it is like, has edges; all where one is open."""
     classes = arena[A_CLASS_OF]
     while state >= 0:
+        if arena[arena[A_LIKE] + state] == OPEN:
+            for c in range(arena[A_CLASSES]):
+                following[where + c] = -1
+            return
         for edge in range(arena[arena[A_EDGE_START] + state], arena[arena[A_EDGE_START] + state + 1]):
             at = arena[A_EDGES] + 2 * edge
             for c in range(arena[classes + (arena[at] & 255)], arena[classes + (arena[at] >> 8)] + 1):
@@ -1445,9 +1469,9 @@ def name_subautomaton(arena, zone_kept, states, known, table, text):
 
     Returns
     -------
-    (how many states, how long a text, the last loop or -1): no states where one calls, returns, branches, has a set
-    or is like another, where the automaton counts in several loops, begins to count and stays in a zone, or finds no
-    room.
+    (how many states, how long a text, the last loop or -1): no states where one calls, returns, branches, has a set,
+    is open or like another, where the automaton counts in several loops, begins to count and stays in a zone, or
+    finds no room.
     """
     far = zone_kept >= 0
     n_states = arena[A_STATES]
@@ -1463,6 +1487,8 @@ def name_subautomaton(arena, zone_kept, states, known, table, text):
         state = states[here]
         begin = arena[arena[A_EDGE_START] + state]
         end = arena[arena[A_EDGE_START] + state + 1]
+        if arena[arena[A_LIKE] + state] == OPEN:
+            _come_to_open(arena, state)
         if arena[arena[A_RETURNS] + state] or arena[arena[A_LIKE] + state] or length + 2 * (end - begin) > len(text):
             return 0, 0, -1
         for edge in range(begin, end):

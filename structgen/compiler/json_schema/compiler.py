@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...budget import Meter
 from ...definitions import JsonSchema
 from ...errors import UnsupportedError
+from ..programs.growing import GrowingProgram
 from ..programs.program import Program
-from .lower.lower import lower
+from .lower.bounds import most_states
+from .lower.lower import SchemaLowering, lower
 from .lower.options import TextOptions
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
 from .read.reader import read
+
+#: A schema that has fewer is lowered as a whole: an index of a few parts costs more.
+_FEW_STATES = 5_000
 
 
 def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, tuple[str, ...]]:
@@ -20,14 +27,30 @@ def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, 
     Returns the program, and a line for each thing that was relaxed (only where the definition is lenient). Raises
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
+    values, layout, relaxed = _normal_form(definition, meter)
+    program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
+    return program, tuple(dict.fromkeys(relaxed))
+
+
+def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
+    """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
+    values, layout, relaxed = _normal_form(definition, meter)
+    most = most_states(values, layout, meter)
+    if most is None or not _FEW_STATES < most <= meter.budget.states:
+        program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
+        return program, tuple(dict.fromkeys(relaxed))
+    begin = partial(SchemaLowering, values, layout, meter, lenient=None, whole=False)
+    return GrowingProgram(begin, meter), tuple(dict.fromkeys(relaxed))
+
+
+def _normal_form(definition: JsonSchema, meter: Meter) -> tuple[Values, TextOptions, list[str]]:
+    """The values, how they are written, and what was relaxed so far."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
     values = normalise(document, meter, lenient=definition.lenient)
     if definition.indent is not None:
         _check_bounded(values)
     layout = TextOptions(definition.gap, definition.indent, definition.property_order, definition.escapes)
-    relaxed = list(values.relaxations)
-    program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
-    return program, tuple(dict.fromkeys(relaxed))
+    return values, layout, list(values.relaxations)
 
 
 def _check_bounded(values: Values) -> None:

@@ -122,9 +122,10 @@ class PlainEdges:
         for column, field_ in zip((self.states, self.lows, self.highs, self.targets), (0, 1, 1, 2), strict=True):
             column.frombytes(edges[:, field_].tobytes())
 
-    def columns(self) -> NDArray[np.int64]:
-        """``int64[4, edges]``; the last is 1 plus the target."""
-        found = np.array([self.states, self.lows, self.highs, self.targets], np.int64)
+    def columns(self, begin: int = 0) -> NDArray[np.int64]:
+        """``int64[4, edges]`` from edge ``begin`` on; the last is 1 plus the target."""
+        columns = self.states, self.lows, self.highs, self.targets
+        found = np.array([column[begin:] for column in columns], np.int64)
         found[3] += 1
         return found
 

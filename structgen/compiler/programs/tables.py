@@ -36,16 +36,18 @@ def to_tables(program: Program, meter: Meter | None = None) -> PushdownTables:
 
     Raises `BudgetExceededError`.
     """
-    return _Flattener(program, meter or Meter(Budget())).tables()
+    return Flattener(program, meter or Meter(Budget())).tables()
 
 
 def state_order(program: Program, meter: Meter) -> list[State]:
     """The program's states in the order of their numbers in its tables."""
-    return _Flattener(program, meter).order()
+    return Flattener(program, meter).order()
 
 
-class _Flattener:
+class Flattener:
     """Collects the edges of all states into columns; what the start does not lead to is left out at the end.
+
+    A program may grow: `grow` adds to the columns, `all_tables` has all states, under their own numbers.
 
     ``_columns`` are ``int64[4, edges]``: state, lowest and highest byte, target (see `_Range`). Ranges of a state
     ascend and are disjoint.
@@ -54,7 +56,7 @@ class _Flattener:
     def __init__(self, program: Program, meter: Meter) -> None:
         self._program = program
         self._meter = meter
-        self._like = np.array(program.like, np.int64)
+        self._like = np.zeros(0, np.int64)
         self._group_start = [0]
         self._move_record: list[int] = []
         self._move_start = [0]
@@ -63,7 +65,24 @@ class _Flattener:
         self._tests: dict[Condition, int] = {}
         #: By the move, where there is one; by the targets of those that are made together.
         self._groups: dict[tuple[tuple[State, ...], CountedEdge | MarkedEdge | None] | tuple[int, ...], int] = {}
-        self._columns = self._in_order(np.concatenate([self._listed(), program.plain.columns()], axis=1))
+        self._columns = np.zeros((4, 0), np.int64)
+        self._arrays: dict[int, _Numbers] = {}  # of lists, by their `id`, as far as they had grown
+        self._plain = 0  # how many plain edges are in the columns
+        self.grow([])
+
+    def grow(self, states: list[State]) -> None:
+        """Add the edges of states that the program had without any, and of those that it has gained."""
+        program, before = self._program, len(self._like)
+        self._like = np.concatenate([self._like, np.array(program.like[before:], np.int64)])
+        self._like[states] = [program.like[state] for state in states]
+        states = [*states, *range(before, len(program.edges))]
+        columns = [self._listed(states), program.plain.columns(self._plain)]
+        self._plain = len(program.plain.states)
+        found = self._in_order(np.concatenate(columns, axis=1))
+        if before:
+            found = np.concatenate([self._columns, found], axis=1)
+            found = found[:, np.argsort(found[0], kind="stable")]
+        self._columns = found
         self._check(self._columns.shape[1])
 
     def _check(self, edges: int) -> None:
@@ -72,12 +91,12 @@ class _Flattener:
 
     # -- edges ---------------------------------------------------------------------------------------------
 
-    def _listed(self) -> _Numbers:
-        """The columns of the edges that are listed state by state."""
-        edges = self._program.edges
+    def _listed(self, states: list[State]) -> _Numbers:
+        """The columns of the edges of some states that are listed one by one."""
+        edges = [self._program.edges[state] for state in states]
         listed = list(chain.from_iterable(edges))
         columns = np.empty((4, len(listed)), np.int64)
-        columns[0] = np.repeat(np.arange(len(edges)), np.fromiter(map(len, edges), np.int64, len(edges)))
+        columns[0] = np.repeat(np.array(states, np.int64), np.fromiter(map(len, edges), np.int64, len(edges)))
         for begin in range(0, len(listed), _EDGES):
             self._check(begin)
             some = listed[begin : begin + _EDGES]
@@ -176,33 +195,66 @@ class _Flattener:
         number = np.cumsum(states) - 1
         state, low, high, target = self._columns[:, states[self._columns[0]]]
         of_group = np.int64(states.sum()) + np.cumsum(groups)
-        moves = np.repeat(groups, np.diff(self._group_start))
-        lengths = np.diff(self._move_start)
-        record = np.array(self._move_record, np.int64)[moves]
+        group_sizes = np.diff(self._array(self._group_start))
+        moves = np.repeat(groups, group_sizes)
+        lengths = np.diff(self._array(self._move_start))
+        record = self._array(self._move_record)[moves]
         record[record > 0] = np.cumsum(kept_records)[record[record > 0] - 1]
         is_state, is_group = target > 0, target < 0
         edge_target = np.zeros(len(target), np.int64)
         edge_target[is_state] = 1 + number[target[is_state] - 1]
         edge_target[is_group] = of_group[-1 - target[is_group]]
         like = self._like[states]
-        sequence = np.array(self._sequence, np.int64)[np.repeat(moves, lengths)]
+        sequence = self._array(self._sequence)[np.repeat(moves, lengths)]
         return PushdownTables(
             edge_start=smallest(_starts(np.bincount(number[state], minlength=len(like)))),
             edge_low=low.astype(np.uint8),
             edge_high=high.astype(np.uint8),
             edge_target=smallest(edge_target),
             like=smallest(np.where(like < 0, 0, 1 + number[like])),
-            group_start=smallest(_starts(np.diff(self._group_start)[groups])),
+            group_start=smallest(_starts(group_sizes[groups])),
             move_record=smallest(record),
             move_start=smallest(_starts(lengths[moves])),
             sequence=smallest(number[sequence]),
-            returns=np.array(program.returns, np.uint8)[states],
+            returns=self._array(program.returns)[states].astype(np.uint8),
             records=self._renumbered(records[kept_records], number),
             loops=np.array(program.loops, np.int32).reshape(-1, 2),
-            tests=np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4),
-            live=np.array(program.live, np.int32)[states],
+            tests=self._all_tests(),
+            live=self._array(program.live)[states].astype(np.int32),
             start=int(number[program.start]),
         )
+
+    def all_tables(self) -> PushdownTables:
+        """The tables of all states so far."""
+        program, states = self._program, len(self._like)
+        state, low, high, target = self._columns
+        return PushdownTables(
+            edge_start=_starts(np.bincount(state, minlength=states)),
+            edge_low=low.astype(np.uint8),
+            edge_high=high.astype(np.uint8),
+            edge_target=np.where(target < 0, states - target, target),
+            like=self._like + 1,
+            group_start=self._array(self._group_start),
+            move_record=self._array(self._move_record),
+            move_start=self._array(self._move_start),
+            sequence=self._array(self._sequence),
+            returns=self._array(program.returns).astype(np.uint8),
+            records=self._all_records(),
+            loops=np.array(program.loops, np.int32).reshape(-1, 2),
+            tests=self._all_tests(),
+            live=self._array(program.live).astype(np.int32),
+            start=program.start,
+        )
+
+    def _all_tests(self) -> NDArray[np.int32]:
+        return np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4)
+
+    def _array(self, numbers: list[int] | list[bool]) -> _Numbers:
+        """A list that grows, as an array."""
+        known = self._arrays.get(id(numbers), np.zeros(0, np.int64))
+        if len(known) < len(numbers):
+            known = self._arrays[id(numbers)] = np.concatenate([known, np.array(numbers[len(known) :], np.int64)])
+        return known
 
     def _all_records(self) -> NDArray[np.int32]:
         return np.array(list(self._records), np.int32).reshape(-1, 5)
@@ -217,14 +269,14 @@ class _Flattener:
         first_group = len(self._like)
         first_record = first_group + len(self._groups)
         state, _, _, target = self._columns
-        owner = first_group + np.repeat(np.arange(len(self._groups)), np.diff(self._group_start))
-        record = np.array(self._move_record, np.int64)
+        owner = first_group + np.repeat(np.arange(len(self._groups)), np.diff(self._array(self._group_start)))
+        record = self._array(self._move_record)
         counting, zone = np.nonzero(_states_in(records))
         pairs = [
             (state[target > 0], target[target > 0] - 1),
             (state[target < 0], first_group - 1 - target[target < 0]),
             (np.flatnonzero(self._like >= 0), self._like[self._like >= 0]),
-            (np.repeat(owner, np.diff(self._move_start)), np.array(self._sequence, np.int64)),
+            (np.repeat(owner, np.diff(self._array(self._move_start))), self._array(self._sequence)),
             (owner[record > 0], first_record - 1 + record[record > 0]),
             (first_record + counting, records[counting, zone]),
         ]

@@ -20,12 +20,12 @@ from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock
 from ...system.memo import shorten
-from ...system.properties import cached_property
 from ...system.types import Array, JsonMap, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
+from ..core.lazy_table import LazyTable
 from ..core.machine import SharedRows
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
@@ -60,6 +60,20 @@ _Move: TypeAlias = int | Moves
 _Deciding: TypeAlias = tuple[frozenset[int], frozenset[int]]
 
 
+#: The columns of the tables' edges as buffers, which yield ints faster than arrays; the number of states, groups'
+#: moves and open states that go with them.
+_Edges: TypeAlias = tuple[
+    memoryview, memoryview, memoryview, memoryview, memoryview, int, LazyTable[Moves], frozenset[int]
+]
+
+
+def _edges_of(t: PushdownTables) -> _Edges:
+    return (
+        t.edge_start.data, t.edge_low.data, t.edge_high.data, t.edge_target.data, t.like.data,
+        t.states, t.moves, t.open,
+    )  # fmt: skip
+
+
 class PushdownMachine(InternedMachine[Thread]):
     """A pushdown automaton over a vocabulary. Rows that are missing are worked out on first touch and kept.
 
@@ -87,16 +101,14 @@ class PushdownMachine(InternedMachine[Thread]):
         complete: bool = False,
     ) -> None:
         self.tables = tables
-        self.states = tables.states
         self.rows = rows if rows is not None else StateMasks(tables, vocabulary)
         self.pool = self.rows.pool
         self.rows.mark()
         self._complete = complete
-        self._returns = tables.returns.tobytes()
+        self._returns = bytearray(tables.returns.tobytes())
         self._live: list[int] = tables.live.tolist()
-        self._counts = bool(len(tables.loops))
-        self._loops: list[list[int]] = tables.loops.tolist()
-        self._tests = tables.passes
+        self._take_counters()
+        self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
         self._dense: dict[tuple[int, ...], NDArray[np.int32]] = {}
         self.stacks = Stacks(self._returns)
@@ -112,6 +124,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """How far configurations are from a complete text: upper bounds."""
         from .distances import StackDistances
 
+        self.lower_all()
         return StackDistances(self)
 
     @property
@@ -169,7 +182,7 @@ class PushdownMachine(InternedMachine[Thread]):
                     state = move
                     continue
                 move = [(None, (move,))]
-            if (returns[state] and frame is not None) or len(move) > 1:
+            if (returns[state] and frame is not None) or len(move) > 1 or move[0][0] is not None:
                 return self.step(((state, 0, frame),), data[i]), i + 1
             sequence = move[0][1]
             if not sequence:
@@ -248,23 +261,44 @@ class PushdownMachine(InternedMachine[Thread]):
             state, count = above, 0
         found[state, count, frame] = None
 
-    @cached_property
-    def _edges(self) -> tuple[memoryview, ...]:
-        t = self.tables  # as buffers, which yield ints faster than arrays
-        return tuple(column.data for column in (t.edge_start, t.edge_low, t.edge_high, t.edge_target, t.like))
+    def _take_counters(self) -> None:
+        tables = self.tables
+        self.states = tables.states
+        self._counts = bool(len(tables.loops))
+        self._loops: list[list[int]] = tables.loops.tolist()
+        self._tests = tables.passes
+
+    def lower(self, states: Collection[int]) -> None:
+        """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
+        tables = self.tables
+        with self._lock:
+            tables.lower(states)
+            # What is read without the lock: the edges, which lead to new states, come last.
+            self._returns += tables.returns[len(self._returns) :].tobytes()
+            self._live += tables.live[len(self._live) :].tolist()
+            self._take_counters()
+            self._edges = _edges_of(tables)
+
+    def lower_all(self) -> None:
+        """Have all of the automaton lowered. Raises `BudgetExceededError`."""
+        while self._edges[-1]:
+            self.lower(self.tables.open)
 
     def _move(self, state: int, byte: int) -> _Move:
         """A state's move for a byte."""
-        starts, lows, highs, targets, like = self._edges
+        starts, lows, highs, targets, like, states, moves, is_open = self._edges
         here = state
         move: _Move = DEAD
         while here >= 0:
+            if here in is_open:
+                self.lower((here,))
+                return self._move(state, byte)
             begin = starts[here]
             edge = bisect_right(lows, byte, begin, starts[here + 1]) - 1
             if edge >= begin and byte <= highs[edge]:
                 target = targets[edge] - 1
                 if target >= 0:
-                    move = target if target < self.states else self.tables.moves[target - self.states]
+                    move = target if target < states else moves[target - states]
                 break
             here = like[here] - 1
         self._moves[state << 8 | byte] = move
@@ -277,11 +311,13 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def candidates(self, threads: tuple[Thread, ...]) -> Iterator[int]:
         """The bytes that some state that threads can come to has moves for; a move may lead nowhere."""
-        starts, lows, highs, targets, like = self._edges
         seen: set[int] = set()
         for state in {state for state, _, _ in self.stacks.closed(threads)}:
             here = state
             while here >= 0:
+                if here in self._edges[-1]:
+                    self.lower((here,))
+                starts, lows, highs, targets, like, *_ = self._edges
                 for edge in range(starts[here], starts[here + 1]):
                     new = range(lows[edge], highs[edge] + 1) if targets[edge] else ()
                     yield from (byte for byte in new if byte not in seen)
@@ -459,6 +495,7 @@ class PushdownMachine(InternedMachine[Thread]):
         """
         from .fill import decide_everything
 
+        self.lower_all()
         with self._filling():
             complete = decide_everything(self.tables, self.rows, self._lock, meter, progress)
             with self._lock:
@@ -469,12 +506,14 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def to_meta(self) -> JsonMap:
         """What goes into the file's meta section."""
+        self.lower_all()
         return {
             "states": self.states, "start": self.tables.start, "filled": self._filled, "complete": self._complete
         }  # fmt: skip
 
     def to_sections(self, *, self_contained: bool = False) -> dict[str, Array]:
         """The sections of the file format (see docs/internals/format.md); ``self_contained`` includes shared rows."""
+        self.lower_all()
         with self._lock:
             shared = self.rows.shared.find_all() if self_contained else {}
             return self.tables.to_sections() | to_sections(self.rows, shared)

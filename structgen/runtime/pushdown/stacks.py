@@ -83,7 +83,7 @@ class Stacks:
         By state, 1 where the next byte may be left to the state below.
     """
 
-    def __init__(self, returns: bytes) -> None:
+    def __init__(self, returns: bytes | bytearray) -> None:
         self._returns = returns
         self._frames: dict[Thread, Frame] = {}
         self._forks: dict[frozenset[Stack], Fork] = {}

@@ -5,10 +5,10 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +58,23 @@ SECTIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+class Source(Protocol):
+    """Where tables come from that are lowered on demand."""
+
+    def lower(self, states: Iterable[int]) -> PushdownTables:
+        """The tables with the edges of some open states; all others are as they were, and new ones come behind them.
+
+        Raises `BudgetExceededError`, and is as it was then.
+        """
+
+
+@dataclass(eq=False)
 class PushdownTables:
     """A real-time pushdown automaton over bytes.
+
+    Of an automaton that is lowered on demand some states are *open*: they have no edges yet. Whoever comes to one has
+    it lowered by `lower`, under the machine's lock. The tables change in place then; states keep their numbers,
+    groups do not. So what reads them without the lock keeps to columns that it has taken together.
 
     The edges of state ``s`` are ``edge_*[edge_start[s]:edge_start[s + 1]]``, ascending and disjoint. An edge leads to
     a state, or to a *group* of moves that are all made. A move replaces the state by a sequence of states:
@@ -114,6 +128,17 @@ class PushdownTables:
     live: NDArray[np.int32]
     tests: NDArray[np.int32]
     start: int
+
+    def __post_init__(self) -> None:
+        #: The open states, and what lowers them; nothing, where all is there.
+        self.open: frozenset[int] = frozenset()
+        self.source: Source | None = None
+
+    def lower(self, states: Collection[int]) -> None:
+        """Have some states lowered, those among them that are open still. Raises `BudgetExceededError`."""
+        missing = self.open.intersection(states)
+        if missing and self.source is not None:
+            self.__dict__ = self.source.lower(missing).__dict__
 
     @property
     def states(self) -> int:
@@ -217,7 +242,7 @@ class PushdownTables:
             kernels.A_EDGES: np.stack(
                 [self.edge_low + self.edge_high.astype(np.int32) * 256, self.edge_target.astype(np.int32) - 1], axis=1
             ),
-            kernels.A_LIKE: self.like,
+            kernels.A_LIKE: self._like_or_open(),
             kernels.A_GROUPS: self.group_start,
             kernels.A_SINGLE: self._singles(),
             kernels.A_MOVES: moves,
@@ -231,15 +256,26 @@ class PushdownTables:
         header = np.zeros(kernels.ARENA_HEADER, np.int32)
         width = int(classes[-1]) + 1
         begins = np.cumsum([len(header), *(part.size for part in parts.values())])
-        if begins[-1] + self.states * width >= MOST:
+        rows = self.states + 1  # the last of open states
+        if begins[-1] + rows * width >= MOST:
             raise BudgetExceededError(f"an automaton of {self.states:,} states and {width} classes of bytes")
-        arena = np.empty(begins[-1] + self.states * width, np.int32)
+        arena = np.empty(begins[-1] + rows * width, np.int32)
         for word, begin, part in zip(parts, begins.tolist(), parts.values(), strict=False):
             header[word] = begin
             arena[begin : begin + part.size] = part.reshape(-1)
         header[kernels.A_STATES], header[kernels.A_CLASSES], header[kernels.A_FREE] = self.states, width, begins[-1]
+        header[kernels.A_DEAD_ROW] = len(arena) - width
+        arena[len(arena) - width :] = DEAD
         arena[: len(header)] = header
         return arena
+
+    def _like_or_open(self) -> NDArray[np.int32]:
+        """``like``, with `kernels.OPEN` for states that are open."""
+        from ... import kernels
+
+        like = self.like.astype(np.int32)
+        like[np.fromiter(self.open, np.int64, len(self.open))] = kernels.OPEN
+        return like
 
     def _singles(self) -> NDArray[np.int32]:
         """By group what its only move does, where that is no more than to count or to pop; see the kernels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from ..core.lazy_table import LazyTable
 from .stacks import END
 from .subautomata import POP, Subautomaton, subautomaton
 from .tables import PushdownTables
+
+T = TypeVar("T")
 
 #: A base must take at least this share of all trie nodes, and of those below the bytes that a state takes.
 _WORTH_A_BASE = 0.5
@@ -148,14 +150,46 @@ class StackWalker:
         self._ends = trie.token, trie.twins
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.words
+        self._nodes_below = trie.nodes_below
+        self._lay_out()
+        self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
+
+    def _lay_out(self) -> None:
+        """Take the tables as they are now."""
+        tables = self._tables
         self._arena = tables.arena()
+        self._open = np.fromiter(tables.open, np.int64, len(tables.open))
         self._n = tables.states
-        classes = self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
-        self._weights = trie.nodes_below(classes)
+        self._classes = self._arena[self._arena[self._kernels.A_CLASS_OF] :][:256].astype(np.uint8)
+        self._weights = self._nodes_below(self._classes)
         self._moves = tables.moves
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
-        self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
+
+    def _has_grown(self, arena: NDArray[np.int32]) -> bool:
+        """Whether a walk of an arena came to open states. They are lowered then, and it is to be taken again."""
+        a = self._kernels
+        if not arena[a.A_CAME_TO]:
+            return False
+        came_to = {int(arena[a.A_CAME_TO]) - 1}
+        if arena is self._arena:
+            rows = arena[a.A_ROWS] + self._open
+            came_to.update(self._open[arena[rows] != 0].tolist())
+            arena[rows] = 0
+            arena[a.A_CAME_TO] = 0
+        before = self._tables.open
+        self._tables.lower(came_to)
+        if arena is self._arena or self._tables.open is not before:
+            self._lay_out()
+        return True
+
+    def _settled(self, walk: Callable[[NDArray[np.int32]], T]) -> T:
+        """What a walk finds once all states are lowered that it comes to."""
+        while True:
+            arena = self._arena
+            found = walk(arena)
+            if not self._has_grown(arena):
+                return found
 
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
@@ -167,8 +201,10 @@ class StackWalker:
         self._pause()
         ids, below = _scratch.of(*self._sizes)
         here, nodes = np.array(config, np.int64), self._sizes[1]
-        n, m, node = self._kernels.walk_stack(
-            *self._trie, self._arena, residual, here, ROOM, at_once, nodes, ids, below
+        n, m, node = self._settled(
+            lambda arena: self._kernels.walk_stack(
+                *self._trie, arena, residual, here, ROOM, at_once, nodes, ids, below
+            )
         )
         if node < nodes:
             ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
@@ -181,9 +217,11 @@ class StackWalker:
         """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        n, m, gaps, done = self._kernels.decide_state(
-            *self._trie, self._arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
-            self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
+        n, m, gaps, done = self._settled(
+            lambda arena: self._kernels.decide_state(
+                *self._trie, arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
+                self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
+            )
         )  # fmt: skip
         if not done:
             return None
@@ -235,10 +273,12 @@ class StackWalker:
         """
         kernels, trie = self._kernels, self._trie
         n, m, start = found
-        times, width = 1, int(self._arena[kernels.A_CLASSES]) + 1
+        times = 1
         while len(cells) >= times * _MOST_CELLS:
             times *= 4
         while True:
+            arena = self._arena  # others may take the tables anew between two slices
+            width = int(arena[kernels.A_CLASSES]) + 1
             sets = _Sets(self._sizes[0], width, trie[-1] + 3, cells, times)
             left = residual[trie[2][residual] > start]
             sets.progress[[kernels.P_IDS, kernels.P_BELOW]] = n, m
@@ -246,9 +286,11 @@ class StackWalker:
             while status == kernels.TOO_MUCH_WORK:
                 self._pause()
                 status = kernels.walk_sets(
-                    *trie[:-1], self._arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids,
-                    sets.steps, below,
+                    *trie[:-1], arena, left, threads, start, _NODES, sets.progress, *sets.arrays, ids, sets.steps,
+                    below,
                 )  # fmt: skip
+            if self._has_grown(arena):
+                continue
             n, m = sets.progress[[kernels.P_IDS, kernels.P_BELOW]].tolist()
             yield sets, n, m
             if status == kernels.OK:
@@ -265,10 +307,12 @@ class StackWalker:
         """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._height, self._arena, np.array(config, np.int64), np.array(base, np.int64),
-            ROOM, most or _FAR_APART, ids, below,
-        )  # fmt: skip
+        both = np.array(config, np.int64), np.array(base, np.int64)
+        n, m = self._settled(
+            lambda arena: self._kernels.walk_stack_difference(
+                *self._trie, self._height, arena, *both, ROOM, most or _FAR_APART, ids, below
+            )
+        )
         return None if n < 0 else (ids[:n], below[:m])
 
     def near(
@@ -288,7 +332,7 @@ class StackWalker:
 
     def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
         """The automaton that begins at a state, as it is while all counts stay in a zone, or as it is."""
-        return subautomaton(self._arena, state, zone)
+        return self._settled(lambda arena: subautomaton(arena, state, zone))
 
     def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of the first state of an automaton that does not count."""
@@ -315,13 +359,16 @@ class StackWalker:
 
     def counted(self, state: int, bounds: tuple[int, int]) -> CountedWalk | None:
         """All counts of a state at once, in a loop with these bounds; None where that is too much."""
+        return self._settled(lambda arena: self._counted(arena, state, bounds))
+
+    def _counted(self, arena: NDArray[np.int32], state: int, bounds: tuple[int, int]) -> CountedWalk | None:
         size, told, node = 1 << 12, 0, 1
         ids, below = _scratch.of(*self._sizes)
         slices: list[list[NDArray[np.int32]]] = []
         while node < self._sizes[1]:
             rows = _scratch.intervals(size)
             a, b, c, d, after = self._kernels.walk_stack_counted(
-                *self._trie, self._arena, state, *bounds, node, _PIECES, ids, *rows[:3], below, *rows[3:]
+                *self._trie, arena, state, *bounds, node, _PIECES, ids, *rows[:3], below, *rows[3:]
             )
             if a < 0 and size > 128 * self._sizes[0]:
                 return None
@@ -341,8 +388,10 @@ class StackWalker:
     def base(self, state: int) -> tuple[int, ...] | None:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""
         config = np.empty(2 * _MOST_FRAMES + 2, np.int64)
-        n = self._kernels.approach_base(
-            self._arena, state, self._weights, self._narrowest_base, _WORTH_A_BASE, _LONGEST_APPROACH, config
+        n = self._settled(
+            lambda arena: self._kernels.approach_base(
+                arena, state, self._weights, self._narrowest_base, _WORTH_A_BASE, _LONGEST_APPROACH, config
+            )
         )
         return tuple(config[:n].tolist()) if n else None
 
@@ -350,7 +399,7 @@ class StackWalker:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
         if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
             return None
-        entry, share, _ = self._kernels.widest_entry(self._arena, state, self._weights)
+        entry, share, _ = self._settled(lambda arena: self._kernels.widest_entry(arena, state, self._weights))
         moves = self._moves[entry - self._n] if entry >= self._n else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
@@ -358,8 +407,7 @@ class StackWalker:
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
     def _find_weight(self, state: int) -> float:
-        return float(self._kernels.widest_entry(self._arena, state, self._weights)[2])
-
+        return float(self._settled(lambda arena: self._kernels.widest_entry(arena, state, self._weights)[2]))
 
 
 def stretches(

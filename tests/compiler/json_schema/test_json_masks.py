@@ -290,6 +290,7 @@ class PlainWalk:
         assert isinstance(index.machine, PushdownMachine)
         trie = index.vocabulary.trie
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        index.machine.lower_all()
         self._arena = index.machine.tables.arena()
         self._ids, self._below = np.empty((2, len(trie.token_ids) + len(trie.byte) + 64), np.int32)
 

@@ -25,6 +25,9 @@ Refs: TypeAlias = tuple[Ref, ...]
 #: Up to so many strings of a set are told apart letter by letter; larger sets go through their automaton.
 _LISTED = 64
 
+#: Arrays of so few kinds of items, nested so deep, are lowered where they are needed and not on demand.
+_FEW, _DEPTH = 4, 2
+
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
 
 
@@ -44,24 +47,35 @@ class Builder:
     ----------
     values:
         The system to lower; the lowering of unique items adds to it.
+    whole:
+        Whether all is lowered together; else what can wait is kept in `open`.
     """
 
-    def __init__(self, values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None) -> None:
+    def __init__(
+        self, values: Values, layout: TextOptions, meter: Meter, lenient: list[str] | None, *, whole: bool = True
+    ) -> None:
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
-        self.tries = Tries(meter)
-        self.keys = KeyStates(self.program, self.tries, meter)
         self.whitespace: Whitespace
+        #: States that have no edges yet, each with the values that begin there, and their level.
+        self.open: dict[State, tuple[Refs, int]] = {}
+        self._whole = whole
         #: Arrays and objects whose start state has no edges yet, with the values that they belong to and their level.
         self.todo: list[tuple[ArrayShape | ObjectShape, State, Value, int]] = []
-        #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
-        self.ends: dict[Hashable, MemberEnd] = {}
         self._starts: dict[tuple[ArrayShape | ObjectShape, int], State] = {}
         self._states: dict[tuple[Refs, int], State] = {}
         self._lenient = lenient
+        self.begin_part()
+
+    def begin_part(self) -> None:
+        """Begin what is lowered together, with names of its own."""
+        self.tries = Tries(self.meter)
+        self.keys = KeyStates(self.program, self.tries, self.meter)
+        #: The last places of objects, by what they depend on; kept by `structgen.compiler.json_schema.lower.members`.
+        self.ends: dict[Hashable, MemberEnd] = {}
 
     def inner(self, level: int) -> int:
         """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
@@ -86,8 +100,26 @@ class Builder:
         known = self._states.get((refs, level))
         if known is None:
             known = self._states[refs, level] = self.program.state("value")
-            self.program.edges[known] = self.value_edges(refs, level)
+            self.open[known] = refs, level
+            if self._whole or all(self._is_small(self.values[ref]) for ref in refs):
+                self.begin(known)
         return known
+
+    def begin(self, state: State) -> None:
+        """Give an open state its edges."""
+        refs, level = self.open.pop(state)
+        self.program.edges[state] = self.value_edges(refs, level)
+
+    def _is_small(self, value: Value, depth: int = _DEPTH) -> bool:
+        """Whether little has to be lowered for a value: no objects, and no strings or numbers that are not there."""
+        shapes = [shape for shape in value.arrays if (shape, 0) not in self._starts]
+        items = {option.value for shape in shapes for choice in shape.choices() for option in choice}
+        return (
+            self.embedding.has(value.strings, value.numbers)
+            and all((shape, 0) in self._starts for shape in value.objects)
+            and (not items or (depth > 0 and len(items) < _FEW))
+            and all(self._is_small(self.values[ref], depth - 1) for ref in items)
+        )
 
     @remembered
     def value_edges(self, refs: Refs, level: int, strings: bool = True) -> list[Edge]:

@@ -121,6 +121,10 @@ class Embedding:
                     edges.append(Edge(QUOTE, QUOTE, ()))
         return body
 
+    def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
+        """Whether all of these are there already."""
+        return (strings is None or strings.key in self._bodies) and (numbers is None or numbers.key in self._numbers)
+
     def number(self, numbers: NumberSet) -> list[Edge]:
         """The first edges of a number of a set; it ends in states that return."""
         known = self._numbers.get(numbers.key)

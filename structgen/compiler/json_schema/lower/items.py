@@ -17,7 +17,7 @@ from .tallies import MAX_COUNT, Tally, Tallying, states
 from .unique import without_repeats
 
 #: Lengths after the prefix from which on the items are counted by a loop.
-_COUNT_FROM = 32
+COUNT_FROM = 32
 
 
 class ArrayStates:
@@ -37,7 +37,7 @@ class ArrayStates:
         self.tally = Tallying(shape.min_items, most, enough, shape.contains)
         #: The number of items from which on a loop counts; -1 where none does.
         self.loop_from = -1
-        if enough - prefix > _COUNT_FROM and not shape.contains and not shape.unique:
+        if enough - prefix > COUNT_FROM and not shape.contains and not shape.unique:
             self.loop_from = prefix
         self.inside: dict[Tally, State] = {}
         self.tails: dict[Tally, State] = {}

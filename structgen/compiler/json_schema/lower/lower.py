@@ -8,6 +8,7 @@ example.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ....budget import Meter, Unremembered
@@ -15,44 +16,105 @@ from ....errors import DefinitionError
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
-from ...programs.program import Program
-from ..normal_form.shapes import ArrayShape, Values
-from .any_order import in_any_order
+from ...programs.program import Program, State
+from ..normal_form.shapes import ArrayShape, ObjectShape, Values
+from .any_order import AnyOrder, in_any_order
 from .builder import Builder
 from .items import ArrayStates
+from .marked_order import MarkedOrder
 from .members import InOrder
 from .options import TextOptions
 from .whitespace import Gaps, Indented, Whitespace
 
+#: States that a part has at least, about, where there are as many; and the share of those that are there already.
+_PART, _SHARE = 256, 8
+
 _WHITESPACE = frozenset(b" \t\n\r")
 
 
-def lower(values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None = None) -> Program:
-    """The program of the texts of a schema's values.
+class SchemaLowering:
+    """The program of the texts of a schema's values, lowered as a whole or in parts.
+
+    In parts, the first has the root's values, but not those of members with declared names, and so on. States before
+    such values are *open*: they have no edges, until `go_on` gives them some. (Only those wait: no token has the `{`
+    before a declared name, all of the name, and what follows it. But tokens like `":[{"` stand at its end, and behind
+    any other name.) Each part has tries of its own, so parts share fewer states than a whole does. Which states there
+    are follows from the order in which they are asked for.
 
     Parameters
     ----------
     lenient:
         Takes what had to be relaxed; None: nothing may be.
 
-    Raises `UnsupportedError` for what no program of a sensible size can honour, `BudgetExceededError`, and
-    `DefinitionError` for a bad ``layout``.
+    Raises
+    ------
+    UnsupportedError, BudgetExceededError
+        What no program of a sensible size can honour. `structgen.compiler.json_schema.lower.bounds` says of which
+        values that is never so, such that these may wait.
+    DefinitionError
+        A bad ``layout``.
     """
-    builder = Builder(values, layout, meter, lenient)
-    builder.whitespace = _whitespace(builder)
-    builder.program.start = builder.value((values.root,), 0)
-    while builder.todo:
-        meter.check_states(len(builder.program.edges), "lowering the schema")
-        meter.check_time("lowering the schema")
-        shape, start, value, level = builder.todo.pop()
-        if isinstance(shape, ArrayShape):
-            ArrayStates(builder, shape, value.pointer, level).run(start)
-        elif layout.property_order == "any":
-            in_any_order(builder, shape, value.pointer, level).run(start)
-        else:
-            InOrder(builder, shape, value.pointer, level).run(start)
-    builder.keys.finish()
-    return builder.program
+
+    def __init__(
+        self, values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None, whole: bool
+    ) -> None:
+        builder = self._builder = Builder(values, layout, meter, lenient, whole=whole)
+        builder.whitespace = _whitespace(builder)
+        program = self.program = builder.program
+        program.start = builder.value((values.root,), 0)
+        if program.start in builder.open:
+            builder.begin(program.start)
+        self._lower()
+
+    @property
+    def open(self) -> list[State]:
+        """The states that have no edges yet."""
+        return list(self._builder.open)
+
+    def go_on(self, states: Iterable[State]) -> None:
+        """Lower what some open states begin, and what members have whose turn is next, to a part worth its while."""
+        builder, edges = self._builder, self.program.edges
+        enough = len(edges) + max(_PART, len(edges) // _SHARE)
+        for state in states:
+            builder.begin(state)
+            self._drain()
+        # Members are made from the last one on, and so are the states before their values.
+        following = [other for other in builder.open if other < state]
+        while (following or builder.open) and len(edges) + builder.tries.size < enough:
+            following = following or list(builder.open)
+            builder.begin(following.pop())
+            self._drain()
+        self._lower()
+
+    def _drain(self) -> None:
+        builder = self._builder
+        while builder.todo:
+            builder.meter.check_states(len(self.program.edges), "lowering the schema")
+            shape, start, value, level = builder.todo.pop()
+            _states_of(builder, shape, value.pointer, level).run(start)
+
+    def _lower(self) -> None:
+        """Give all states but open ones their edges."""
+        builder = self._builder
+        self._drain()
+        builder.keys.finish()
+        builder.meter.let_go(builder.tries.held)
+        builder.begin_part()
+
+
+def _states_of(
+    builder: Builder, shape: ArrayShape | ObjectShape, pointer: str, level: int
+) -> ArrayStates | InOrder | AnyOrder | MarkedOrder:
+    if isinstance(shape, ArrayShape):
+        return ArrayStates(builder, shape, pointer, level)
+    if builder.layout.property_order == "any":
+        return in_any_order(builder, shape, pointer, level)
+    return InOrder(builder, shape, pointer, level)
+
+
+def lower(values: Values, layout: TextOptions, meter: Meter, *, lenient: list[str] | None = None) -> Program:
+    """The program as a whole; see `SchemaLowering`."""
+    return SchemaLowering(values, layout, meter, lenient=lenient, whole=True).program
 
 
 def _whitespace(builder: Builder) -> Whitespace:

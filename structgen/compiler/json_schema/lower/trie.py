@@ -50,7 +50,8 @@ class Tries:
         self.children: list[dict[int, Node]] = []
         self.ends: list[int] = []
         self.positions: list[int] = []
-        self._size = 0  # positions so far
+        self.held = 0  #: bytes that the meter counts
+        self.size = 0  #: positions so far
         self._leaves: dict[tuple[bytes, int], Node] = {}
 
     def insert(self, root: Node, spelling: bytes | EdgeLists, end: int) -> Node:
@@ -64,6 +65,7 @@ class Tries:
         self._meter.check_states(len(self.ends), _DOING)
         held = sum(_BYTES_OF_NODE + len(label) for label in self.labels[before:])
         self._meter.hold(held, _DOING)
+        self.held += held
         return new
 
     def _node(self, label: bytes, children: dict[int, Node], end: int, position: int | None = None) -> Node:
@@ -71,8 +73,8 @@ class Tries:
         self.children.append(children)
         self.ends.append(end)
         if position is None:
-            position = self._size
-            self._size += len(label) + 1
+            position = self.size
+            self.size += len(label) + 1
         self.positions.append(position)
         return len(self.ends) - 1
 

@@ -47,6 +47,9 @@ _LONGEST = 1 << 30
 #: Characters of a pattern that are parsed in a second.
 _PARSED_PER_SECOND = 400_000
 
+#: States that one character, or one state of the decoded texts, has in a body at most, by ``escapes``.
+_STATES_OF_CHARACTER = {"minimal": 8, "ascii": 32, "any": 32}
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -145,6 +148,10 @@ class StringSet(ABC):
         return found
 
     @abstractmethod
+    def most_states(self, escapes: str, meter: Meter) -> int:
+        """What the states of `body` are fewer than; where that takes to make it, it is made."""
+
+    @abstractmethod
     def _counted(self, meter: Meter) -> Dfa:
         """The minimal automaton of the decoded texts, perhaps with counters."""
 
@@ -213,6 +220,9 @@ class _Words(StringSet):
         if escapes == "minimal" and not self.negated and not any(map(needs_escape, self.words)):
             return self._plain(meter)
         return super().body(escapes, meter)
+
+    def most_states(self, escapes: str, meter: Meter) -> int:
+        return _STATES_OF_CHARACTER[escapes] * (8 + sum(map(len, self.words)))
 
     def _plain(self, meter: Meter) -> Dfa:
         return other_words_dfa(self.words, meter) if self.negated else words_dfa(self.words, meter)
@@ -317,6 +327,14 @@ class _Regular(StringSet):
                 return _regular(another, low, high, meter)
         common = automata.intersect(a.plain(meter), b.plain(meter), meter, "intersecting patterns")
         return _of_dfa(common, meter, low, high)
+
+    def most_states(self, escapes: str, meter: Meter) -> int:
+        if escapes == "any":
+            return self.body(escapes, meter).states
+        ranges = self.language.ranges
+        if ranges is None:
+            return _STATES_OF_CHARACTER[escapes] * self._counted(meter).states
+        return _STATES_OF_CHARACTER[escapes] * (8 + len(ranges)) * (2 + min(self.min, 2) + min(self.max or 0, 2))
 
     def _counted(self, meter: Meter) -> Dfa:
         if self._texts is None:
