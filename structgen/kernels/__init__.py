@@ -31,7 +31,6 @@ from .batches import *
 from .distances import *
 from .key_tries import *
 from .lexer_walks import *
-from .ordered_subsets import *
 from .parser_steps import *
 from .parser_walks import *
 from .products import *

@@ -69,7 +69,7 @@ class Owed:
     aheads:
         The look-aheads: the automaton of each, and whether it must fail.
 
-    What is not known yet is `UNASKED`; see `structgen.kernels.ordered_subsets`.
+    What is not known yet is `UNASKED`; see `structgen.kernels.subset_construction.ordered_subsets`.
     """
 
     def __init__(self, aheads: list[tuple[Dfa, bool]]) -> None:
