@@ -43,7 +43,7 @@ def preferred(made: LexerProgram, meter: Meter) -> list[LeftmostDfa]:
 
 
 class _Determinizer:
-    """The subset construction over lists; see `structgen.kernels.subset_construction.ordered_subsets` for all arrays."""
+    """The subset construction over lists; its arrays are those of `structgen.kernels.ordered_subsets`."""
 
     def __init__(self, made: LexerProgram, meter: Meter) -> None:
         self._made, self._meter = made, meter
