@@ -141,6 +141,11 @@ class StackWalker:
         self.weight = LazyTable(self._find_weight)
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the kernels' form, with room for all rows of the table."""
+        return self._arena.nbytes
+
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
