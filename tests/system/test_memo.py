@@ -276,8 +276,8 @@ class TestBounds:
         for index in indexes[1:]:
             check(index, "json")
             assert 0 < held.total <= held.most
-        walkers = [index.machine.rows._walker for index in indexes if isinstance(index.machine, pushdown.PushdownMachine)]
-        assert [walker is None for walker in walkers] == [True] * 4 + [False] * 2
+        machines = [index.machine for index in indexes if isinstance(index.machine, pushdown.PushdownMachine)]
+        assert [machine.rows._walker is None for machine in machines] == [True] * 4 + [False] * 2
 
     def test_rows_of_batches(self) -> None:
         """A row that comes as another array every time is held once."""
