@@ -82,7 +82,7 @@ def compile(
     definition = as_definition(definition)
     report = progress or silent
     index_store.WriteBack.flush_waiting()
-    key = index_store.cache_key(definition, vocabulary)
+    key = index_store.cache_key(definition, vocabulary) if cache is not None else ""
     index = index_store.fetch(cache, key, vocabulary) if cache is not None else None
     if index is None and not compile_missing:
         raise MissingIndexError(

@@ -134,7 +134,9 @@ class Meter:
 
     def check_memory(self, nbytes: int, doing: str) -> None:
         """Raise `BudgetExceededError` when so many bytes beside what is held are more than granted."""
-        objects = self._objects()
+        objects = gc.get_count()[0] - self._before
+        if objects < 0 or len(garbage.PAUSES) > 1:
+            objects = self._objects()
         if self._deadline - self._clock() < objects * _COLLECTING:
             raise self.out_of_time(doing)
         needed = self._held + nbytes + objects * _BYTES_OF_OBJECT

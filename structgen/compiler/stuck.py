@@ -21,6 +21,7 @@ from ..runtime.core.machine import Config, Machine
 from ..runtime.grammar.machine import GrammarMachine
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
+from .grammar.lexer.leftmost_dfa import edges_of
 from .grammar.lexer.minimise import reached, successors
 
 _DOING = "checking that the vocabulary can finish every text"
@@ -181,5 +182,5 @@ def _states_met(machine: GrammarMachine) -> list[int]:
     met[tables.class_of[np.unique(machine.vocabulary.blob)]] = True
     goals = np.zeros(len(tables.table), np.bool_)
     goals[tables.starts] = True
-    found: list[int] = np.flatnonzero(reached(goals, tables.table[:, met])).tolist()
+    found: list[int] = np.flatnonzero(reached(goals, edges_of(tables.table[:, met]))).tolist()
     return found

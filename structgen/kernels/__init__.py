@@ -16,6 +16,8 @@ Why no write passes the end of an array, whatever tables say, if their numbers a
   for those that a configuration begins with, too (`_start_stack`).
 - Pieces of a parser's stack that are kept have 24 states at most, and are made longer by one before that is looked
   at; there is room for 64. Room for pairs, bases and what waits is looked at before each one (`replaced_pieces`).
+- Room for a row, a thread and what was seen of it is looked at before each one; a row has room for twice the
+  look-behind automata of a regex besides (`ordered_subsets`).
 - What is remembered from call to call has a last number, at which `FULL` is returned, and more slots than numbers.
 
 Conventions: ``-1`` is the dead state. A transition table is ``int32[states * classes]``, row after row; an entry
@@ -29,6 +31,7 @@ from .batches import *
 from .distances import *
 from .key_tries import *
 from .lexer_walks import *
+from .ordered_subsets import *
 from .parser_steps import *
 from .parser_walks import *
 from .products import *

@@ -342,7 +342,7 @@ def read_token(shift, goto, reductions, reduce, before, shifted, defaults, conte
             return answer, 0, 0
         if answer == -1 or (answer and threads[k, T_WATCHED] >= 0):
             known, _ = _answered(
-                answers, answer_slots, cells, cell, np.int64(OF_LEXER + threads[k, T_LEXER]),
+                answers, answer_slots, levels, cells, cell, np.int64(OF_LEXER + threads[k, T_LEXER]),
                 threads[k, T_CONTEXT] + len(starts) * (1 + threads[k, T_WATCHED]), level,
             )  # fmt: skip
             threads[k, T_ALIVE] = 2 if known < 0 else known

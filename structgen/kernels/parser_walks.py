@@ -23,6 +23,9 @@ _ANSWER, _STATES = 3, 5
 #: So many states on top of a stack may decide an answer that is remembered.
 MOST_DECIDING = 8
 
+#: Added to a number of open brackets where an answer holds at all levels with so many; levels have lower numbers.
+OF_BRACKETS = 1 << 30
+
 #: What stands for a cell: the terminal can't come; the stack is too short, or reduces without end; a table is full.
 REFUSED, SHORT, FULL = -1, -2, -3
 
@@ -291,15 +294,20 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
     depth_read = cells[cell, 2]
     if not has_columns:
         return 0, depth_read
-    # One of the columns that a line may begin at here; the first that is an indent stands for all that are wider.
+    # One of the columns that a line may begin at here, first that of the line before: without dedents it reads
+    # the least of the stack. The first that is an indent stands for all that are wider.
     columns = moves.shape[1] - 2
-    for column in range(columns):
-        move = moves[level, column]
-        if move > 0 or move == -2:
+    for column in range(-1, columns):
+        move = moves[level, column] if column >= 0 else np.int32(1)
+        if (column < 0) == (move == 1) and (move > 0 or move == -2):
+            last = columns if move == -2 else column + 1
             wanted = False
-            for c in range(column, columns if move == -2 else column + 1):
+            for c in range(max(column, 0), columns if column < 0 else last):
                 t = lines[3] + c
-                if moves[level, c] != -1 and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1):
+                if (
+                    (moves[level, c] == 1 if column < 0 else moves[level, c] != -1)
+                    and sets[number, t >> 5] >> np.uint32(t & 31) & np.uint32(1)
+                ):  # fmt: skip
                     wanted = True
                     break
             if wanted:
@@ -312,8 +320,8 @@ def _accepts(shift, goto, reductions, reduce, before, defaults, lines, moves, se
                     return 1, depth_read
                 if here != REFUSED:
                     return here, depth_read
-            if move == -2:
-                break
+        if move == -2:
+            break
     return 0, depth_read
 
 
@@ -362,16 +370,21 @@ def _answer_slot(answers, answer_slots, cells, cell, count, number, within, leve
 
 
 @inlined
-def _answered(answers, answer_slots, cells, cell, number, within, level):
-    """What is remembered of a set on a stack: 1, 0, or -1 for nothing; and the lowest depth looked at."""
-    here = np.int64(cell)
-    for count in range(1, MOST_DECIDING + 1):
-        if here < 0:
-            break
-        slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level)
-        if answer_slots[slot]:
-            return answers[answer_slots[slot] - 1, _ANSWER], cells[here, 2]
-        here = np.int64(cells[here, 0])
+def _answered(answers, answer_slots, levels, cells, cell, number, within, level):
+    """What is remembered of a set on a stack: 1, 0, or -1 for nothing; and the lowest depth looked at.
+
+    For all levels with as many open brackets, or for this one.
+    """
+    for turn in range(2):
+        where = np.int64(level) if turn else np.int64(OF_BRACKETS) + levels[level, levels.shape[1] - 1]
+        here = np.int64(cell)
+        for count in range(1, MOST_DECIDING + 1):
+            if here < 0:
+                break
+            slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, where)
+            if answer_slots[slot]:
+                return answers[answer_slots[slot] - 1, _ANSWER], cells[here, 2]
+            here = np.int64(cells[here, 0])
     return np.int32(-1), cells[cell, 2]
 
 
@@ -386,7 +399,7 @@ def keep_answer(cells, answers, answer_slots, counts, cell, count, number, withi
     cell, count:
         A stack, and how many of its states decided.
     number, within, level:
-        What was asked, and where.
+        What was asked, and where; `OF_BRACKETS` plus a number for all levels with so many.
     answer:
         1 or 0.
 
@@ -525,7 +538,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults,
     moves, levels:
         ``int32[levels, columns + 2]``: what a line end with a column, or behind these a bracket, comes to at a level:
         -1 can't come, 0 nothing, 1 a line end, 1 + d with d dedents, -2 with an indent; and the level after, -1
-        where it is not known yet.
+        where it is not known yet, with the number of open brackets behind them.
     records:
         ``int32[*]`` (see `add_groups`). A partial mask is where its record begins: the number of its ends and of its
         groups; for each end its terminal and continuation; and its groups.
@@ -712,7 +725,7 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults,
                     return answer, 0, 0, 0
                 if answer == -1:
                     answer, depth = _answered(
-                        answers, answer_slots, cells, c, np.int64(tight[number] >> 3), p_context, p_level
+                        answers, answer_slots, levels, cells, c, np.int64(tight[number] >> 3), p_context, p_level
                     )
                     depth_read = min(depth_read, np.int64(depth))
                     if answer == 0:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .automaton_walks import _FIXED, _join
 from .jit import bare_kernel, inlined, kernel
+from .rows import sort_to_gaps
 from .subset_construction import _grown_rows, _zone
 from .values import DEAD, INC, LOW, MARK, MID, NO_ROOM, OK, SET, TOO_MUCH_WORK
 
@@ -28,6 +29,9 @@ OVERFLOW, TOO_FAR = -1, -2
 
 #: States with no more edges have no row where many are followed.
 _FEW_EDGES = 3
+
+#: Less one of these zones: a count that stays in it; only where nothing else is counted or marked.
+UNBOUNDED = -1
 
 # Stacks are a graph of *cells*, each ``state, count, below, ends, stamp``: what lies below it, whether all states
 # from it down to the unknown bottom may return, and when it was last visited. What lies below is a cell; or
@@ -88,18 +92,96 @@ def _entry(arena, state, c):
     return arena[(row if row else _lay_out(arena, state)) + c]
 
 
-@bare_kernel
-def lay_out_row(arena, state, weights):
-    """Where the row of a state begins in the arena, and what the classes weigh for which it is not dead.
-
-    ``weights``: ``float64[classes]``.
-    """
-    row = _row(arena, state)
+@inlined
+def _weigh(arena, row, weights):
+    """What the classes weigh together for which a row is not dead."""
     weight = 0.0
     for c in range(len(weights)):
         if arena[row + c] != DEAD:
             weight += weights[c]
-    return row, weight
+    return weight
+
+
+@bare_kernel
+def widest_entry(arena, state, weights):
+    """The entry of a state whose classes weigh most together, `DEAD` where all are dead; its share; what all
+    weigh.
+
+    ``weights``: ``float64[classes]``.
+    """
+    row = _row(arena, state)
+    total = _weigh(arena, row, weights)
+    widest = np.int64(DEAD)
+    most = 0.0
+    for c in range(len(weights)):
+        entry = arena[row + c]
+        if entry in (DEAD, widest):
+            continue
+        weight = 0.0
+        for other in range(c, len(weights)):
+            if arena[row + other] == entry:
+                weight += weights[other]
+        if weight > most:
+            most = weight
+            widest = np.int64(entry)
+        if 2 * most > total:
+            break
+    return widest, most / max(1.0, total), total
+
+
+@bare_kernel
+def approach_base(arena, state, weights, narrowest, share, steps, config):
+    """Follow the entries that weigh most to a configuration that they stay in.
+
+    Parameters
+    ----------
+    narrowest, share:
+        What the entries of a state on the way weigh at least, and what part of that the one that is followed.
+    steps:
+        How many are followed at most.
+    config:
+        ``int64[2 * (frames + 1)]``, out: state and count, then those of the frames, topmost first.
+
+    Returns
+    -------
+    Length of the configuration; 0 where there is none, it is the state itself, or there are too many frames.
+    """
+    n = np.int64(0)  # frames, the lowest one first
+    here = np.int64(state)
+    for _ in range(steps):
+        entry, part, weight = widest_entry(arena, here, weights)
+        if weight < narrowest:
+            return 0
+        if entry == here:
+            if here == state and n == 0:
+                return 0
+            for k in range(n // 2):
+                config[2 * k], config[2 * (n - 1 - k)] = config[2 * (n - 1 - k)], config[2 * k]
+            for k in range(n, 0, -1):
+                config[2 * k] = config[2 * (k - 1)]
+            config[0] = here
+            for k in range(n + 1):
+                config[2 * k + 1] = 0
+            return 2 * (n + 1)
+        if part < share:
+            return 0
+        if entry >= arena[A_STATES]:
+            group = arena[A_GROUPS] + entry - arena[A_STATES]
+            move = arena[A_MOVES] + 2 * arena[group]
+            first = arena[move + 1]
+            last = arena[move + 3]
+            if arena[group + 1] != arena[group] + 1 or arena[move] >= 0 or first == last:
+                return 0
+            if n + last - first - 1 >= len(config) // 2:
+                return 0
+            for k in range(first, last - 1):
+                config[2 * n] = arena[arena[A_SEQUENCE] + k]
+                n += 1
+            entry = np.int64(arena[arena[A_SEQUENCE] + last - 1])
+        here = entry
+        if arena[arena[A_LIVE] + here] >= 0:
+            return 0
+    return 0
 
 
 @inlined
@@ -247,6 +329,55 @@ def _passes(arena, members, test):
 
 
 @inlined
+def _next_count(count):
+    """A count and one more."""
+    return count + 1 if count >= 0 else count
+
+
+@inlined
+def _counted_to(arena, r, count):
+    """The state that a record, which adds to a count, leads to."""
+    loop = arena[A_LOOPS] + 2 * arena[r + 1]
+    return arena[r + 2 + (_zone(count, arena[loop], arena[loop + 1]) if count >= 0 else UNBOUNDED - count)]
+
+
+@inlined
+def _single_move(arena, state, count, c):
+    """Where a thread goes that has one move at most, which pushes and pops nothing, as state and count.
+
+    The state is `DEAD` without a move, `NOT_SINGLE` where there is more to it.
+    """
+    if arena[arena[A_RETURNS] + state]:
+        return np.int64(NOT_SINGLE), np.int64(0)
+    entry = np.int64(arena[_row(arena, state) + c])
+    if entry >= arena[A_STATES]:
+        record = arena[arena[A_SINGLE] + entry - arena[A_STATES]]
+        if record < 0:
+            return np.int64(NOT_SINGLE), np.int64(0)
+        r = arena[A_RECORDS] + 5 * record
+        if arena[r] == SET:
+            count = np.int64(1)
+            entry = np.int64(arena[r + 2])
+        else:
+            count = _next_count(count)
+            entry = np.int64(_counted_to(arena, r, count))
+    if entry < 0:
+        return np.int64(DEAD), np.int64(0)
+    return entry, count if arena[arena[A_LIVE] + entry] >= 0 else np.int64(0)
+
+
+@inlined
+def _stays_in(arena, state, count, bytes_):
+    """The zone that a count of a state stays in for so many bytes; -1 where it may leave it, or is a set."""
+    if count < 0:
+        return UNBOUNDED - count
+    loop = arena[A_LOOPS] + 2 * arena[arena[A_LIVE] + state]
+    if count + bytes_ < arena[loop]:
+        return np.int64(LOW)
+    return np.int64(MID if 0 <= arena[loop] <= count + 1 and count + bytes_ < arena[loop + 1] else -1)
+
+
+@inlined
 def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
     """Take every thread of ``threads[begin:end]`` over a byte of class ``c``; the next ones stand behind ``end``.
 
@@ -319,9 +450,8 @@ def _follow(arena, c, threads, begin, end, cells, slots, top, stamp, united):
                             continue
                         state_now = np.int64(arena[r + 2])
                     else:
-                        count_now = count + 1
-                        loop = arena[A_LOOPS] + 2 * arena[r + 1]
-                        state_now = np.int64(arena[r + 2 + _zone(count_now, arena[loop], arena[loop + 1])])
+                        count_now = _next_count(count)
+                        state_now = np.int64(_counted_to(arena, r, count_now))
                         if state_now < 0:
                             continue
                 elif first < last:
@@ -554,6 +684,50 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                 continue
         i = after
     return n_ids, n_below, len(byte)
+
+
+#: Ids that a Shell sort puts in order as fast as NumPy does.
+FEW_IDS = 64
+
+
+@kernel
+def decide_state(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, state, count, room, work,
+                 weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
+    """`walk_stack`, unless that would take long where the same can be found by walking less.
+
+    Parameters
+    ----------
+    weights:
+        ``float64[classes]``: how many nodes of the trie are below the bytes of each class.
+    wide, widest:
+        A state that takes bytes above fewer than ``wide`` nodes is walked to the end, as is one that is entered at
+        others than the root, and one that is like another with fewer than ``widest``; one with ``widest`` is not
+        walked, nor one that counts with ``wide``.
+    nodes:
+        How many any other may look at.
+    gaps:
+        ``uint16[*]``, out: up to `FEW_IDS` ids as `write_gaps` has them; room for ids and ``tokens / long_gap`` more.
+
+    Returns
+    -------
+    Numbers of ids and of nodes below, that of gaps or -1, and whether the walk came to its end.
+    """
+    most = np.int64(len(byte))
+    if len(residual) == 1 and residual[0] == 0:
+        weight = _weigh(arena, _row(arena, state), weights)
+        if weight >= widest or (count and weight >= wide):
+            return 0, 0, -1, False
+        if weight >= wide and arena[arena[A_LIKE] + state] == 0:
+            most = np.int64(nodes)
+    config = np.empty(2, np.int64)
+    config[0] = state
+    config[1] = count
+    n, m, node = walk_stack(
+        byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, most, ids, below
+    )
+    if node < len(byte):
+        return n, m, -1, False
+    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True
 
 
 #: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these
@@ -817,15 +991,61 @@ def _set_number(arena, threads, begin, end, cells, begins, members, returning, s
     return np.int64(n_sets)
 
 
+@inlined
+def _are_same(arena, threads, begin, others, other, n, bytes_):
+    """Whether so many threads do the same for so many bytes: 2 for equal ones, 1 where counts differ that stay in one
+    zone, or 0."""
+    found = 2
+    for k in range(n):
+        state = threads[begin + k, 0]
+        count = threads[begin + k, 1]
+        counted = others[other + k, 1]
+        if state != others[other + k, 0] or threads[begin + k, 2] != others[other + k, 2]:
+            return 0
+        if count != counted:
+            zone = _stays_in(arena, state, count, bytes_)
+            if zone < 0 or zone != _stays_in(arena, state, counted, bytes_):
+                return 0
+            found = 1
+    return found
+
+
+@kernel
+def heights_of(depth, max_depth):
+    """By node of the trie the bytes of the longest way down, ``uint16[nodes]``."""
+    height = np.empty(len(depth), np.uint16)
+    deepest = np.zeros(max_depth + 2, np.uint16)  # by depth, of the nodes whose parent is still to come
+    for i in range(len(depth) - 1, -1, -1):
+        d = depth[i]
+        below = max(d, deepest[d + 1])
+        deepest[d + 1] = 0
+        deepest[d] = max(deepest[d], below)
+        height[i] = below - d
+    return height
+
+
+#: Pairs of first moves that are remembered to lead to the same.
+_PAIRS = 16
+
+
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, arena, config, base, room, limit, ids, below
-):
+    byte, depth, skip, first_token, token_ids, max_depth, height, arena, config, base, room, limit, ids, below
+):  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
-    A subtree is left out as soon as both have come to the same threads. ``(TOO_FAR, 0)`` where more than ``limit``
-    nodes, threads and cells tell them apart, or they need more than ``room``.
+    A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
+    token below brings to a bound. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them
+    apart, or they need more than ``room``.
+
+    Parameters
+    ----------
+    height:
+        ``uint16[nodes]``: the bytes of the longest way down from a node.
+    config, base:
+        ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
+        count of a state may be `UNBOUNDED`, less a zone.
     """
     threads = np.empty((room, 3), np.int64)
     others = np.empty((room, 3), np.int64)
@@ -849,7 +1069,14 @@ def walk_stack_difference(
         below[0] = 0
         n_below = 1
     visited = 0
-    same_after = np.zeros(256, np.bool_)  # classes of first bytes after which both have come to the same
+    # First bytes after which both have come to the same: their classes, and where no byte is left to frames below the
+    # two moves, of which there are fewer.
+    same_after = np.zeros(256, np.bool_)
+    pairs = np.empty((_PAIRS, 2), np.int64)
+    n_pairs = 0
+    paired = not arena[arena[A_RETURNS] + threads[0, 0]] and not arena[arena[A_RETURNS] + others[0, 0]]
+    row = _row(arena, threads[0, 0])
+    row_of_base = _row(arena, others[0, 0])
     i = 1
     n_nodes = len(byte)
     while i < n_nodes:
@@ -857,32 +1084,60 @@ def walk_stack_difference(
         begin = first[d]
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
+        if d == 1 and not same_after[c] and paired:
+            for k in range(n_pairs):
+                if pairs[k, 0] == arena[row + c] and pairs[k, 1] == arena[row_of_base + c]:
+                    same_after[c] = True
         if d == 1 and same_after[c]:
             i = skip[i]
             continue
         visited += 1
         top = tops[d - 1]
-        n, top, escaped = _follow(
-            arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
-        )
-        m, top, leapt = _follow(
-            arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True
-        )
-        limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
+        if begin >= room or other >= room:
+            return TOO_FAR, 0
+        escaped = False
+        leapt = False
+        now = np.int64(DEAD)
+        then = np.int64(DEAD)
+        count = np.int64(0)
+        counted = np.int64(0)
+        if begin > first[d - 1]:
+            now, count = _single_move(arena, threads[begin - 1, 0], threads[begin - 1, 1], c)
+        if other > second[d - 1]:
+            then, counted = _single_move(arena, others[other - 1, 0], others[other - 1, 1], c)
+        if now != NOT_SINGLE and then != NOT_SINGLE and begin <= first[d - 1] + 1 and other <= second[d - 1] + 1:
+            n = begin
+            m = other
+            if now >= 0:
+                threads[n, 0] = now
+                threads[n, 1] = count
+                threads[n, 2] = threads[begin - 1, 2]
+                n += 1
+            if then >= 0:
+                others[m, 0] = then
+                others[m, 1] = counted
+                others[m, 2] = others[other - 1, 2]
+                m += 1
+            limit -= 1
+        else:
+            n, top, escaped = _follow(
+                arena, c, threads, first[d - 1], begin, cells, slots, top, 2 * visited - 1, True
+            )
+            m, top, leapt = _follow(
+                arena, c, others, second[d - 1], other, cells, slots, top, 2 * visited, True
+            )
+            limit -= n - first[d - 1] + m - second[d - 1] + top - tops[d - 1] - 3
         if n < 0 or m < 0 or limit < 0:
             return TOO_FAR, 0
         if escaped == leapt and n - begin == m - other:
-            same = True
-            for k in range(n - begin):
-                if (
-                    threads[begin + k, 0] != others[other + k, 0]
-                    or threads[begin + k, 1] != others[other + k, 1]
-                    or threads[begin + k, 2] != others[other + k, 2]
-                ):
-                    same = False
-                    break
+            same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
-                same_after[c] |= d == 1
+                if d == 1 and same == 2:
+                    same_after[c] = True
+                    if paired and n_pairs < _PAIRS:
+                        pairs[n_pairs, 0] = arena[row + c]
+                        pairs[n_pairs, 1] = arena[row_of_base + c]
+                        n_pairs += 1
                 i = skip[i]
                 continue
         if (n > begin or escaped) != (m > other or leapt):
@@ -1170,13 +1425,13 @@ def _local(states, known, n, state):
 
 
 @bare_kernel
-def name_subautomaton(arena, far, states, known, table, text):
+def name_subautomaton(arena, zone_kept, states, known, table, text):
     """What tells the automaton that begins at a state from others, whatever it lies in, as a text.
 
     Parameters
     ----------
-    far:
-        Whether to take counts as so far from their bounds that these do not matter.
+    zone_kept:
+        A zone that all counts are taken to stay in, so that bounds do not matter; or -1.
     states:
         ``int32[largest]``: the state to begin with, out: all that it comes to, numbered in the order of their edges.
     known:
@@ -1191,8 +1446,10 @@ def name_subautomaton(arena, far, states, known, table, text):
     Returns
     -------
     (how many states, how long a text, the last loop or -1): no states where one calls, returns, branches, has a set
-    or is like another, where the automaton counts in several loops, begins to count and is ``far``, or finds no room.
+    or is like another, where the automaton counts in several loops, begins to count and stays in a zone, or finds no
+    room.
     """
+    far = zone_kept >= 0
     n_states = arena[A_STATES]
     n_classes = arena[A_CLASSES]
     classes = arena[A_CLASS_OF]
@@ -1233,7 +1490,7 @@ def name_subautomaton(arena, far, states, known, table, text):
                     if far and arena[r] == SET:
                         return 0, 0, -1
                     if far:
-                        target = np.int64(arena[r + 3])
+                        target = np.int64(arena[r + 2 + zone_kept])
                     else:
                         if loop >= 0 and loop != arena[r + 1]:
                             return 0, 0, -1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from random import Random
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from judges.batches import Sequence, check, move
 from judges.grammars import BLOCKS, GRAMMARS, indentation
 from judges.guides import check_walk, ids_of_bits
 from judges.naive import small_vocabulary
+from judges.preferred_matches import automaton, expected, matched, random_regex
 from judges.pushdown_oracle import accepts, readable
 from judges.token_distances import check_bounds, check_budgets, check_places, searched
 from structgen import grammar_store, kernels
@@ -25,6 +27,7 @@ from structgen.compiler.automata.dfa import Dfa, complement, determinize, inters
 from structgen.compiler.automata.nfa import Nfa, NfaBuilder
 from structgen.compiler.grammar.completion.completing import Alternative, are_good
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.errors import UnsupportedError
 from structgen.runtime.automaton.tables import DEAD, MARK, SET
 from structgen.runtime.batch import histories, lazy_automaton
 from structgen.runtime.grammar.machine import GrammarMachine
@@ -246,6 +249,7 @@ def everything_is_long() -> Any:
     """Walks go on in slices from their first node."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walker.StackWalker.narrow, "__defaults__", (0,))
+        patch.setattr(walker, "_AT_ONCE", 0)
         patch.setattr(walker, "_NODES", 50)
         yield
 
@@ -306,17 +310,54 @@ def table_rows(random: Random) -> None:
         classes = arena[arena[kernels.A_CLASS_OF] :][:256].tolist()
         weights = np.arange(1.0, 2.0 + max(classes))
         for state in random.sample(range(tables.states), min(20, tables.states)):
-            row, weight = kernels.lay_out_row(arena, state, weights)
+            found = kernels.widest_entry(arena, state, weights)
+            row = arena[arena[kernels.A_ROWS] + state]
             edges = tables.edges(state)
-            assert weight == sum({classes[byte]: weights[classes[byte]] for byte in edges}.values())
+            weight = sum({classes[byte]: weights[classes[byte]] for byte in edges}.values())
+            taken = Counter[int]()
+            for c, entry in {classes[byte]: entry for byte, entry in edges.items()}.items():
+                taken[entry] += weights[c]
+            assert found[1:] == (max(taken.values(), default=0) / max(1, weight), weight)
+            assert taken[found[0]] == max(taken.values(), default=0)
             laid_out = {byte: int(arena[row + classes[byte]]) for byte in range(256)}
             assert laid_out == dict.fromkeys(range(256), DEAD) | edges
-            assert kernels.lay_out_row(arena, state, weights) == (row, weight)
+            assert kernels.widest_entry(arena, state, weights) == found
+            assert arena[arena[kernels.A_ROWS] + state] == row
 
 
-def named(tables: PushdownTables, first: int, far: bool) -> tuple[bytes, int, list[int]] | None:
+def bases(_: Random) -> None:
+    """A state is compared with the configuration that the entries of most bytes lead to and stay in."""
+    vocabulary = sg.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_ids=[256])
+    machine = sg.compile(sg.JsonSchema({"properties": {"abc": {}, "ad": {}}}), vocabulary, eager=False).machine
+    assert isinstance(machine, PushdownMachine)
+    walk, found = machine.rows._walk(), set[tuple[int, ...] | None]()
+    for state in range(machine.tables.states):
+        base = walk.base(state)
+        found.add(base)
+        if base is None:
+            continue
+        here, frames = state, list[int]()
+        while True:
+            entry = Counter(machine.tables.edges(here).values()).most_common(1)[0][0]
+            if entry == here:
+                break
+            moves = [(None, (entry,))] if entry < machine.states else machine.tables.moves[entry - machine.states]
+            sequence = moves[0][1]
+            frames, here = [*reversed(sequence[:-1]), *frames], sequence[-1]
+        assert base == tuple(x for s in (here, *frames) for x in (s, 0))
+    assert len(found) > 1
+
+
+def heights(_: Random) -> None:
+    trie = small_vocabulary().trie
+    expected = [trie.depth[i : trie.skip[i]].max() - trie.depth[i] for i in range(len(trie.depth))]
+    np.testing.assert_array_equal(kernels.heights_of(trie.depth, trie.max_depth), expected)
+
+
+def named(tables: PushdownTables, first: int, zone: int | None) -> tuple[bytes, int, list[int]] | None:
     """The text that names what begins at a state, its loop, and its states; None where it has no name."""
     number, loops, text = {first: 0}, set[int](), b""
+    far = zone is not None
 
     def name(target: int) -> int:
         return number.setdefault(target, len(number)) if target >= 0 else -1
@@ -338,8 +379,8 @@ def named(tables: PushdownTables, first: int, far: bool) -> tuple[bytes, int, li
                 return None
             if record is None:
                 names.append("pop")
-            elif far:
-                names.append(name(record[3]))
+            elif zone is not None:
+                names.append(name(record[2 + zone]))
             else:
                 loops.add(record[1])
                 zones = record[2:3] if record[0] == SET else record[2:]
@@ -353,8 +394,8 @@ def subautomata(random: Random) -> None:
     for tables in pushdown_tables():
         arena = tables.arena()
         states = random.sample(range(tables.states), min(15, tables.states))
-        for state, far in itertools.product(states, (False, True)):
-            found, expected = subautomaton(arena, state, far=far), named(tables, state, far)
+        for state, zone in itertools.product(states, (None, walker.BELOW, walker.BETWEEN)):
+            found, expected = subautomaton(arena, state, zone), named(tables, state, zone)
             assert (found is None) == (expected is None)
             if found is None or expected is None:
                 continue
@@ -417,6 +458,7 @@ def cramped_batches(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for bound in ("MOST_CONFIGS", "MOST_SPELLED", "MOST_TOKENS"):
             patch.setattr(lazy_automaton, bound, 6)
+        patch.setattr(lazy_automaton, "_SPELLED_FROM", 2)
         patch.setattr(row_store, "_MOST_ROWS", 3)
         patch.setattr(row_store, "_FEW", 0)
         batches(random)
@@ -455,7 +497,6 @@ def forests(random: Random) -> None:
                 assert before + tokens[1:] == text[1:]
 
 
-#: The oracle of each kernel.
 # -- names of objects, one by one ------------------------------------------------------------------------------------
 
 
@@ -479,8 +520,24 @@ def names(random: Random) -> None:
         assert not accepts(program, b'{"%b":1}' % (b"a" * 41)) or "propertyNames" not in schema
 
 
+# -- matches of regexes, as `re` has them ----------------------------------------------------------------------------
+
+
+def matches(random: Random) -> None:
+    """The match at the beginning of a text, of regexes with lazy repeats and look-around."""
+    for _ in range(20):
+        pattern = random_regex(random, 4)
+        with suppress(UnsupportedError):  # of what is before the text
+            found = automaton(pattern)
+            for _ in range(10):
+                text = "".join(random.choices("abcé", k=random.randint(0, 8)))
+                assert matched(found, text.encode()) == expected(pattern, text), (pattern, text)
+
+
+#: The oracle of each kernel.
 ORACLES: Mapping[str, Oracle] = {
     "determinize": automata,
+    "ordered_subsets": matches,
     "coarsest_partition": automata,
     "intersect": products,
     "co_accessible": graphs,
@@ -498,7 +555,10 @@ ORACLES: Mapping[str, Oracle] = {
     "walk_row": masks(sg.Regex(r"[^x]*y?[^z]+x"), sg.JsonSchema(OBJECT), eager=True, when=everything_is_wide),
     "walk_difference": masks(sg.Regex(r"[^x]*y?[^z]+x"), eager=True),
     "walk_counted": masks(sg.Regex(COUNTED), eager=True),
-    "lay_out_row": table_rows,
+    "widest_entry": table_rows,
+    "approach_base": bases,
+    "heights_of": heights,
+    "decide_state": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "walk_sets": masks(NESTED, sg.JsonSchema(OBJECT), when=everything_is_long),

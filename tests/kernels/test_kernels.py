@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,3 +84,14 @@ def test_a_kernel_its_python_and_its_oracle(name: str, monkeypatch: pytest.Monke
 
 def test_every_oracle_has_its_kernel() -> None:
     assert ORACLES.keys() == KERNELS.keys()
+
+
+def test_kernels_have_no_name_in_common() -> None:
+    """`structgen.kernels` has the names of all its modules: one that two define would hide the other."""
+    found: dict[str, list[str]] = {}
+    for name, module in sys.modules.items():
+        source = inspect.getsource(module) if name.startswith("structgen.kernels.") else ""
+        for target in re.findall(r"^(?:def )?([A-Za-z][\w, ]*)(?: = |\()", source, re.MULTILINE):
+            for each in target.split(", "):
+                found.setdefault(each, []).append(name)
+    assert not {each: names for each, names in found.items() if len(names) > 1}

@@ -231,8 +231,10 @@ def coarsest_partition(table: NDArray[np.int32], kinds: NDArray[np.int64], meter
     Returns the block of each state, ``int32[states]``. Raises `BudgetExceededError`.
     """
     _check_transitions(int(np.count_nonzero(table >= 0)) + len(kinds), meter)
-    labels, tails = np.nonzero(table.T >= 0)
-    heads = table[tails, labels]
+    by_label = np.ascontiguousarray(table.T).reshape(-1)
+    flat = np.flatnonzero(by_label >= 0)
+    labels, tails = np.divmod(flat, len(table))
+    heads = by_label[flat]
     # A kind is one more label, with which its states lead to themselves.
     order = np.argsort(kinds, kind="stable")
     labels = np.concatenate([labels, table.shape[1] + kinds[order]])

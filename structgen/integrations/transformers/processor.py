@@ -5,7 +5,7 @@ assisted decoding may go back, and a call may be repeated. To find a row's guide
 tokens again, the processor keeps the ids and guides of the last call:
 
 - the rows of the last call with one token more (every step of greedy search and sampling): one comparison of
-  two tensors on their device, and one `Guide.advance` for each row;
+  the ids where they are, and one `Guide.advance` for each row;
 - otherwise (beams, drafts), each row takes up from the remembered row with which it shares the longest
   prefix (`structgen.runtime.guide.tracker.Rows`). A few vectorised comparisons for each row.
 
@@ -14,13 +14,14 @@ Nothing here imports transformers: ``generate()`` only calls its processors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from ...errors import BitmaskError
-from ...runtime.guide.tracker import Rows, Text
+from ...runtime.guide.tracker import Ids, Rows, Text
 from ...runtime.logits.logits import apply_masks, masked_copy
 from ...system.arguments import describe
 from ...system.types import Array
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from ...runtime.index.index import Index
 
 __all__ = ["LogitsProcessor"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _signed(method: F) -> F:
+    """Keep a method's signature with it: transformers asks each processor for its own at every step."""
+    vars(method)["__signature__"] = inspect.signature(method)
+    return method
 
 
 class LogitsProcessor:
@@ -98,6 +107,7 @@ class LogitsProcessor:
         """Forget the generation in progress: the next call is the first of a new one."""
         self._rows.reset()
 
+    @_signed
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Mask the scores of each row's next token.
 
@@ -125,17 +135,21 @@ class LogitsProcessor:
         loop = calling_loop()
         if loop.foreign:
             return scores  # whatever they come to, the draft is checked in this model's own tokens
-        if scores.dim() != 2 or scores.shape[0] != input_ids.shape[0]:
-            rows = input_ids.shape[0]
+        rows = len(input_ids)
+        if scores.ndim != 2 or len(scores) != rows:
             raise BitmaskError(f"scores are [{rows}, width] for {rows} rows of input_ids, got {describe(scores)}")
-        texts = self._rows.follow(input_ids)
-        if self._strict is None:
-            self._check_refused(texts, input_ids, loop)
-        return _masked(scores, texts)
-
-    def _check_refused(self, texts: list[Text], input_ids: torch.Tensor, loop: Loop) -> None:
-        """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop."""
+        # Few calls of torch: after a model's pass nothing of this is in the caches any more.
+        texts = self._rows.follow(input_ids.numpy() if input_ids.device.type == "cpu" else input_ids)
         outside = {row: n for row, text in enumerate(texts) if (n := text.outside())}
+        if outside and self._strict is None:
+            self._check_refused(outside, input_ids, loop)
+        return _masked(scores, texts, outside)
+
+    def _check_refused(self, outside: dict[int, int], input_ids: torch.Tensor, loop: Loop) -> None:
+        """Raise `TokenIdError` for a token that was not allowed and that the loop does not drop.
+
+        ``outside`` has for each row with such a token how many tokens ago that was.
+        """
         for row, count in outside.items():
             position = input_ids.shape[1] - count
             if not loop.drops(row, position, set(outside)):
@@ -144,23 +158,28 @@ class LogitsProcessor:
 
 
 class _TensorRows(Rows):
-    """Over tensors: a plain step compares them on their device, and copies one column to the host."""
+    """Over tensors, and arrays in place of those on the CPU.
+
+    A plain step compares tensors on their device, and copies one column to the host.
+    """
 
     @staticmethod
-    def _are_equal(ids: torch.Tensor, known: torch.Tensor) -> bool:
+    def _are_equal(ids: Ids, known: Ids) -> bool:
+        if not isinstance(ids, torch.Tensor) or not isinstance(known, torch.Tensor):
+            return type(ids) is type(known) and Rows._are_equal(ids, known)
         return ids.device == known.device and torch.equal(ids, known)
 
     @staticmethod
-    def _on_host(ids: torch.Tensor) -> Array:
-        host: Array = ids.cpu().numpy()
+    def _on_host(ids: Ids) -> Array:
+        host: Array = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids
         return host
 
     @staticmethod
-    def _copied(ids: torch.Tensor) -> torch.Tensor:
-        return ids.clone()
+    def _copied(ids: Ids) -> Ids:
+        return ids.clone() if isinstance(ids, torch.Tensor) else ids.copy()
 
 
-def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
+def _masked(scores: torch.Tensor, texts: list[Text], outside: Collection[int]) -> torch.Tensor:
     masks = {row: mask for row, text in enumerate(texts) if (mask := text.bitmask()) is not None}
     if not masks:
         return scores
@@ -170,8 +189,7 @@ def _masked(scores: torch.Tensor, texts: list[Text]) -> torch.Tensor:
     else:
         masked = scores.clone()
         apply_masks(masked, masks)
-    for row, text in enumerate(texts):
-        if text.outside():
-            # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.
-            masked[row].clamp_(max=torch.finfo(masked.dtype).min)
+    for row in outside:
+        # Whatever brought the beam here, it shall lose; -inf would become NaN where scores are normalised.
+        masked[row].clamp_(max=torch.finfo(masked.dtype).min)
     return masked

@@ -24,6 +24,9 @@ from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
 #: byte, a kilobyte each; transitions by token; and indexes, each of which stays as long as one of its configurations.
 MOST_CONFIGS, MOST_SPELLED, MOST_TOKENS, MOST_MACHINES = 1 << 17, 1 << 15, 1 << 18, 1 << 10
 
+#: The token with which a configuration gets transitions by byte: to follow one byte by byte costs more than at once.
+_SPELLED_FROM = 8
+
 #: To begin with: configurations, transitions by token.
 _FEW, _FEW_TOKENS = 1 << 10, 1 << 12
 
@@ -69,7 +72,7 @@ class LazyAutomaton:
         self.spelled_in[ENDED] = 1
         self._spelled = 2
         self._free_spelled: list[int] = []  # rows that nothing has
-        self._left: set[int] = set()  # configurations that one token has led on from
+        self._left: dict[int, int] = {}  # how many tokens have led on from configurations that are not spelled
         #: ``int64[slots]``, ``int32[slots]``: where tokens lead; a hash table, see `kernels.token_slot`.
         self.keys = np.full(_FEW_TOKENS, -1, np.int64)
         self.values = np.zeros(_FEW_TOKENS, np.int32)
@@ -135,13 +138,16 @@ class LazyAutomaton:
         return self._remember(number, token, ENDED if ends else DEAD)
 
     def _is_spelled(self, machine: Machine, config: Config, number: int) -> bool:
-        """Whether a configuration has transitions by byte. It gets them with its second token: most have but one."""
-        if not self.spelled_in[number] and machine.repeats(config):
-            if number in self._left:
-                self._left.remove(number)
-                self._spell(number)
-            else:
-                self._left.add(number)
+        """Whether a configuration has transitions by byte. It gets them with its eighth token: few have so many."""
+        if self.spelled_in[number]:
+            return True
+        taken = self._left.get(number, 0) + 1
+        if taken < _SPELLED_FROM:
+            self._left[number] = taken
+            return False
+        if machine.repeats(config):
+            self._left.pop(number, None)
+            self._spell(number)
         return bool(self.spelled_in[number])
 
     def _spell(self, number: int) -> None:
@@ -269,7 +275,7 @@ class LazyAutomaton:
             if not known:
                 del self._numbers[id(pair[0])]
             self._pairs[number] = None
-        self._left.difference_update(numbers.tolist())
+            self._left.pop(number, None)
         self._free += numbers.tolist()
 
 

@@ -113,7 +113,7 @@ class LevelTable:
         self._levels: list[Level | None] = []
         self._operations = (layout.columns + 2 if layout else 0) + 2
         self.moves = np.full((16, self._operations), -1, np.int32)
-        self.levels = np.full((16, self._operations), -1, np.int32)
+        self.levels = np.full((16, self._operations + 1), -1, np.int32)
         self.keep = np.zeros((16, words), np.uint32)
         self.given = np.zeros((16, words), np.uint32)
         self.dedents = np.zeros(16, np.int32)
@@ -147,6 +147,12 @@ class LevelTable:
             self._fill(known, level)
         return known
 
+    def alike(self, number: int) -> int:
+        """Stands for all levels with as many open brackets."""
+        from ...kernels import OF_BRACKETS
+
+        return OF_BRACKETS + int(self.levels[number, -1])
+
     def follow(self, number: int, operation: int) -> None:
         """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""
         level, layout = self._levels[number], self._layout
@@ -168,6 +174,7 @@ class LevelTable:
     def _fill(self, number: int, level: Level | None) -> None:
         self.keep[number] = 0xFFFFFFFF
         layout = self._layout
+        self.levels[number, -1] = level.brackets if level is not None else 0
         if level is None or layout is None:
             return
         self.dedents[number] = len(level.columns) - 1

@@ -17,9 +17,9 @@ from .indentation import LevelTable
 from .parser.stack import Stack
 from .tables import SYMBOLS, GrammarTables
 
-#: Room for stacks in the kernel, at first, usually, and where one mask needs them: some 140 bytes each, with what is
-#: remembered of them.
-_FEW_CELLS, _MANY_CELLS, _MOST_CELLS = 1 << 13, 1 << 16, 1 << 19
+#: Room for stacks in the kernel, usually, and where one mask needs them: some 140 bytes each, with what is remembered
+#: of them. More would be touched for the first time in some step, a millisecond for each megabyte, and be used less.
+_FEW_CELLS, _MOST_CELLS = 1 << 13, 1 << 19
 
 #: So many states from the top of a stack are in the kernel's memory, and less than as many again: what is remembered
 #: of a stack begins at a multiple of it.
@@ -97,6 +97,7 @@ class KernelGss:
     def __init__(self, words: int, cells: int, sets: int) -> None:
         from ... import kernels
 
+        self._kernels = kernels  # to import it takes a microsecond
         self.size, self.width = cells, max(64, 2 * sets)
         accepts, shifts = max(256, cells // 16), 2 * cells
         offers = min(accepts, max(256, _MOST_HITS // self.width))
@@ -124,17 +125,20 @@ class KernelGss:
         return int(self._counts[0])
 
     def clear(self) -> None:
-        """Forget all stacks."""
-        slots = self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots, self._answer_slots
+        """Forget all stacks. Answers stay while there are few of them: they say which states decided them."""
+        slots = [self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots]
+        answers = int(self._counts[-1])
+        if 2 * answers > len(self._answers):
+            slots.append(self._answer_slots)
+            answers = 0
         for each in slots:
             each[:] = 0
         self._counts[:] = 0
+        self._counts[-1] = answers
         self.epoch = next(_epochs)
 
     def cell(self, stack: Stack, least: int = 0) -> int:
         """The cell of a stack, with so many of its upper states at least, or all of them; or `kernels.FULL`."""
-        from ... import kernels
-
         if not least and stack.epoch == self.epoch:
             return stack.cell
         least = least or _SHALLOW
@@ -151,7 +155,7 @@ class KernelGss:
                 below = here.cell
                 break
         states.reverse()
-        found: int = kernels.push_states(
+        found: int = self._kernels.push_states(
             self.cells, self._cell_slots, self._counts, below, np.array(states, np.int32)
         )
         if found >= 0:
@@ -176,10 +180,8 @@ class KernelGss:
 
     def keep_answer(self, cell: int, count: int, question: tuple[int, int, int], answer: bool) -> None:
         """See `structgen.kernels.keep_answer`; a question is a set, a context and a level."""
-        from ... import kernels
-
-        if count <= min(kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
-            kernels.keep_answer(
+        if count <= min(self._kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
+            self._kernels.keep_answer(
                 self.cells, self._answers, self._answer_slots, self._counts, cell, count, *question, int(answer)
             )
 
@@ -229,7 +231,7 @@ class KernelMemory:
 
     def wider(self, full: KernelGss, known: int) -> KernelGss | None:
         """Other room where there is none left, though it began with so many cells; None where there can't be more."""
-        if known and full.size >= _MANY_CELLS:
+        if known:
             full.clear()
             return full
         return self.stacks(size=8 * full.size) if full.size < _MOST_CELLS else None

@@ -11,7 +11,7 @@ In place of a lexer state a thread may have a thread of a definition that stands
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...system.memo import Memo
 from ...system.properties import cached_property
@@ -36,6 +36,14 @@ At: TypeAlias = int | tuple[int, Inner]
 
 #: The parser before the lexeme, where the thread is in it, the obligations.
 Thread: TypeAlias = tuple[Parse, At, Watched]
+
+
+class Opening(NamedTuple):
+    """Whether something can follow; the lowest depth read; whether so at all levels with as many open brackets."""
+
+    is_open: bool
+    depth_read: int
+    is_alike: bool
 
 
 class LexerThreads:
@@ -248,8 +256,8 @@ class LexerThreads:
             return True
         return at in self.fresh and bool(self.given(parse).terminals)
 
-    def is_open(self, thread: Thread) -> tuple[bool, int]:
-        """Whether the lexeme can become what the parser accepts; and the lowest depth read."""
+    def is_open(self, thread: Thread) -> Opening:
+        """Whether the lexeme can become what the parser accepts."""
         parse, at, watched = thread
         assert not isinstance(at, tuple)
         return self.is_open_to(parse, self._futures(at, watched))
@@ -282,28 +290,51 @@ class LexerThreads:
                 found |= 1 << ending
         return Accepted(found, depth_read)
 
-    def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> tuple[bool, int]:
-        """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead; and the lowest depth read."""
-        sure, depth_read = self._surely_open_to(parse)
+    def is_open_to(self, parse: Parse, wanted: int, lexemes: int = _FORESIGHT) -> Opening:
+        """Whether `open_to` is not empty, looking ``lexemes`` lexemes ahead."""
+        sure, depth_read = self._surely(self.parses.accepted_in_line(parse))
         if sure & wanted:
-            return True, depth_read
+            return Opening(True, depth_read, True)
         if not self._is_unconstrained:
-            for ending in bits(wanted):
-                is_open, there = self._is_possible(parse, ending, lexemes)
-                depth_read = min(depth_read, there)
-                if is_open:
-                    return True, depth_read
-        return False, depth_read
+            return self._is_any_possible(parse, wanted, lexemes)
+        accepted, depth_read = self.parses.accepted(parse)
+        return Opening(bool(accepted & wanted), depth_read, False)
 
-    def is_surely_followed(self, parse: Parse, wanted: int) -> tuple[bool, int]:
+    def is_surely_followed(self, parse: Parse, wanted: int) -> Opening:
         """As `is_open_to`, for a stack that accepts none of the unconstrained endings among them."""
-        depth_read = parse.stack.depth
-        for ending in bits(wanted & self._tight):
-            is_open, there = self._is_possible(parse, ending, _FORESIGHT)
-            depth_read = min(depth_read, there)
-            if is_open:
-                return True, depth_read
-        return False, depth_read
+        return self._is_any_possible(parse, wanted & self._tight, _FORESIGHT)
+
+    def _is_any_possible(self, parse: Parse, wanted: int, lexemes: int) -> Opening:
+        """Whether a lexeme can have one of some endings and the text behind it be completed.
+
+        Line ends read more of the stack than other lexemes, most of all those that close blocks or open one.
+        """
+        depth_read, column = parse.stack.depth, self.parses.in_line(parse)
+        lines, near = (0, 0) if column is None else (wanted & self._lines, wanted & self._of_column[column])
+        for endings in wanted & ~lines, near, lines & ~near:
+            for ending in bits(endings):
+                is_possible, there = self._is_possible(parse, ending, lexemes)
+                depth_read = min(depth_read, there)
+                if is_possible:
+                    return Opening(True, depth_read, not lines >> ending & 1 and self._completions.is_exact)
+        return Opening(False, depth_read, False)
+
+    @cached_property
+    def _of_column(self) -> LazyTable[int]:
+        """By the terminal of a column: its endings, as a set."""
+        by_terminal = self._tables.endings.by_terminal
+
+        def of(terminal: int) -> int:
+            unconstrained, others = by_terminal.get(terminal, (0, ()))
+            return unconstrained | sum(1 << ending for ending in others)
+
+        return LazyTable(of)
+
+    @cached_property
+    def _lines(self) -> int:
+        """The endings that have columns."""
+        end = self._tables.end
+        return sum(1 << ending for ending, terminal in enumerate(self._tables.endings.terminal) if terminal > end)
 
     @cached_property
     def _tight(self) -> int:
@@ -313,10 +344,12 @@ class LexerThreads:
 
     def _surely_open_to(self, parse: Parse) -> Accepted:
         """The endings that are allowed whatever follows: those that the stack accepts and that are unconstrained."""
-        accepted, depth_read = self.parses.accepted(parse)
-        if not self._is_unconstrained:
-            accepted = self._unconstrained_of[accepted & self._lexed]
-        return Accepted(accepted, depth_read)
+        return self._surely(self.parses.accepted(parse))
+
+    def _surely(self, accepted: Accepted) -> Accepted:
+        if self._is_unconstrained:
+            return accepted
+        return Accepted(self._unconstrained_of[accepted.terminals & self._lexed], accepted.depth_read)
 
     @cached_property
     def _unconstrained_of(self) -> LazyTable[int]:
@@ -329,8 +362,7 @@ class LexerThreads:
         endings = self._tables.endings
         terminal, boundary = endings.terminal[ending], endings.boundary[ending]
         if endings.unconstrained[ending]:
-            accepted, depth_read = self.parses.accepted(parse)
-            return bool(accepted >> terminal & 1), depth_read
+            return self.parses.accepts(parse, terminal)
         key = parse, self.parses.like(parse, terminal), boundary, lexemes
         found = self._possible.get(key)
         if found is None:
@@ -364,7 +396,7 @@ class LexerThreads:
             if following and not lexemes:
                 return True, depth_read
             if following:
-                is_open, there = self.is_open_to(each, following, lexemes - 1)
+                is_open, there, _ = self.is_open_to(each, following, lexemes - 1)
                 depth_read = min(depth_read, there)
                 if is_open:
                     return True, depth_read

@@ -44,6 +44,9 @@ _MOST_MASKS = 50_000
 #: So many of them are decided at once, over so many nodes of the trie.
 _BATCH, _NODES = 256, 1 << 16
 
+#: So many of them where each walks the whole trie.
+_FEW = 16
+
 #: Partial masks that a process without the kernels visits in Python, 15 µs each, before it loads them, in 0.3 s.
 _MOST_VISITS = 1 << 13
 
@@ -306,10 +309,43 @@ class GrammarMachine(InternedMachine[Thread]):
             todo += new
             seen.update(new)
         progress("token maps", len(todo), len(todo))
+        self._decide_watched(meter)
         with self._lock:
             self.pool.compact()
             self.lexeme_masks.mark()
             self._filled = True
+
+    def _decide_watched(self, meter: Meter | None) -> None:
+        """Decide the lexer states that the lexeme right behind another one comes to while that one is watched.
+
+        What follows behind these would be told apart by all that is watched together, in all contexts: it is decided
+        when it is met.
+        """
+        todo = self._watched()
+        for done in range(0, min(len(todo), _MOST_MASKS), _FEW):
+            if meter:
+                meter.check_time("token maps")
+                meter.check_memory(self.pool.nbytes, "token rows")
+            with self._lock:
+                self.lexeme_masks.decide_all([(ROOT, *each) for each in todo[done : done + _FEW]])
+                self._lock.give_way()
+
+    def _watched(self) -> list[tuple[int, Watched]]:
+        tables, obligations = self.tables, self.tables.obligations
+        starts, shifted, contexts = tables.starts.tolist(), self._contexts_after, self._contexts_of
+        begun: dict[tuple[int, Watched], None] = {}
+        for state, terminal, watch in tables.ends[tables.ends[:, 2] >= 0].tolist():
+            there, stays = shifted[terminal]
+            for context in {*there, *(bits(contexts[state]) if stays else ())}:
+                begun[starts[context], (watch,)] = None
+        found: dict[tuple[int, Watched], None] = {}
+        for state, watched in (todo := list(begun)):  # grows as it goes
+            for c, target in enumerate(tables.rows[state]):
+                left = obligations.after(watched, c) if target >= 0 else None
+                if left and (target, left) not in found:
+                    found[target, left] = None
+                    todo.append((target, left))
+        return list(found)
 
     def _following(self, keys: list[Key]) -> Iterator[Key]:
         """Decide some partial masks; those that can go on from them."""

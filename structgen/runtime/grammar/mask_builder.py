@@ -8,6 +8,7 @@ has them on top: for the same statement at another depth, in another function, i
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...system.digest import blake2b
 from ...system.properties import cached_property
 from .indentation import Level
 from .kernel_gss import KernelGss, KernelMemory
+from .lexer_threads import Opening
 from .mask_graph import PartialMaskGraph
 from .parser.parser_driver import Parse, ParserDriver
 from .parser.stack import Stack
@@ -46,8 +48,8 @@ class StackMasks:
     lexeme_masks, parses, memory:
         What is decided, and the parser, in Python's memory and in the kernels'.
     is_open_to:
-        Whether a lexeme may come to one of some endings after a parse, and how far down that was looked at: asked
-        where something must be able to follow the lexeme.
+        Whether a lexeme may come to one of some endings after a parse: asked where something must be able to follow
+        the lexeme.
     find:
         A row, and how many states decided it, where the kernel does not do: for a grammar with conflicts, and for
         tokens that hold too many lexemes for it.
@@ -62,7 +64,7 @@ class StackMasks:
         lexeme_masks: LexemeMasks,
         parses: ParserDriver,
         memory: KernelMemory,
-        is_open_to: Callable[[Parse, int], tuple[bool, int]],
+        is_open_to: Callable[[Parse, int], Opening],
         find: Callable[[Parse, int, Watched], tuple[NDArray[np.int32], int]],
         *,
         is_deterministic: bool,
@@ -86,6 +88,13 @@ class StackMasks:
         self.generation = 0
 
     @cached_property
+    def _kernels(self) -> ModuleType:
+        """Once some row needs them; to import them each time takes a microsecond."""
+        from ... import kernels
+
+        return kernels
+
+    @cached_property
     def _graph(self) -> PartialMaskGraph:
         return PartialMaskGraph(self._lexeme_masks)
 
@@ -95,8 +104,9 @@ class StackMasks:
         key = lexer, watched, parse.context, parse.level, stack.state
         by_length = self._known.get(key)
         if by_length is not None:
+            states = stack.top(max(by_length))
             for length, rows in by_length.items():
-                row = rows.get(stack.top(length))
+                row = rows.get(states[:length])
                 if row is not None:
                     return row
         row = self._deep.get((key, stack))
@@ -115,9 +125,8 @@ class StackMasks:
 
     def _walk(self, parse: Parse, lexer: int, watched: Watched) -> tuple[NDArray[np.int32], int]:
         """A row, and how many states decided it."""
-        from ... import kernels
-
-        graph, memory, parser = self._graph, self._memory, self._memory.parser
+        graph, memory, kernels = self._graph, self._memory, self._kernels
+        parser = memory.parser
         record, level = graph.number(ROOT, lexer, watched), parser.levels.number(parse.level)
         cells = memory.stacks(sets=len(graph.tight))
         least = 0
@@ -178,24 +187,23 @@ class StackMasks:
         found = []
         for (cell, context, level, number), groups in sets.items():
             after = parses[cell, context, level]
-            is_open, depth_read = self._is_open_to(after, self._graph.wanted(number))
+            is_open, depth_read, is_alike = self._is_open_to(after, self._graph.wanted(number))
             lowest = min(lowest, depth_read)
             if is_open:
                 found += groups
             if cells.epoch == epoch:  # nobody has forgotten them meanwhile
-                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, level), is_open)
+                where = self._memory.parser.levels.alike(level) if is_alike else level
+                cells.keep_answer(cell, after.stack.depth + 1 - depth_read, (number, context, where), is_open)
         return np.array(found, np.int32), parse.stack.depth + 1 - lowest
 
     def _row_of(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
         """The row of groups, the same array for the same ones: different stacks often allow the same."""
-        from ... import kernels
-
         key = groups.tobytes()
         row = self._rows.get(key)
         if row is None:
             graph, pool = self._graph, self._lexeme_masks.pool
             bits, rows = np.zeros(pool.words, np.uint32), np.empty(len(groups), np.int32)
-            n = kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
+            n = self._kernels.add_groups(graph.records.data, graph.ids.data, groups, bits, rows)
             row = bits.view(np.int32)
             for number in set(rows[:n].tolist()):
                 pool.add_to(row, number)

@@ -184,9 +184,9 @@ def sets_of_endings(words: NDArray[np.uint32], tables: GrammarTables) -> tuple[N
         unconstrained = np.array(tables.endings.unconstrained, np.bool_)
         found[::2] = _terminals(tables, endings & unconstrained)
         found[1::2] = _terminals(tables, endings & ~unconstrained)
+        first: dict[bytes, int] = {}
         tight = np.packbits(endings & ~unconstrained, axis=1)
-        _, first, number = np.unique(tight, axis=0, return_index=True, return_inverse=True)
-        asked[:] = first[number.reshape(-1)]
+        asked[:] = [first.setdefault(row.tobytes(), number) for number, row in enumerate(tight)]
     columns = np.asarray(bits_of(found, tables.members)[:, tables.end + 1 :].any(axis=1))
     flags = [found[1::2].any(axis=1), columns[::2], columns[1::2]]
     return found, 8 * asked + np.packbits(flags, axis=0, bitorder="little")[0]
@@ -198,5 +198,5 @@ def _terminals(tables: GrammarTables, endings: NDArray[np.bool_]) -> NDArray[np.
     order = np.argsort(terminal, kind="stable")
     distinct, first = np.unique(terminal[order], return_index=True)
     found = np.zeros((len(endings), tables.members), np.bool_)
-    found[:, distinct] = np.logical_or.reduceat(endings[:, order], first, axis=1)
+    found[:, distinct] = np.bitwise_or.reduceat(endings.T[order], first, axis=0).T
     return from_bits(found)

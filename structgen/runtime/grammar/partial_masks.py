@@ -132,10 +132,8 @@ class LexemeMasks:
     @cached_property
     def distinct(self) -> tuple[list[int], NDArray[np.int32]]:
         """The futures of lexer states, each once, and which of them is each state's."""
-        tables = self.tables
-        futures = sets_of(tables.future if tables.endings.is_unconstrained else tables.endings.words)
-        number = {each: i for i, each in enumerate(dict.fromkeys(futures))}
-        return list(number), np.array([number[each] for each in futures], np.int32)
+        words, number = self.tables.distinct_futures
+        return sets_of(words), number
 
     def decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
         """The partial mask of a lexer state that is entered at the nodes of a residual list."""

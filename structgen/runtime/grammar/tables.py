@@ -131,11 +131,25 @@ class GrammarTables:
     @cached_property
     def goes_on(self) -> NDArray[np.uint8]:
         """``uint8[lexer states, classes]``: 1 where a byte of the class may follow a lexeme that ends there."""
-        state, watch = self.ends[:, 0], self.ends[:, 2]
+        states, first = np.unique(self.ends[:, 0], return_index=True)
+        watch = self.ends[:, 2]
         after = self.table[watch]
+        follows = (watch < 0)[:, None] | (after < 0) | (self.beats[after] == 0)
         found = np.zeros(self.table.shape, np.uint8)
-        np.bitwise_or.at(found, state, (watch < 0)[:, None] | (after < 0) | (self.beats[after] == 0))
+        if len(first):
+            found[states] = np.logical_or.reduceat(follows, first)
         return found
+
+    @cached_property
+    def distinct_futures(self) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """What lexer states can become, each set once (terminals if all are unconstrained, else endings).
+
+        The sets, ``uint32[sets, words]``, and by lexer state which is its own.
+        """
+        words = np.ascontiguousarray(self.future if self.endings.is_unconstrained else self.endings.words)
+        rows = words.view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
+        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
+        return words[first], number.reshape(-1).astype(np.int32)
 
     @cached_property
     def futures(self) -> LazyTable[int]:

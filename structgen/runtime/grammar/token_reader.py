@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...system.properties import cached_property
+from ..core.bitsets import bits_of
 from .kernel_gss import KernelGss, KernelMemory
-from .lexer_threads import Thread
+from .lexer_threads import Opening, Thread
 from .mask_graph import sets_of_endings
 from .parser.parser_driver import Parse, ParserDriver
 from .tables import GrammarTables
@@ -30,8 +31,7 @@ class TokenReader:
     tables, parses, memory:
         The lexer and the parser, in Python's memory and in the kernels'.
     is_open:
-        Whether a lexeme can be completed, and the lowest depth of the stack that was looked at: asked of threads for
-        which the kernel leaves it open.
+        Whether a lexeme can be completed: asked of threads for which the kernel leaves it open.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class TokenReader:
         tables: GrammarTables,
         parses: ParserDriver,
         memory: KernelMemory,
-        is_open: Callable[[Thread], tuple[bool, int]],
+        is_open: Callable[[Thread], Opening],
     ) -> None:
         from ... import kernels
 
+        self._kernels = kernels  # to import it takes a microsecond
         self._tables = tables
         self._parses = parses
         self._memory = memory
@@ -50,6 +51,7 @@ class TokenReader:
         self._fresh = frozenset(tables.starts.tolist())
         self._threads = np.zeros((_THREADS, kernels.THREAD), np.int32)
         self._others = np.zeros((_THREADS, kernels.THREAD), np.int32)
+        self._entered = self._threads.data  # takes single numbers in a tenth of the time
         self._scratch = np.zeros(64 + _THREADS, np.int32)
         self._above = np.zeros(_PUSHED, np.int32)
 
@@ -61,21 +63,42 @@ class TokenReader:
         return starts.astype(np.int32), np.ascontiguousarray(ends[:, 1:])
 
     @cached_property
+    def _lexer(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32] | NDArray[np.uint32], ...]:
+        """The kernel's arguments, from ``class_of`` to ``tight``."""
+        tables = self._tables
+        return tables.class_of, tables.table, *self._ends, tables.beats, tables.starts, *self._futures
+
+    @cached_property
+    def _last(self) -> frozenset[int]:
+        """The lexer states in which a text may be complete, as far as the table tells.
+
+        A lexeme may end there that is ignored, or shifted to a state that does anything before the end of the text;
+        or none has begun.
+        """
+        tables = self._tables
+        if tables.layout is not None:
+            return frozenset(range(len(tables.table)))
+        word, bit = tables.end >> 5, np.uint32(1 << (tables.end & 31))
+        mentions = tables.shifted[:, word] & bit > 0
+        mentions[tables.reduce[tables.before[:, word] & bit > 0, 0]] = True
+        is_last = bits_of(tables.ignored.reshape(1, -1), tables.members)[0]
+        is_last[tables.shift[mentions[tables.shift[:, 2]], 1]] = True
+        return self._fresh.union(tables.ends[is_last[tables.ends[:, 1]], 0].tolist())
+
+    @cached_property
     def _futures(self) -> tuple[NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
         """By lexer state the number of what a lexeme can become, and these sets as kernels read them."""
         tables = self._tables
-        words = tables.future if tables.endings.is_unconstrained else tables.endings.words
-        rows = np.ascontiguousarray(words).view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
-        _, first, number = np.unique(rows, return_index=True, return_inverse=True)
-        return number.reshape(-1).astype(np.int32), *sets_of_endings(words[first], tables)
+        if tables.endings.is_unconstrained:  # what equal sets would save is less than to find them
+            return np.arange(len(tables.future), dtype=np.int32), *sets_of_endings(tables.future, tables)
+        words, number = tables.distinct_futures
+        return number, *sets_of_endings(words, tables)
 
     def read(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...] | None:
         """The threads after some bytes that can go on; None where the kernel can't tell."""
-        from ... import kernels
-
         if len(threads) > _THREADS or any(len(watched) > 1 for _, _, watched in threads):
             return None
-        memory, parser, tables, number = self._memory, self._memory.parser, self._tables, len(threads)
+        memory, parser, number = self._memory, self._memory.parser, len(threads)
         text = np.frombuffer(data, np.uint8)
         least = 0
         stacks = memory.stacks()
@@ -84,39 +107,37 @@ class TokenReader:
             n = self._begin(threads, stacks, least)
             a = b = 0
             if n >= 0:
-                n, a, b = kernels.read_token(
-                    *parser.arrays(), *parser.replacements, tables.class_of, tables.table, *self._ends, tables.beats,
-                    tables.starts, *self._futures, *stacks.arrays(), *stacks.answers()[:2], text, self._threads,
-                    self._others, number, self._scratch, self._above,
+                n, a, b = self._kernels.read_token(
+                    *parser.arrays(), *parser.replacements, *self._lexer, *stacks.arrays(), *stacks.answers()[:2],
+                    text, self._threads, self._others, number, self._scratch, self._above,
                 )  # fmt: skip
             if n >= 0:
                 return self._found(threads, n, stacks)
-            if n == kernels.NO_LEVEL:
+            if n == self._kernels.NO_LEVEL:
                 parser.levels.follow(a, b)
-            elif n == kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
+            elif n == self._kernels.FULL and (wider := memory.wider(stacks, known)) is not None:
                 stacks = wider
-            elif n == kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
+            elif n == self._kernels.SHORT and not least and any(parse.stack.depth >= 64 for parse, _, _ in threads):
                 least = 1 << 30
             else:
                 return None
 
     def _begin(self, threads: tuple[Thread, ...], stacks: KernelGss, least: int) -> int:
         """Enter the threads; negative where a stack has no cell."""
-        number = self._memory.parser.levels.number
+        number, entered = self._memory.parser.levels.number, self._entered
         for k, (parse, lexer, watched) in enumerate(threads):
             cell = stacks.cell(parse.stack, least)
             if cell < 0:
                 return cell
             assert not isinstance(lexer, tuple)
-            watch = watched[0] if watched else -1
-            self._threads[k, :5] = cell, parse.context, number(parse.level), lexer, watch
+            entered[k, 0], entered[k, 1], entered[k, 2] = cell, parse.context, number(parse.level)
+            entered[k, 3], entered[k, 4] = lexer, watched[0] if watched else -1
         return len(threads)
 
     def _found(self, threads: tuple[Thread, ...], n: int, stacks: KernelGss) -> tuple[Thread, ...]:
-        from ... import kernels
-
         found, used, above, contexts = [], 0, self._above, len(self._tables.starts)
-        level_of, epoch = self._memory.parser.levels.level, stacks.epoch
+        levels, epoch = self._memory.parser.levels, stacks.epoch
+        level_of = levels.level
         for cell, context, level, lexer, watch, number, alive, popped, pushed in self._threads[:n].tolist():
             first = used
             used += pushed
@@ -130,8 +151,9 @@ class TokenReader:
                 parse.stack.cell, parse.stack.epoch = cell, stacks.epoch
             thread = parse, lexer, (watch,) if watch >= 0 else ()
             if alive == 2:
-                alive, depth_read = self._is_open(thread)
-                where = kernels.OF_LEXER + lexer, context + contexts * (1 + watch), level
+                alive, depth_read, is_alike = self._is_open(thread)
+                at = levels.alike(level) if is_alike else level
+                where = self._kernels.OF_LEXER + lexer, context + contexts * (1 + watch), at
                 if stacks.epoch == epoch:
                     stacks.keep_answer(cell, parse.stack.depth + 1 - depth_read, where, alive)
             if alive:
@@ -140,16 +162,16 @@ class TokenReader:
 
     def may_end(self, threads: tuple[Thread, ...]) -> bool | None:
         """Whether the text may end here; None where the kernel can't tell."""
-        from ... import kernels
-
         memory, parser = self._memory, self._memory.parser
         for parse, lexer, watched in threads:
+            if lexer not in self._last:
+                continue
             if len(watched) > 1:
                 return None
             stacks, level = memory.stacks(), parser.levels.number(parse.level)
             cell = answer = stacks.cell(parse.stack)
             if cell >= 0:
-                answer = kernels.may_end_text(
+                answer = self._kernels.may_end_text(
                     *parser.arrays(), parser.levels.dedents, *self._ends, self._tables.lapses, *stacks.arrays(), cell,
                     level, lexer, watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip

@@ -206,7 +206,7 @@ class Rows:
 
     @staticmethod
     def _are_equal(ids: Ids, known: Ids) -> bool:
-        return np.array_equal(ids, known)
+        return bool((ids == known).all())
 
     @staticmethod
     def _on_host(ids: Ids) -> Array:

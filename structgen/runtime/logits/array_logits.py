@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,12 +73,19 @@ def mask_bits(bits: Array, words: NDArray[np.int32], never: Foreign) -> None:
 
 def copy_allowed(row: Array, words: NDArray[np.int32], never: Foreign, target: Array) -> None:
     """The same for one row, ``[width]``, written to ``target``, contiguous, which shares no memory with it."""
-    from ...kernels import keep_allowed  # which loads Numba
-
-    if words.flags.writeable or not words.flags.c_contiguous:
+    flags = words.flags
+    if flags.writeable or not flags.c_contiguous:
         words = np.ascontiguousarray(words)[:]  # a view; arrays that may be written to are another type to the kernel
         words.flags.writeable = False
-    keep_allowed(np.ascontiguousarray(row), words, never, target)
+    _kernel()(np.ascontiguousarray(row), words, never, target)
+
+
+@cache
+def _kernel() -> Foreign:
+    """`kernels.keep_allowed`; the first time Numba is loaded."""
+    from ...kernels import keep_allowed
+
+    return keep_allowed
 
 
 def exercise() -> None:

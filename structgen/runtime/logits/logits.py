@@ -45,7 +45,7 @@ from ...system.arguments import describe, integers, overlaps, sharing
 from ...system.types import Array, Foreign
 from ..guide.batches import fill_batch
 from ..rows.bitmask import BITS, check_width
-from .array_logits import BITS_OF, copy_allowed, mask_bits
+from .array_logits import copy_allowed, mask_bits
 
 __all__ = ["apply_bitmask", "fill_batch"]
 
@@ -157,10 +157,10 @@ def masked_copy(logits: torch.Tensor, masks: Sequence[NDArray[np.int32]]) -> tor
 
 def _bits(logits: torch.Tensor) -> Array:
     """The memory of logits on the CPU as integers of their size."""
-    if logits.dtype is torch.bfloat16:  # NumPy has none
+    if logits.dtype is not torch.float32:  # NumPy has no bfloat16
         return logits.view(torch.int16).numpy()
     floats: Array = logits.numpy()
-    return floats.view(BITS_OF[floats.dtype])
+    return floats.view(np.int32)
 
 
 def _mask_by_kernel(logits: torch.Tensor, words: torch.Tensor) -> None:

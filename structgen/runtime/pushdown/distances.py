@@ -384,7 +384,7 @@ def _table(arena: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int3
     begin, classes = int(arena[kernels.A_FREE]), int(arena[kernels.A_CLASS_OF])
     weightless = np.zeros(width)
     for state in range(states):
-        kernels.lay_out_row(arena, state, weightless)
+        kernels.widest_entry(arena, state, weightless)
     return arena[begin : begin + states * width].reshape(states, width), arena[classes : classes + 256]
 
 

@@ -39,12 +39,15 @@ from .counts import Counts, counts_of
 from .shared_masks import PartialRow, SharedMasks, SharedMaskStore
 from .subautomata import calling_states
 from .tables import PushdownTables
-from .walker import StackWalker, stretches
+from .walker import BELOW, BETWEEN, StackWalker, stretches
 
 __all__ = ["NOTHING", "ROOT", "PartialRow", "StateMasks", "StoredMasks"]
 
 #: A state with fewer trie nodes below the bytes it takes is walked without looking for a base.
 _WIDE = 20_000
+
+#: A state so near a bound is walked; one that is further is compared with the same where no bound matters.
+_FEW_LEFT = 16
 
 
 class StoredMasks:
@@ -201,18 +204,16 @@ class StateMasks:
 
     def _walked(self, residual: int, state: int, count: int) -> PartialRow:
         """`decide` for what is not known."""
-        walk = self._walk()
-        walked = None
-        if residual == ROOT and count:
-            found = self._counted(state, count)
+        walk, nodes = self._walk(), self.residuals[residual]
+        walked = walk.decide(nodes, state, count, _WIDE)
+        if walked is None:
+            found = self._wide(state, count) if residual == ROOT and self.is_wide(state) else None
             if found is not None:
                 return found
-        elif residual == ROOT:
-            walked = None if self.tables.like[state] else walk.short(state)
-            found = self._wide(state) if walked is None and self.is_wide(state) else None
-            if found is not None:
-                return found
-        ids, below = walked or walk.narrow(self.residuals[residual], (state, count))
+            walked = (*walk.narrow(nodes, (state, count)), None)
+        ids, below, gaps = walked
+        if gaps is not None:
+            return self.pool.add_gaps(gaps), self.residuals.add(below)
         if residual == ROOT and not count and len(ids) > self.pool.longest_list // 2:
             found = self.shared.publish(state, ids, below)
             if found is not None:
@@ -240,7 +241,8 @@ class StateMasks:
     def _row(self, ids: NDArray[np.int32]) -> int:
         """A row of these token ids, in any order, which a walk has just written."""
         if len(ids) <= self.pool.longest_list:
-            return self.pool.add_walked(ids)
+            ids.sort()
+            return self.pool.add_ids(ids)
         return self.pool.add_dense(self._walk().bits(ids))
 
     def known(self, residual: int, state: int, count: int) -> PartialRow | None:
@@ -278,8 +280,10 @@ class StateMasks:
 
     # -- wide states -----------------------------------------------------------------------------------
 
-    def _wide(self, state: int) -> PartialRow | None:
+    def _wide(self, state: int, count: int) -> PartialRow | None:
         """The partial mask of a state that leads far, found by walking less than that; None where it can't be."""
+        if count:
+            return self._counted(state, count)
         walk = self._walk()
         base = walk.base(state)
         if base is None:
@@ -303,11 +307,13 @@ class StateMasks:
     def _before_counting(self, state: int) -> PartialRow | None:
         """A wide state that begins to count, as a difference from the one it counts in, with nothing counted."""
         inside = self._walk().counts_in(state)
-        held = None if inside is None else self._with_nothing_counted(inside)
-        if inside is None or held is None:
+        if inside is None:
             return None
+        held = self._with_nothing_counted(inside)
+        if held is None:
+            return self._near((state, 0), inside, *self._zone(inside, 0))
         found = self._walk().difference((state, 0), (inside, 0))
-        return None if found is None else self._different(held, *found)
+        return self._different(held, *found) if found else None
 
     def _with_nothing_counted(self, state: int) -> PartialRow | None:
         """What a state that counts would decide with a count of 0."""
@@ -340,9 +346,24 @@ class StateMasks:
 
     def _counted(self, state: int, count: int) -> PartialRow | None:
         """A wide state that counts, by what the vocabulary knows of it."""
-        if self.tables.registers[state] or not self.is_wide(state):
+        if self.tables.registers[state]:
             return None
-        return self.shared.unbounded(state) if self._is_far(state, count) else self.shared.counted(state, count)
+        zone, left = self._zone(state, count)
+        if left > self.vocabulary.trie.max_depth:
+            return self.shared.unbounded(state, zone)
+        return self.shared.counted(state, count) or self._near((state, count), state, zone, left)
+
+    def _near(self, config: tuple[int, ...], state: int, zone: int, left: int) -> PartialRow | None:
+        """What a configuration decides that comes to a state so much before a bound, as a difference from the same
+        state with a count that stays in its zone."""
+        held = self.shared.unbounded(state, zone) if left >= _FEW_LEFT else None
+        found = held and self._walk().near(config, state, zone)
+        return self._different(held, *found) if held and found else None
+
+    def _zone(self, state: int, count: int) -> tuple[int, int]:
+        """The zone that a count goes on in, and how far it is to the bound that ends it."""
+        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
+        return (BELOW, minimum - count) if count + 1 < minimum else (BETWEEN, maximum - count)
 
     def tell_counts(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts without calling; None for any other, or if there are too many."""
@@ -362,11 +383,6 @@ class StateMasks:
         """Record what a state decides by count."""
         self.segments[state] = begins, decided
         self._counts_told += len(begins)
-
-    def _is_far(self, state: int, count: int) -> bool:
-        """Whether no token comes near a bound."""
-        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
-        return bool(minimum <= count + 1 and count + self.vocabulary.trie.max_depth < maximum)
 
     def _own_segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
@@ -427,6 +443,7 @@ class StateMasks:
             row = walk.bits(walk.narrow(self.residuals[ROOT], (state, 0))[0])
             walk.narrow(self.residuals[ROOT], (state, 0), 0)
             walk.difference((state, 0), (self.tables.start, 0))
+            walk.base(state)
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))
             elif (automaton := walk.subautomaton(state)) is not None:

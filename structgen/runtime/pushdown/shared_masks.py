@@ -21,7 +21,7 @@ from ..core.machine import SharedRows
 from ..rows.residuals import Residuals, decoded
 from ..rows.row_pool import RowPool, encode_gaps
 from .tables import PushdownTables
-from .walker import CountedWalk, StackWalker, events, stretches
+from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, events, stretches
 
 #: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
@@ -149,7 +149,7 @@ class SharedMaskStore:
         self.residuals = residuals
         self._walker = walker
         self._automata: dict[int, tuple[bytes, int] | None] = {}  # digests and loops of those that can be shared
-        self._far: dict[int, bytes | None] = {}  # names of states far from the bounds they count to
+        self._far: dict[tuple[int, int], bytes | None] = {}  # names of states whose counts stay in a zone
         #: Those that are used, in the order in which the pool numbers their rows.
         self.uses: list[Use] = []
         self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
@@ -172,9 +172,9 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         return name is not None and self._at_hand(name) is not None
 
-    def unbounded(self, state: int) -> PartialRow | None:
-        """A state that counts, where no token comes near a bound: as without the counter, if that can be shared."""
-        name = self._unbounded_name(state)
+    def unbounded(self, state: int, zone: int) -> PartialRow | None:
+        """A state that counts, where no token leaves a zone: as without the counter, if that can be shared."""
+        name = self._unbounded_name(state, zone)
         return None if name is None else self._use(name, 0, state)
 
     def publish(self, state: int, ids: NDArray[np.int32], below: NDArray[np.int32]) -> PartialRow | None:
@@ -237,7 +237,8 @@ class SharedMaskStore:
 
     def name(self, state: int, kind: int) -> bytes | None:
         """What a shared mask of a state is called; None where it can't be shared."""
-        if (kind == PLAIN) != (self._tables.live[state] < 0):
+        tables = self._tables
+        if (kind == PLAIN) != (tables.live[state] < 0) or tables.returns[state] or tables.like[state]:
             return None
         if state not in self._automata:
             found = self._walker().subautomaton(state)
@@ -251,11 +252,11 @@ class SharedMaskStore:
             bounds += [min(bound, self._reach + 1) for bound in self._tables.loops[loop].tolist()]
         return _name(digest, bounds)
 
-    def _unbounded_name(self, state: int) -> bytes | None:
-        if state not in self._far:
-            automaton = self._walker().subautomaton(state, far=True)
-            self._far[state] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
-        return self._far[state]
+    def _unbounded_name(self, state: int, zone: int) -> bytes | None:
+        if (state, zone) not in self._far:
+            automaton = self._walker().subautomaton(state, zone)
+            self._far[state, zone] = None if automaton is None else _name(automaton.digest, [PLAIN, self._reach])
+        return self._far[state, zone]
 
     def _bounds(self, kind: int) -> tuple[int, int]:
         """Bounds between which a state counts as in any loop: `MID` up to the maximum, `LOW` up to the minimum."""
@@ -342,11 +343,14 @@ class SharedMaskStore:
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)
-        if kind is None and self._unbounded_name(state) != name:
+        zone = None
+        if kind is None:
+            zone = next((zone for zone in (BETWEEN, BELOW) if self._unbounded_name(state, zone) == name), None)
+        if kind is None and zone is None:
             raise FormatError("a shared row belongs to another automaton", where=f"state {state}")
         walker = self._walker()
         if kind is None or kind == PLAIN:
-            automaton = walker.subautomaton(state, far=kind is None)
+            automaton = walker.subautomaton(state, zone)
             if automaton is not None and automaton.loop < 0:
                 row, below = walker.closed(automaton)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -41,17 +42,31 @@ class Subautomaton(NamedTuple):
     table: NDArray[np.int32]
 
 
-def subautomaton(arena: NDArray[np.int32], state: int, *, far: bool = False) -> Subautomaton | None:
+class _Scratch(threading.local):
+    """Arrays that the kernel writes to, one set for each thread."""
+
+    def __init__(self) -> None:
+        self.states, self.known = np.empty(_LARGEST, np.int32), np.empty(_SLOTS, np.int32)
+        self.table, self.text = np.empty(_LARGEST * 256, np.int32), np.empty(_LONGEST, np.uint8)
+
+
+_scratch = _Scratch()
+
+
+def subautomaton(arena: NDArray[np.int32], state: int, zone: int | None = None) -> Subautomaton | None:
     """What begins at a state of an arena (see `structgen.runtime.pushdown.tables`).
 
-    None where it calls, returns, branches, counts in several loops, or is large. ``far`` takes it as it is while all
-    counts are far from their bounds: as one that does not count. None, too, where a count can begin anew.
+    None where it calls, returns, branches, counts in several loops, or is large. With a ``zone`` it is taken as it is
+    while all counts stay in that, as one that does not count. None, too, where a count can begin anew.
     """
     from ... import kernels
 
-    states, known = np.full(_LARGEST, state, np.int32), np.full(_SLOTS, -1, np.int32)
-    table, text = np.empty((_LARGEST, int(arena[kernels.A_CLASSES])), np.int32), np.empty(_LONGEST, np.uint8)
-    n, length, loop = kernels.name_subautomaton(arena, far, states, known, table, text)
+    states, known, text = _scratch.states, _scratch.known, _scratch.text
+    width = int(arena[kernels.A_CLASSES])
+    table = _scratch.table[: _LARGEST * width].reshape(-1, width)
+    states[0] = state
+    known.fill(-1)
+    n, length, loop = kernels.name_subautomaton(arena, -1 if zone is None else zone, states, known, table, text)
     if not n:
         return None
     return Subautomaton(blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())

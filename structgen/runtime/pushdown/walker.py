@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...storage.columns import LONG_GAP
 from ...system.memo import Memo
+from ...system.properties import cached_property
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
@@ -36,11 +38,20 @@ _NODES, _PIECES = 1 << 19, 1 << 16
 #: Threads, cells, sets, and threads of all sets that a walk in slices has room for at first.
 _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 11, 1 << 17
 
-#: So many nodes are looked at before it is asked whether a state is wide.
-_SHORT = 1 << 11
+#: So many nodes are looked at before it is asked what a state that leads far has in common with others.
+_SHORT = 1 << 12
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
 _FAR_APART = 5_000
+
+#: The same where counts alone tell them apart.
+_NEAR_APART = 60_000
+
+#: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
+BELOW, BETWEEN = 0, 1
+
+#: Vocabularies of which it is remembered how deep their tries are.
+_heights: Memo[str, NDArray[np.uint16]] = Memo(_MOST_SIZES)
 
 
 class _Scratch(threading.local):
@@ -65,6 +76,10 @@ class _Scratch(threading.local):
 
 
 _scratch = _Scratch()
+
+
+#: Ids that a state allows, in any order; the residual nodes, ascending; and a few ids as a row's gaps.
+Decided: TypeAlias = "tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16] | None]"
 
 
 class CountedWalk(NamedTuple):
@@ -128,6 +143,8 @@ class StackWalker:
         trie = vocabulary.trie
         self._tables = tables
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._vocabulary = vocabulary
+        self._gaps = np.empty(kernels.FEW_IDS + vocabulary.size // LONG_GAP, np.uint16)
         self._ends = trie.token, trie.twins
         self._sizes = len(trie.token_ids), len(trie.byte)
         self._words = vocabulary.words
@@ -136,7 +153,6 @@ class StackWalker:
         classes = self._classes = self._arena[self._arena[kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = trie.nodes_below(classes)
         self._moves = tables.moves
-        self._widest = LazyTable(self._find_widest)
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
         self._narrowest_base = _WORTH_A_BASE * self._weights.sum()
@@ -163,13 +179,20 @@ class StackWalker:
             ((_, n, m),) = deque(self._in_slices(residual, *self._cells(config), (n, m, node), ids, below), 1)
         return ids[:n], below[:m]
 
-    def short(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """`narrow` for a state from the root, where it looks at few nodes; None where there are more to look at."""
+    def decide(self, residual: NDArray[np.int32], state: int, count: int, wide: int) -> Decided | None:
+        """`narrow`, with what a few ids are stored as; None where that would take long.
+
+        A state is wide from ``wide`` nodes of the trie on that are below the bytes it takes.
+        """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        here, root = np.array((state, 0), np.int64), np.zeros(1, np.int32)
-        n, m, node = self._kernels.walk_stack(*self._trie, self._arena, root, here, ROOM, _SHORT, _SHORT, ids, below)
-        return None if node < self._sizes[1] else (ids[:n], below[:m])
+        n, m, gaps, done = self._kernels.decide_state(
+            *self._trie, self._arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
+            self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
+        )  # fmt: skip
+        if not done:
+            return None
+        return ids[:n], below[:m], self._gaps[:gaps].copy() if gaps >= 0 else None
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
@@ -239,20 +262,38 @@ class StackWalker:
             times, start = times if came_to > start else 4 * times, max(start, came_to)
 
     def difference(
-        self, config: tuple[int, ...], base: tuple[int, ...]
+        self, config: tuple[int, ...], base: tuple[int, ...], most: int | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much."""
+        """Ids and nodes in which two configurations differ; views, as in `narrow`. None where that is too much.
+
+        That is more than ``most`` or `_FAR_APART`.
+        """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
         n, m = self._kernels.walk_stack_difference(
-            *self._trie, self._arena, np.array(config, np.int64), np.array(base, np.int64), ROOM, _FAR_APART, ids,
-            below,
+            *self._trie, self._height, self._arena, np.array(config, np.int64), np.array(base, np.int64),
+            ROOM, most or _FAR_APART, ids, below,
         )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
-    def subautomaton(self, state: int, *, far: bool = False) -> Subautomaton | None:
-        """The automaton that begins at a state, ``far`` from all bounds or not."""
-        return subautomaton(self._arena, state, far=far)
+    def near(
+        self, config: tuple[int, ...], state: int, zone: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """`difference` from a state whose count stays in a zone."""
+        return self.difference(config, (state, self._kernels.UNBOUNDED - zone), _NEAR_APART)
+
+    @cached_property
+    def _height(self) -> NDArray[np.uint16]:
+        """By node the bytes of the longest way down."""
+        known = _heights.get(self._vocabulary.fingerprint)
+        if known is None:
+            trie = self._vocabulary.trie
+            known = _heights[self._vocabulary.fingerprint] = self._kernels.heights_of(trie.depth, trie.max_depth)
+        return known
+
+    def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
+        """The automaton that begins at a state, as it is while all counts stay in a zone, or as it is."""
+        return subautomaton(self._arena, state, zone)
 
     def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of the first state of an automaton that does not count."""
@@ -304,33 +345,17 @@ class StackWalker:
 
     def base(self, state: int) -> tuple[int, ...] | None:
         """The configuration that the widest edges lead to and that they stay in; None where that is the state."""
-        here = state
-        frames: tuple[int, ...] = ()
-        for _ in range(_LONGEST_APPROACH):
-            if self.weight[here] < self._narrowest_base:
-                return None
-            entry, share = self._widest[here]
-            if entry < self._n:
-                if entry == here:
-                    return None if here == state and not frames else _config(here, frames)
-                sequence: tuple[int, ...] = (entry,)
-            else:
-                moves = self._moves[entry - self._n]
-                if len(moves) != 1 or moves[0][0] is not None or not moves[0][1]:
-                    return None
-                sequence = moves[0][1]
-            depth = len(frames) + len(sequence) - 1
-            if share < _WORTH_A_BASE or self._tables.live[sequence[-1]] >= 0 or depth > _MOST_FRAMES:
-                return None
-            frames = (*reversed(sequence[:-1]), *frames)
-            here = sequence[-1]
-        return None
+        config = np.empty(2 * _MOST_FRAMES + 2, np.int64)
+        n = self._kernels.approach_base(
+            self._arena, state, self._weights, self._narrowest_base, _WORTH_A_BASE, _LONGEST_APPROACH, config
+        )
+        return tuple(config[:n].tolist()) if n else None
 
     def counts_in(self, state: int) -> int | None:
         """The state in which the widest edge of another one, itself without a count, sets a count to 1."""
         if self._tables.live[state] >= 0 or self.weight[state] < self._narrowest_base:
             return None
-        entry, share = self._widest[state]
+        entry, share, _ = self._kernels.widest_entry(self._arena, state, self._weights)
         moves = self._moves[entry - self._n] if entry >= self._n else []
         if share < _WORTH_A_BASE or len(moves) != 1 or moves[0][0] is None or moves[0][1]:
             return None
@@ -338,20 +363,8 @@ class StackWalker:
         return inside if operation == SET and self._tables.live[inside] >= 0 else None
 
     def _find_weight(self, state: int) -> float:
-        return float(self._kernels.lay_out_row(self._arena, state, self._weights)[1])
+        return float(self._kernels.widest_entry(self._arena, state, self._weights)[2])
 
-    def _find_widest(self, state: int) -> tuple[int, float]:
-        """The entry that takes the most trie nodes, and its share of what the state takes."""
-        begin, _ = self._kernels.lay_out_row(self._arena, state, self._weights)
-        row = self._arena[begin : begin + len(self._weights)]
-        sums = np.bincount(row + 1, self._weights)  # entry -1, dead, comes first
-        best = int(sums[1:].argmax())
-        return best, float(sums[best + 1] / max(1.0, self.weight[state]))
-
-
-def _config(state: int, frames: tuple[int, ...]) -> tuple[int, ...]:
-    """State and frames, none with a count, as the kernels read them."""
-    return tuple(x for s in (state, *frames) for x in (s, 0))
 
 
 def stretches(

@@ -78,6 +78,7 @@ class RowPool:
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
+        self._whole_are_known = True
         self._decoded: dict[int, NDArray[np.int32]] = {}
         #: How often the decoded rows were let go of.
         self.decodings = 0
@@ -109,15 +110,10 @@ class RowPool:
 
     def add_ids(self, ids: Array) -> int:
         """The number of the row with exactly these token ids, ascending, at most `longest_list` of them."""
-        gaps = encode_gaps(ids)
-        return self._add(gaps.tobytes(), 0, gaps)
+        return self.add_gaps(encode_gaps(ids))
 
-    def add_walked(self, ids: NDArray[np.int32]) -> int:
-        """`add_ids` for ids in any order, which are sorted in place, in a process that has walked for them."""
-        if len(ids) > _FEW:
-            ids.sort()
-        gaps = np.empty(len(ids) + self.size // LONG_GAP, np.uint16)
-        gaps = gaps[: _package["kernels"].sort_to_gaps(ids, LONG_GAP, gaps)]  # an import takes longer
+    def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
+        """`add_ids` for ids as `encode_gaps` has them, in an array that the pool may keep."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -125,7 +121,7 @@ class RowPool:
         from ... import kernels
 
         key = _digest(row)
-        known = self._numbers().get(key)
+        known = self._numbers(whole=True).get(key)
         if known is not None:
             return known
         base, bits = kernels.nearest_base(row, self._bases, self._n_bases, self.longest_list)
@@ -180,7 +176,7 @@ class RowPool:
 
     def _add_list(self, base: int, ids: Array) -> int:
         gaps = encode_gaps(ids)
-        return self._add(base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*", base, gaps)
+        return self._add(_key(base, gaps), base, gaps)
 
     def _new_base(self, row: NDArray[np.uint32]) -> int:
         if self._n_bases == len(self._bases):
@@ -200,21 +196,36 @@ class RowPool:
             self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
         return number
 
-    def _numbers(self) -> dict[bytes, int]:
-        """The rows' numbers by content; read from the rows when adding begins again after `compact`."""
-        if self._known is None:
+    def _numbers(self, *, whole: bool = False) -> dict[bytes, int]:
+        """The rows' numbers by content; read from the rows when adding begins again after `compact`.
+
+        Those of whole rows, and of what differs from them, where these are asked for.
+        """
+        known = self._known
+        if known is None:
             self._bases = self._bases.copy()  # what was mapped read-only is another type to the kernels
-            self._known = {}
+            known = self._known = self._lists()
+            self._whole_are_known = False
+        if whole and not self._whole_are_known:
+            self._whole_are_known = True
             for number in range(len(self)):
-                base, gaps = self._row(number)
-                if base == 0:
-                    key = gaps.tobytes()
-                elif 0 < base < SHARED:
-                    key = _digest(self.dense(number))
-                else:
-                    key = base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*"
-                self._known.setdefault(key, number)
-        return self._known
+                if 0 < self._row(number)[0] < SHARED:
+                    known.setdefault(_digest(self.dense(number)), number)
+        return known
+
+    def _lists(self) -> dict[bytes, int]:
+        """The numbers of the rows that are no whole ones, nor differ from these, by content."""
+        base, start, gaps = self._base.tolist(), (2 * self._start.astype(np.int64)).tolist(), self._gaps.tobytes()
+        found = {
+            gaps[start[number] : start[number + 1]]: number for number in range(len(base) - 1, -1, -1)
+            if not base[number]
+        }  # fmt: skip
+        for number in range(len(self)):
+            if number >= len(base) or base[number] > self._flat_bases:
+                at, own = self._row(number)
+                if at <= 0 or at >= SHARED:
+                    found.setdefault(_key(at, own), number)
+        return found
 
     def compact(self) -> None:
         """Move all rows to flat arrays of just their size. More can still be added."""
@@ -411,6 +422,11 @@ def _bases_are_sound(row_base: Array, bases: int, shared: int) -> bool:
     return False
 
 
+def _key(base: int, gaps: NDArray[np.uint16]) -> bytes:
+    """What stands for a row that is a list of ids, or differs from a shared row or an earlier one."""
+    return base.to_bytes(8, "little", signed=True) + gaps.tobytes() + b"*" if base else gaps.tobytes()
+
+
 def _digest(row: Array) -> bytes:
     """What stands for a whole row among the known ones; longer than any confusion with a list of gaps needs."""
     return b"row" + blake2b(row.tobytes(), digest_size=16).digest()
@@ -476,9 +492,6 @@ def set_gaps(row: NDArray[np.int32], gaps: NDArray[np.uint16]) -> None:
 
 #: What the package has: a module comes into it once it is imported to its end, into `sys.modules` when that begins.
 _package = vars(sys.modules[__package__.partition(".")[0]])
-
-#: A Shell sort is as fast as NumPy's for so many ids.
-_FEW = 64
 
 #: Where Python and NumPy take equally long, about 8 µs.
 _SHORT = 40

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from judges.guides import BYTES
+from judges.preferred_matches import automaton
 from lark import Lark
 
 import structgen as sg
@@ -18,11 +19,9 @@ from structgen import grammar_store, grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.diagnostics import preferences
 from structgen.compiler.grammar.lexer import scanner
-from structgen.compiler.grammar.lexer.ordered import preferred
 from structgen.compiler.grammar.lexer.positions import ProductStates
 from structgen.compiler.grammar.load.loading import load
 from structgen.compiler.grammar.load.rules import Terminal
-from structgen.compiler.patterns.parser import parse
 from structgen.errors import GrammarWarning
 
 
@@ -141,7 +140,7 @@ def test_regexes_are_judged_by_re(seed: int) -> None:
         pattern = random_regex(random)
         if re.fullmatch(pattern, ""):
             continue
-        matcher = preferred(parse(pattern), Meter(Budget()))
+        matcher = automaton(pattern)
         found = list(preferences.in_regexes((Terminal("T", pattern),), [matcher], Meter(Budget())))
         shortest = next((t for t in all_texts(7) if re.fullmatch(pattern, t) and preferred_of(pattern, t) != t), None)
         quoted = re.findall(r"'(\w+)'", found[0]) if found else []

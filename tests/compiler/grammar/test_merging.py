@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from test_ordered import random_regex
+from judges.preferred_matches import random_regex
 
 import structgen as sg
 from structgen import grammars

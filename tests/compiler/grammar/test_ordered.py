@@ -3,49 +3,11 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
+from judges.preferred_matches import automaton, expected, matched, random_regex
 
-from structgen.budget import Budget, Meter
-from structgen.compiler.grammar.lexer.leftmost_dfa import LeftmostDfa
-from structgen.compiler.grammar.lexer.ordered import preferred
-from structgen.compiler.patterns.parser import parse
 from structgen.errors import UnsupportedError
-
-
-def automaton(pattern: str) -> LeftmostDfa:
-    return preferred(parse(pattern), Meter(Budget()))
-
-
-def matched(matcher: LeftmostDfa, data: bytes) -> int:
-    """Where the match at the beginning of a text ends; -1 for none. All that could be are followed, and watched."""
-    ends = [(0, watch) for watch in matcher.ends[0]] if matcher.states else []
-    watched = ends[:]
-    state = 0 if matcher.states else -1
-    for i, byte in enumerate(data):
-        watched = [
-            (end, after) for end, watch in watched if not beaten(after := follow(matcher, watch, byte), matcher)
-        ]
-        state = follow(matcher, state, byte)
-        watched += [(i + 1, watch) for watch in matcher.ends[state]] if state >= 0 else []
-    left = [end for end, watch in watched if watch < 0 or not matcher.lapses[watch]]
-    assert len(left) < 2, "two matches are preferred at once"
-    assert matcher.states == 0 or state < 0 or matcher.whole[state] == (left == [len(data)])
-    return left[0] if left else -1
-
-
-def follow(matcher: LeftmostDfa, state: int, byte: int) -> int:
-    return -1 if state < 0 else matcher.next(state, byte)
-
-
-def beaten(state: int, matcher: LeftmostDfa) -> bool:
-    return state >= 0 and bool(matcher.beats[state])
-
-
-def expected(pattern: str, text: str) -> int:
-    found = re.match(pattern, text)
-    return len(found.group().encode()) if found else -1
 
 
 @pytest.mark.parametrize(
@@ -69,6 +31,9 @@ def expected(pattern: str, text: str) -> int:
         (r"a(?=[b\x80-\uffff])[^b]?", ["ab", "aé", "a蟒", "a🐍", "a\uffff", "a"]),
         (r"a(?![\u4000-\u9fff])(?:蟒|)", ["a", "a蟒", "a가", "aé", "a䀀"]),
         (r"a(?=(?:a|b)*c)b*", ["abbc", "abb", "ac", "aac", "abbabc"]),
+        (r"(?:a??|(?:b?c){2,4}){3,6}é", ["abcbcaé", "é", "aaaaé", "bcbcé"]),
+        (r"(?:(?:a?b?)*?c?){0,5}(?=é)", ["abcabcé", "é", "ccbaé", "ab"]),
+        (r"\w{0,9}?(?!\w)", ["abc", "é蟒 a", "a" * 9, "a" * 10]),
     ],
 )
 def test_known_matches(pattern: str, texts: list[str]) -> None:
@@ -96,24 +61,6 @@ def test_first_bytes_of_characters_settle_look_ahead(pattern: str, lead: int, se
     for byte in (*b"if", lead):
         state = matcher.next(state, byte)
     assert (state < 0 or bool(matcher.beats[state])) is settled
-
-
-def random_regex(rng: random.Random, depth: int) -> str:
-    kind = rng.random()
-    if depth == 0 or kind < 0.3:
-        return rng.choice(["a", "b", "c", "[ab]", ".", "[^a]", "é"])
-    inner = random_regex(rng, depth - 1)
-    if kind < 0.5:
-        return inner + random_regex(rng, depth - 1)
-    if kind < 0.7:
-        return f"(?:{inner}|{random_regex(rng, depth - 1)})"
-    if kind < 0.9:
-        return f"(?:{inner}){rng.choice(['*', '+', '?', '*?', '+?', '??', '{1,2}', '{2}', '{0,2}?', '{1,}?'])}"
-    if rng.random() < 0.3:
-        return f"{inner}({rng.choice(['?=', '?!'])}{random_regex(rng, depth - 1)})"
-    if rng.random() < 0.6:
-        return f"({rng.choice(['?=', '?!'])}{inner}){random_regex(rng, depth - 1)}"
-    return f"{inner}({rng.choice(['?<=', '?<!'])}{rng.choice('abc')})"
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -25,7 +25,9 @@ from structgen import grammars
 from structgen.budget import Budget, Meter
 from structgen.compiler.grammar.load.loading import load
 from structgen.compiler.grammar.parser import lalr
+from structgen.runtime.grammar.lexer_threads import LexerThreads, Opening
 from structgen.runtime.grammar.machine import GrammarMachine
+from structgen.runtime.grammar.parser.parser_driver import Parse
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -681,3 +683,28 @@ def test_the_beginning_does_not_make_it_slow(index: sg.Index) -> None:
     assert isinstance(index.machine, GrammarMachine)
     endings = index.machine.tables.endings
     assert sum(endings.unconstrained) > len(endings.unconstrained) // 3
+
+
+def test_what_can_follow_is_asked_once_for_all_columns(
+    vocabulary: sg.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is read again at other columns: but for its line ends, it is known what can follow there."""
+    grammar = sg.Grammar(grammars.path("python3"), start="file_input", postlex=PythonIndenter())
+    guide = sg.Guide(sg.compile(grammar, vocabulary, eager=False, budget=Budget(seconds=120)))
+    asked, ask = [0], LexerThreads._is_any_possible
+
+    def counted(threads: LexerThreads, parse: Parse, wanted: int, lexemes: int) -> Opening:
+        asked[0] += 1
+        return ask(threads, parse, wanted, lexemes)
+
+    monkeypatch.setattr(LexerThreads, "_is_any_possible", counted)
+    found = []
+    for column in (0, 2, 5):
+        before, blank = asked[0], b" " * column
+        for byte in blank + b"if f(x, [y]):\n" + blank + b"  x = y.x(f, *x)\n":
+            guide.bitmask()
+            assert guide.advance(byte), (column, chr(byte))
+        for byte in blank + b"  if x:\n" if column == 2 else b"":
+            assert guide.advance(byte), (column, chr(byte))
+        found.append(asked[0] - before)
+    assert found[2] < found[0] / 2, found

@@ -17,7 +17,9 @@ from judges.json_oracle import accepts
 from judges.json_schemas import VALUES, schemas
 
 from structgen.budget import Budget, Meter
-from structgen.compiler.json_schema.normal_form.shapes import ObjectShape, Values
+from structgen.compiler.json_schema.algebra.expansion import Clauses
+from structgen.compiler.json_schema.algebra.goal_bounds import GoalBounds
+from structgen.compiler.json_schema.normal_form.shapes import ArrayShape, ObjectShape, Values
 from structgen.compiler.json_schema.normalise import normalise
 from structgen.compiler.json_schema.read.reader import read
 from structgen.errors import BudgetExceededError, EmptyLanguageError, UnsupportedError
@@ -452,3 +454,34 @@ def test_numbers_are_exact() -> None:
     assert numbers is not None
     assert Decimal("0.99") in numbers
     assert Decimal("0.999") not in numbers
+
+
+PLAIN = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 9},
+        "child": {"$ref": "#"},
+        "list": {"type": "array", "items": {"enum": [1, "a", [True]]}, "minItems": 1},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+def test_keywords_alone_take_no_recursion_and_their_shapes_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for owner in (GoalBounds, Clauses):
+        monkeypatch.setattr(owner, "_define", lambda self, query: calls.append(f"asked {query}"))
+    for shape in (ArrayShape, ObjectShape):
+        monkeypatch.setattr(shape, "mapped", lambda self, change: calls.append(f"mapped {self}"))
+    values = values_of(PLAIN)
+    assert not calls
+    assert accepts(values, {"name": "a", "child": {"name": "b", "list": [Decimal(1), [True]]}})
+    assert not accepts(values, {"name": "a", "child": {"list": [Decimal(1)]}})
+
+
+def test_equal_values_are_one_wherever_they_were_written() -> None:
+    one, other = {"minimum": 1, "type": "number"}, {"type": "number", "allOf": [{"minimum": 1}]}
+    (shape,) = objects_of({"type": "object", "properties": {"a": one, "b": other, "c": {"items": other}}})
+    a, b, _ = (property.choice for property in shape.properties)
+    assert a == b

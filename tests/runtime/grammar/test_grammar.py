@@ -26,6 +26,7 @@ from structgen.runtime.grammar import machine as grammar_machine
 from structgen.runtime.grammar.completability import obligations
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser.stack import Parser, Stack
+from structgen.runtime.grammar.partial_masks import ROOT
 from structgen.system import locks
 
 each_grammar = pytest.mark.parametrize("name", GRAMMARS)
@@ -201,7 +202,6 @@ def test_masks_where_the_kernel_remembers_little(monkeypatch: pytest.MonkeyPatch
     vocabulary = small_vocabulary("json", 3)
     expected = walk(compiled("json", "contextual", vocabulary), Random(5), 60)
     monkeypatch.setattr(kernel_gss, "_FEW_CELLS", 4)
-    monkeypatch.setattr(kernel_gss, "_MANY_CELLS", 4)
     tight = compiled("json", "contextual", vocabulary)
     found = walk(tight, Random(5), 60)
     assert [text for _, text in found] == [text for _, text in expected]
@@ -514,3 +514,18 @@ def test_a_mask_gives_way_between_walks(monkeypatch: pytest.MonkeyPatch) -> None
         guide, before = sg.Guide(index), index.machine._lock.passed_on
         assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]
         assert index.machine._lock.passed_on > before + 3
+
+
+def test_a_complete_compile_decides_the_lexeme_behind_a_watched_one() -> None:
+    """In ``1.`` the number is complete, and watched, for it could go on with a digit, while the point is read."""
+    text = "start: (NUMBER | POINT | NAME)+\nNUMBER: /[0-9]+(\\.[0-9]+)?/\nPOINT: /\\.[a-z]*/\nNAME: /[a-z]+/"
+    vocabulary = with_end([*(bytes([b]) for b in b"0123456789.abcxyz"), b"12", b".5", b".x", b"5."])
+    index = sg.compile(sg.Grammar(text), vocabulary)
+    assert isinstance(index.machine, GrammarMachine)
+    decided, guide = index.machine.lexeme_masks.all_decided(), sg.Guide(index)
+    assert guide.advance(1)
+    assert guide.advance(10)
+    threads = [(at, watched) for _, at, watched in guide._config.threads]
+    assert [watched != () for _, watched in threads] == [False, True]
+    assert all((ROOT, at, watched) in decided for at, watched in threads)
+    assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]

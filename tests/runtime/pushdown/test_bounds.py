@@ -11,8 +11,11 @@ import pytest
 
 import structgen as sg
 from structgen import kernels
+from structgen.runtime.pushdown import partial_masks
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.partial_masks import ROOT
 from structgen.runtime.pushdown.walker import StackWalker
+from structgen.runtime.rows.bitmask import ids_of
 
 #: All bytes, and words of JSON.
 VOCABULARY = sg.Vocabulary.from_bytes(
@@ -22,7 +25,7 @@ VOCABULARY = sg.Vocabulary.from_bytes(
 
 WORDS = [f"{k * 2654435761 % (1 << 32):08x}" for k in range(2000)]
 
-WALKS = ("narrow", "short", "whole", "difference", "closed", "counted")
+WALKS = ("narrow", "decide", "whole", "difference", "closed", "counted")
 
 
 def alternatives(n: int, *, last: bool) -> dict[str, Any]:
@@ -110,3 +113,30 @@ def test_a_count_near_its_bound_takes_walks_of_its_own_alone(pattern: str, monke
     walked = steps(index, text, monkeypatch)
     assert not any(step["counted"] for step in walked)
     assert max(sum(step.values()) for step in walked) <= 4
+
+
+#: All bytes, and tokens that count up to 24 characters.
+_WORDS = [*(b"a" * n for n in range(2, 25)), b'aaa",', b"\xc3\xa9" * 9, b"\\n" * 8]
+LONG = sg.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), *_WORDS, None], eos_ids=[282])
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 40), (30, 30), (25, 60), (1, 3)])
+def test_counts_near_a_bound_decide_what_a_walk_of_their_own_does(
+    least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are differences from the same state where no bound matters, a few nodes each."""
+    monkeypatch.setattr(partial_masks, "_WIDE", 0)
+    differences: list[Any] = []
+    near = StackWalker.near
+    monkeypatch.setattr(StackWalker, "near", lambda *config: differences.append(near(*config)) or differences[-1])
+    schema = {"type": "string", "minLength": least, "maxLength": most}
+    machine = sg.compile(sg.JsonSchema(schema), LONG, eager=False).machine
+    assert isinstance(machine, PushdownMachine)
+    rows, live = machine.rows, machine.tables.live.tolist()
+    for state, count in [(s, n) for s in range(machine.states) for n in (range(1, most) if live[s] >= 0 else [0])]:
+        row, residual = rows.decide(ROOT, state, count)
+        ids, below = rows._walk().narrow(np.zeros(1, np.int32), (state, count))
+        assert ids_of(rows.pool.dense(row)).tolist() == sorted(ids.tolist())
+        assert rows.residuals[residual].tolist() == below.tolist()
+    assert bool(differences) == (most > 3)
+    assert None not in differences

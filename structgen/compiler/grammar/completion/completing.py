@@ -107,8 +107,7 @@ class Completing:
         found = {state for state in self._below if state not in plans}
         first = self._first(plans)
         come_from: dict[int, set[int]] = {}
-        for state, plan in plans.items():
-            self._meter.check_time(_DOING)
+        for state, plan in self._meter.each(plans.items(), _DOING):
             ahead = 0
             for below, origin in self._after(state, plan):
                 ahead |= first[below, origin]
@@ -129,8 +128,7 @@ class Completing:
         """
         unproved = self.unproved()
         found: dict[int, list[Way]] = {}
-        for state, candidates in self._candidates.items():
-            self._meter.check_time(_DOING)
+        for state, candidates in self._meter.each(self._candidates.items(), _DOING):
             if state in unproved or (self._is_contested and state not in self._plans):
                 continue
             found[state] = []
@@ -152,8 +150,7 @@ class Completing:
                 if symbol > end and target in self._below:
                     number[below, symbol] = len(number)
         values, related = [], []
-        for below, symbol in number:
-            self._meter.check_time(_DOING)
+        for below, symbol in self._meter.each(number, _DOING):
             state = self._moves[below][symbol]
             plan = plans.get(state)
             if plan is None or plan.rule == self._root:

@@ -94,6 +94,38 @@ def _needless(tables: GrammarTables, table: Lalr, given: int) -> int:
     return never
 
 
+class _Met:
+    """Endings as they are met; by ending its terminal and border, and by lexer state what a lexeme can become."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self.known: dict[tuple[int, Watched], int] = {}
+        self.terminal: list[int] = []
+        self.border: list[Watched] = []
+        self.futures: list[int] = []
+
+    def future(self, state: int) -> int:
+        """The endings that a lexeme can come to."""
+        return self.futures[state]
+
+    def check(self, states: int = 0) -> None:
+        """Look at the time, and at the sets of endings that so many lexer states are kept with."""
+        self._meter.check_time(_DOING)
+        self._meter.check_states(states, _DOING)
+        self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self.terminal) // 8), _DOING)
+
+    def number(self, terminal: int, border: Watched) -> int:
+        """The number of an ending."""
+        key = terminal, border
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = len(self.terminal)
+            self.terminal.append(terminal)
+            self.border.append(border)
+            self._meter.check_states(found, _DOING)
+        return found
+
+
 class _Explorer:
     def __init__(
         self,
@@ -109,44 +141,27 @@ class _Explorer:
         self._completing = completing
         self._meter = meter
         self._ignored = set_at(tables.ignored.reshape(1, -1), 0)
-        self._ending: dict[tuple[int, Watched], int] = {}
-        self._terminal: list[int] = []
-        self._border: list[Watched] = []
-        self._futures: list[int] = []
-        self._borders = Boundaries(tables, self._future, self._number, check=self._check)
+        self._met = _Met(meter)
+        self._terminal, self._border, self._check = self._met.terminal, self._met.border, self._met.check
+        self._borders = self._boundaries()
         #: What can be read by context and border, and where ignored lexemes lead to from there.
         self._pairs: dict[tuple[int, Watched], int] = {}
         self._contexts = _contexts_behind(tables, self._ignored)
         #: Whether what is watched is followed past the next lexeme.
         self.is_far = tables.layout is None
 
-    def _future(self, state: int) -> int:
-        return self._futures[state]
-
-    def _check(self, states: int = 0) -> None:
-        """Look at the time, and at the sets of endings that so many lexer states are kept with."""
-        self._meter.check_time(_DOING)
-        self._meter.check_states(states, _DOING)
-        self._meter.check_memory(states * (_BYTES_OF_PLACE + len(self._terminal) // 8), _DOING)
-
-    def _number(self, terminal: int, border: Watched) -> int:
-        key = terminal, border
-        found = self._ending.get(key)
-        if found is None:
-            found = self._ending[key] = len(self._terminal)
-            self._terminal.append(terminal)
-            self._border.append(border)
-            self._meter.check_states(found, _DOING)
-        return found
+    def _boundaries(self, is_far: bool | None = None) -> Boundaries:
+        met = self._met
+        return Boundaries(self._tables, met.future, met.number, is_far=is_far, check=met.check)
 
     def run(self) -> Endings:
         tables, states = self._tables, len(self._tables.table)
         futures = [self._borders.here(state, ()) for state in range(states)]
         self._check(states)
         solve(futures, successors(tables.table, self._meter), self._check)
-        self._futures = futures
+        self._met.futures = futures
         for terminal in bits(self._given):
-            self._number(terminal, ())
+            self._met.number(terminal, ())
         in_lines = tables.layout is not None
         unconstrained = self._unconstrained_in_lines() if in_lines else self._unconstrained(self._explore())
         if all(unconstrained):
@@ -167,8 +182,8 @@ class _Explorer:
         self.is_far = self._explore_lines()
         if not self.is_far:
             del self._terminal[count:], self._border[count:]
-            self._ending = {key: ending for key, ending in self._ending.items() if ending < count}
-            self._borders = Boundaries(self._tables, self._future, self._number, check=self._check)
+            self._met.known = {key: ending for key, ending in self._met.known.items() if ending < count}
+            self._borders = self._boundaries()
         nesting = Nesting.find(self._tables, self._check)
         if nesting is None:
             return separated(self._tables, self._terminal, self._border, self._contexts, self._meter)
@@ -180,7 +195,7 @@ class _Explorer:
     def _explore_lines(self) -> bool:
         """Look at all borders, as `_explore` does; whether there are not too many."""
         tables, end = self._tables, self._tables.end
-        self._borders = Boundaries(tables, self._future, self._number, is_far=True, check=self._check)
+        self._borders = self._boundaries(is_far=True)
         if sum(bool(self._borders.fate(border).stays) for border in {*self._border}) > MOST_LASTING:
             return False
         todo: list[tuple[int, Watched]] = [(int(tables.context[0]), ())]

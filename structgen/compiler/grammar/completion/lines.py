@@ -122,8 +122,7 @@ class LineEnds:
             for (terminal, border), there in self._roots().items()
         }
         options: list[list[Alternative]] = []
-        for state, place in todo:  # grows as it goes
-            self._meter.check_time(_DOING)
+        for state, place in self._meter.each(todo, _DOING):  # grows as it goes
             found: list[Alternative] = []
             for way in ways.get(state, ()):
                 after = self._read(state, way, place)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,17 +131,23 @@ def _ends_in_line(matcher: LeftmostDfa) -> list[bool]:
     """By state: whether a match may end before the next line end, so that the column matters."""
     others = [byte for byte in range(256) if byte != 0x0A]
     ends = np.array([bool(ends) for ends in matcher.ends], np.bool_)
-    found: list[bool] = reaching(ends, matcher.table[:, np.unique(matcher.class_of[others])]).tolist()
+    found: list[bool] = reaching(ends, edges_of(matcher.table[:, np.unique(matcher.class_of[others])])).tolist()
     return found
 
 
-def reaching(goals: NDArray[np.bool_], table: NDArray[np.int32]) -> NDArray[np.bool_]:
+#: Tails and heads of moves, ``int32`` each.
+Edges: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+
+def edges_of(table: NDArray[np.int32]) -> Edges:
+    """The moves of a table that lead somewhere."""
+    flat = np.flatnonzero(table >= 0)
+    return (flat // max(1, table.shape[1])).astype(np.int32), table.reshape(-1)[flat].astype(np.int32)
+
+
+def reaching(goals: NDArray[np.bool_], edges: Edges) -> NDArray[np.bool_]:
     """The states that lead to some, and these."""
-    tails, classes = np.nonzero(table >= 0)
-    heads = table[tails, classes].astype(np.int32)
-    found: NDArray[np.bool_] = kernels.co_accessible(
-        tails.astype(np.int32), heads, goals.astype(np.uint8)
-    ).astype(np.bool_)
+    found: NDArray[np.bool_] = kernels.co_accessible(*edges, goals.astype(np.uint8)).astype(np.bool_)
     return found
 
 
@@ -150,7 +157,7 @@ def minimal(matcher: LeftmostDfa, meter: Meter) -> LeftmostDfa:
     Raises `BudgetExceededError`.
     """
     ends = np.array([bool(ends) for ends in matcher.ends])
-    useful = reaching(matcher.beats | matcher.lapses | ends, matcher.table)
+    useful = reaching(matcher.beats | matcher.lapses | ends, edges_of(matcher.table))
     if not useful[0]:
         return LeftmostDfa.of(nothing())
     table = np.where(useful[matcher.table], matcher.table, -1)

@@ -15,11 +15,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import kernels
 from ....budget import Meter
 from ....runtime.core.digraph import set_of, solve
 from ...automata.dfa import coarsest_partition
-from .leftmost_dfa import quotient, reaching, targets
+from .leftmost_dfa import Edges, edges_of, quotient, reaching, targets
 from .scanner import Lexer
 
 _States: TypeAlias = NDArray[np.bool_]
@@ -41,11 +40,7 @@ def merged(lexer: Lexer, meter: Meter) -> Lexer:
     # What is watched is told apart as what bytes lead to.
     watching = targets([[watch for _, watch in there] for there in lexer.ends])
     block = coarsest_partition(np.column_stack([table, watching]), kinds, meter)
-    used, seen = is_start, 0
-    while seen < used.sum():
-        seen = int(used.sum())
-        used = reached(used, table)
-        used[watching[used][watching[used] >= 0]] = True
+    used = reached(is_start, edges_of(np.column_stack([table, watching])))
     first, name = quotient(block, used)
     class_of, rows = _with_merged_classes(lexer.class_of, name[table[first]])
     return replace(
@@ -64,12 +59,14 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     table, beats, lapses = lexer.table, np.array(lexer.beats, np.bool_), np.array(lexer.lapses, np.bool_)
     starts = np.zeros(len(table), np.bool_)
     starts[lexer.starts] = True
-    on_way = reached(starts, table)
+    edges = edges_of(table)
+    on_way = reached(starts, edges)
     is_beaten = (table >= 0) & beats[table]
     left = np.where(is_beaten, -1, table)  # of what is watched
     # A match is settled where the text may end, and where no byte leads on.
-    stands = reaching(~lapses | (table < 0).any(axis=1), left)
-    matters = reaching(lapses | is_beaten.any(axis=1), left)
+    left_edges = edges_of(left)
+    stands = reaching(~lapses | (table < 0).any(axis=1), left_edges)
+    matters = reaching(lapses | is_beaten.any(axis=1), left_edges)
     left[~matters[left]] = -1
     alike = _alike(left, np.column_stack([lapses, is_beaten]), on_way, meter)
     watched = np.where(matters, alike, -1).tolist()
@@ -81,8 +78,8 @@ def _without_needless(lexer: Lexer, meter: Meter) -> Lexer:
     ]
     seeds = np.zeros(len(table), np.bool_)
     seeds[[watch for there in ends for _, watch in there if watch >= 0]] = True
-    is_watched = reached(seeds, left)
-    may_end = reaching(np.array([bool(there) for there in ends]), table)
+    is_watched = reached(seeds, edges_of(left))
+    may_end = reaching(np.array([bool(there) for there in ends]), edges)
     kept = on_way[:, None] & may_end[table] | is_watched[:, None] & (is_beaten | (left >= 0))
     return replace(
         lexer, table=np.where((table >= 0) & kept, table, -1), ends=ends,
@@ -132,9 +129,6 @@ def _with_merged_classes(
     return np.array(name, np.uint8)[class_of], np.ascontiguousarray(table[:, first])
 
 
-def reached(seeds: _States, table: NDArray[np.int32]) -> _States:
+def reached(seeds: _States, edges: Edges) -> _States:
     """The states to which some lead, and these."""
-    tails, classes = np.nonzero(table >= 0)
-    heads = table[tails, classes]
-    found: _States = kernels.co_accessible(heads, tails.astype(np.int32), seeds.astype(np.uint8)).astype(np.bool_)
-    return found
+    return reaching(seeds, edges[::-1])

@@ -14,330 +14,174 @@ until what it owes is paid, which cuts off what is behind it, or cannot be paid 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .... import kernels
 from ....budget import Meter
-from ....runtime.core.lazy_table import LazyTable
+from ....system.types import Array
 from ...automata.dfa import Dfa, minimize, runs_begin, trim
-from ...patterns.syntax import Node
-from .behind import check_behind
 from .leftmost_dfa import LeftmostDfa, minimal
-from .look_arounds import UNPAID, LookArounds
-from .program import BYTES_OF_STATE, LexerProgram, program
+from .look_arounds import Owed
+from .program import LexerProgram
 
-#: Threads that are followed between two looks at the meter, and the bytes of one that is remembered.
-_STEPS, _BYTES_OF_THREAD = 8192, 160
+#: What the meter is told, and steps of the kernel between two looks at it.
+_DOING, _STEPS = "determinising a terminal", 1 << 20
 
-#: Roles of a thread: one that goes on or matches here; a match that ended before and is pending; such a match that is
-#: watched.
-_HERE, _PENDING, _WATCHED = range(3)
-
-
-class Thread(NamedTuple):
-    """A state of the program, what is owed (see `LookArounds`), and the role."""
-
-    state: int
-    owed: int
-    role: int = _HERE
+#: Next states by byte, whether each accepts, and the states to begin in, -1 for none.
+_Behinds: TypeAlias = tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]
 
 
-class Threads(NamedTuple):
-    """A state of the automaton.
-
-    Parameters
-    ----------
-    threads:
-        In order of preference.
-    behind:
-        States of the look-behind automata; none where no thread goes on.
-    beats:
-        Whether the last byte paid for a pending match, or ended the match that was watched.
-    """
-
-    threads: tuple[Thread, ...]
-    behind: tuple[int, ...] = ()
-    beats: bool = False
-
-
-#: By part of a partition the state after its bytes, -1 for none; and the partition.
-_Moves: TypeAlias = tuple[list[int], int]
-
-
-#: How a thread goes on: its role, and by byte what is owed then; unless it is a match, the part of each byte, and the
-#: states after each part.
-_Step: TypeAlias = tuple[int, list[int], bytes, list[list[int]]]
-
-
-class SharedMatches:
-    """What was worked out for some terminals and holds for others.
-
-    Once all that is left is matches and what they owe, it no longer matters which terminal's they are.
-    """
-
-    def __init__(self) -> None:
-        self.looks = LookArounds()
-        self.after: dict[Threads, tuple[list[Threads], int]] = {}
-        #: By ranges of bytes: a partition, the part of each byte, and which of the ranges each part is in.
-        self.read: dict[tuple[tuple[int, int], ...], tuple[int, bytes, list[tuple[int, ...]]]] = {}
-
-
-def preferred(tree: Node, meter: Meter, shared: SharedMatches | None = None) -> LeftmostDfa:
-    """The minimal automaton of the matches that a regex prefers.
-
-    ``shared`` is kept from one terminal of a grammar to the next. Raises `UnsupportedError` for look-around that sees
-    what is before the match, and `BudgetExceededError`.
-    """
-    shared = SharedMatches() if shared is None else shared
-    made = program(tree, shared.looks, meter)
-    if any(look.behind for look, _ in made.looks):
-        check_behind(tree, meter)
-    return _Determinizer(made, shared, meter).run()
+def preferred(made: LexerProgram, meter: Meter) -> list[LeftmostDfa]:
+    """The minimal automata of the matches that some regexes prefer. Raises `BudgetExceededError`."""
+    found = _Determinizer(made, meter)
+    return [found.automaton(regex) for regex in range(len(made.starts) - 1)]
 
 
 class _Determinizer:
-    """The subset construction over lists."""
+    """The subset construction over lists; see `structgen.kernels.ordered_subsets` for all arrays."""
 
-    def __init__(self, made: LexerProgram, shared: SharedMatches, meter: Meter) -> None:
-        self._made = made
-        self._shared = shared
-        self._looks = looks = shared.looks
-        self._meter = meter
-        self._behind = [k for k, (look, _) in enumerate(made.looks) if look.behind]
-        self._ahead = [-1 if look.behind else looks.ahead(look, dfa) for look, dfa in made.looks]
-        self._reads = LazyTable(self._read)
-        self._behind_rows: dict[tuple[int, int], tuple[int, list[int]]] = {}
-        self._known: dict[tuple[tuple[Thread, ...], tuple[int, ...]], Threads] = {}
-        self._number: dict[Threads, int] = {}
-        self._todo: list[Threads] = []
-        #: Threads that were followed since the meter was looked at; bytes of the program and of what is remembered.
-        self._steps, self._held = 0, len(made.empty) * BYTES_OF_STATE
+    def __init__(self, made: LexerProgram, meter: Meter) -> None:
+        self._made, self._meter = made, meter
+        states = made.starts[-1]
+        empty, edges = _by_source(made.empty, 3), _by_source(made.edges, 4)
+        turns, turned = np.zeros(states, np.int32), np.full(states, -1, np.int32)
+        turns[made.turns] = 1
+        turned[[*made.turned]] = [*made.turned.values()]
+        self._edge_first, self._low, self._high = _firsts(edges[0], states), edges[1], edges[2]
+        self._program = _firsts(empty[0], states), *empty[1:], self._edge_first, *edges[1:], turns, turned
+        number: dict[tuple[int, bool], int] = {}
+        aheads: list[tuple[Dfa, bool]] = []
+        ahead, place = [], []
+        for first, last in pairwise(made.first_look):
+            behind = 0
+            for look, dfa in made.looks[first:last]:
+                key = id(dfa), look.negate  # automata are kept, so that this is one of them
+                if not look.behind and key not in number:
+                    number[key] = len(aheads)
+                    aheads.append((dfa, look.negate))
+                ahead.append(-1 if look.behind else number[key])
+                place.append(behind)
+                behind += look.behind
+        negate = np.array([look.negate for look, _ in made.looks], np.uint8)
+        self._looks = np.array(ahead, np.int32), np.array(place, np.int32), negate
+        self._owed = Owed(aheads)
+        self._at = np.zeros(kernels.ORDERED_COUNTS, np.int64)
+        self._table = np.empty(1 << 12, np.int32)
+        self._items, self._first = np.empty(1 << 10, np.int32), np.zeros(129, np.int32)
+        self._slots = np.full(256, -1, np.int32)
+        self._end_first, self._watching = np.zeros(129, np.int32), np.empty(128, np.int32)
+        self._flags = np.empty((128, 3), np.uint8)
+        self._threads = [np.empty((size, width), np.int32) for size, width in ((64, 3), (64, 3), (256, 4), (256, 3))]
+        self._row = np.empty(256, np.int32)
+        self._marks = np.zeros(states, np.int64), np.empty(states, np.int32)
 
-    def _spend(self, steps: int) -> None:
-        """Count threads that are followed; look at the meter now and then."""
-        self._steps += steps
-        if self._steps > _STEPS:
-            self._steps = 0
-            self._meter.check_time("determinising a terminal")
-            self._meter.check_states(len(self._todo), "determinising a terminal")
-            self._meter.check_memory(self._held, "determinising a terminal")
+    def automaton(self, regex: int) -> LeftmostDfa:
+        """The minimal automaton of one of the regexes."""
+        first, last = self._made.first_look[regex : regex + 2]
+        looks = self._made.looks[first:last]
+        letters = self._letters(regex, [dfa for _, dfa in looks])
+        behinds = _behinds([dfa for look, dfa in looks if look.behind])
+        while len(self._row) < 4 * (1 + len(behinds[-1])):
+            self._row = _doubled(self._row)
+        self._at[: kernels.OWED - 1] = 0
+        self._slots[:] = -1
+        while True:
+            owed = self._owed
+            seeds, before, stack, seen = self._threads
+            status = kernels.ordered_subsets(
+                self._program, self._looks, (owed.paid, owed.begun, owed.kept), behinds, self._made.starts[regex],
+                letters, _STEPS, self._at, self._table, (self._items, self._first, self._slots),
+                (self._end_first, self._watching), self._flags, (seeds, before, stack, self._row, seen, *self._marks),
+            )  # fmt: skip
+            self._meter.check_states(int(self._at[0]), _DOING)
+            if status == kernels.OK:
+                return self._minimal(letters)
+            if status == kernels.ASKS:
+                owed.ask(*self._at[kernels.OWED :].tolist())
+            elif status == kernels.NO_ROOM:
+                self._grow(len(letters))
 
-    def run(self) -> LeftmostDfa:
-        self._intern(self._closed((Thread(0, 0),), tuple(self._start_of(k) for k in self._behind)))
-        moves: list[_Moves] = []
-        ends: list[tuple[int, ...]] = []
-        for here in self._todo:  # grows as it goes
-            self._spend(16 + len(here.threads))
-            ends.append(tuple(self._watching(here)))
-            after, partition = self._after(here)
-            moves.append(([self._intern(each) if each.threads or each.beats else -1 for each in after], partition))
-        class_of, table = self._table(moves)
-        self._meter.hold(self._held, "determinising a terminal")
-        try:
-            return self._matcher(class_of, table, ends)
-        finally:
-            self._meter.let_go(self._held)
+    def _letters(self, regex: int, looks: list[Dfa]) -> NDArray[np.uint8]:
+        """A byte of each class of bytes that a regex and its look-arounds do not tell apart."""
+        begins = np.zeros(257, np.bool_)
+        begins[0] = True
+        first, last = self._edge_first[self._made.starts[regex : regex + 2]]
+        begins[self._low[first:last]] = True
+        begins[self._high[first:last] + 1] = True
+        for dfa in looks:
+            begins[:256] |= runs_begin(dfa.classes[:256])
+        return np.flatnonzero(begins[:256]).astype(np.uint8)
 
-    def _matcher(
-        self, class_of: NDArray[np.uint8], table: NDArray[np.int32], ends: list[tuple[int, ...]]
-    ) -> LeftmostDfa:
-        if not any(here.beats for here in self._todo) and all(end in ((), (s,)) for s, end in enumerate(ends)):
-            return LeftmostDfa.of(self._plain(class_of, table, ends))
-        beats = [
-            here.beats or any(self._is_match(thread) and not thread.owed for thread in here.threads)
-            for here in self._todo
-        ]
-        found = LeftmostDfa(
-            class_of, table, ends, np.array(beats), np.array([*map(self._lapses, self._todo)]),
-            np.array([*map(self._is_whole, self._todo)]),
-        )  # fmt: skip
-        return minimal(found, self._meter)
+    def _grow(self, classes: int) -> None:
+        """Make twice as long what is full, or else what a single state takes."""
+        states, items, ends, state = self._at[:4].tolist()
+        held = sum(each.nbytes for each in (self._table, self._items, self._watching, self._row, *self._threads))
+        self._meter.check_memory(2 * held + self._owed.nbytes + 40 * len(self._flags), _DOING)
+        is_done = True
+        if states + 2 > len(self._first) or state == len(self._flags):
+            self._first, self._flags = _doubled(self._first), _doubled(self._flags)
+            self._end_first = _doubled(self._end_first)
+        elif (state + 1) * classes > len(self._table):
+            self._table = _doubled(self._table)
+        elif 2 * states + 2 > len(self._slots):
+            self._slots = np.full(2 * len(self._slots), -1, np.int32)
+            self._at[kernels.IS_NEW] = True
+        else:
+            is_done = False
+        if 2 * items > len(self._items) or not is_done:
+            self._items = _doubled(self._items)
+        if 2 * ends > len(self._watching) or not is_done:
+            self._watching = _doubled(self._watching)
+        if not is_done:
+            self._threads, self._row = [*map(_doubled, self._threads)], _doubled(self._row)
 
-    def _intern(self, threads: Threads) -> int:
-        number = self._number.get(threads)
-        if number is None:
-            number = self._number[threads] = len(self._todo)
-            self._todo.append(threads)
-        return number
+    def _minimal(self, letters: NDArray[np.uint8]) -> LeftmostDfa:
+        states = int(self._at[0])
+        table = self._table[: states * len(letters)].reshape(states, len(letters))
+        begins = runs_begin(table)
+        class_of = np.zeros(256, np.uint8)
+        class_of[letters] = begins
+        class_of = (np.cumsum(class_of) - 1).astype(np.uint8)
+        table, flags = np.ascontiguousarray(table[:, begins]), self._flags[:states].astype(np.bool_)
+        first = self._end_first[: states + 1]
+        watching = self._watching[: first[-1]]
+        counts = np.diff(first)
+        is_plain = (counts < 2).all() and (watching == np.flatnonzero(counts)).all()
+        if is_plain and (flags[:, 0] == (counts > 0)).all():
+            none = np.zeros((0, 5), np.int32), np.zeros((0, 2), np.int64)
+            plain = Dfa(table, class_of.astype(np.int32), (counts > 0).astype(np.uint8), *none, 0)
+            return LeftmostDfa.of(minimize(trim(plain), self._meter))
+        watches = watching.tolist()
+        ends = [tuple(watches[begin:end]) for begin, end in pairwise(first.tolist())]
+        return minimal(LeftmostDfa(class_of, table, ends, *flags.T), self._meter)
 
-    def _watching(self, here: Threads) -> Iterator[int]:
-        """For each match that ends here the state that watches it: itself where the match owes nothing."""
-        for i, thread in enumerate(here.threads):
-            if thread.state != 1 or thread.role != _HERE:
-                continue
-            if thread.owed:
-                marked = (*here.threads[:i], thread._replace(role=_WATCHED))
-                yield self._intern(Threads(marked, here.behind))
-            else:
-                yield self._number[here]
 
-    def _table(self, moves: list[_Moves]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """The class of each byte, and the moves by state and class."""
-        patterns = {p: self._looks.partitions.patterns[p] for _, p in moves}
-        cuts = runs_begin(np.stack(list(patterns.values())))
-        first = np.flatnonzero(cuts)
-        self._meter.check_memory(4 * len(first) * len(moves), "determinising a terminal")
-        parts = {p: pattern[first] for p, pattern in patterns.items()}
-        table = np.empty((len(moves), len(first)), np.int32)
-        for row, (after, p) in zip(table, moves, strict=True):
-            self._spend(16)
-            row[:] = np.array(after)[parts[p]]
-        return (np.cumsum(cuts) - 1).astype(np.uint8), table
+def _behinds(automata: list[Dfa]) -> _Behinds:
+    tables, accepting, starts, states = [np.zeros((0, 256), np.int32)], [np.zeros(0, np.uint8)], [], 0
+    for dfa in automata:
+        table = dfa.table[:, dfa.classes[:256]]
+        tables.append(np.where(table >= 0, table + np.int32(states), np.int32(-1)))
+        accepting.append(dfa.accepting.astype(np.uint8))
+        starts.append(states + dfa.start if dfa.states else -1)
+        states += dfa.states
+    return np.concatenate(tables), np.concatenate(accepting), np.array(starts, np.int32)
 
-    def _plain(self, class_of: NDArray[np.uint8], table: NDArray[np.int32], ends: list[tuple[int, ...]]) -> Dfa:
-        accepting = np.array([bool(end) for end in ends], np.uint8)
-        none = np.zeros((0, 5), np.int32), np.zeros((0, 2), np.int64)
-        return minimize(trim(Dfa(table, class_of.astype(np.int32), accepting, *none, 0)), self._meter)
 
-    @staticmethod
-    def _is_match(thread: Thread) -> bool:
-        return thread.state == 1 and thread.role == _HERE
+def _by_source(moves: Sequence[tuple[int, ...]], width: int) -> list[NDArray[np.int32]]:
+    """Moves by column, those of a state in a row and in the order that they had."""
+    array = np.array(moves, np.int32).reshape(-1, width)
+    return [*np.ascontiguousarray(array[np.argsort(array[:, 0], kind="stable")].T)]
 
-    def _lapses(self, here: Threads) -> bool:
-        """Whether a match that is watched would be none if the text ended here."""
-        for state, owed, role in here.threads:
-            if state == 1 and owed and self._looks.is_kept(owed) != (role == _WATCHED):
-                return True
-        return False
 
-    def _is_whole(self, here: Threads) -> bool:
-        """Whether, if the text ended here, the match would end here."""
-        kept = self._looks.is_kept
-        return next((role == _HERE for state, owed, role in here.threads if state == 1 and kept(owed)), False)
+def _firsts(sources: NDArray[np.int32], states: int) -> NDArray[np.int32]:
+    """By state: its first move; and how many there are."""
+    return np.searchsorted(sources, np.arange(states + 1)).astype(np.int32)
 
-    def _after(self, here: Threads) -> tuple[list[Threads], int]:
-        """Where the bytes lead, by part of a partition."""
-        if any(state != 1 for state, _, _ in here.threads):
-            return self._followed(here)
-        found = self._shared.after.get(here)
-        if found is None:
-            found = self._shared.after[here] = self._followed(here)
-        return found
 
-    def _followed(self, here: Threads) -> tuple[list[Threads], int]:
-        looks = self._looks
-        if len(here.threads) == 1 and here.threads[0][1:] == (0, _HERE) and not here.behind:
-            partition, _, read = self._reads[here.threads[0].state]
-            self._held += _BYTES_OF_THREAD
-            return [self._moved(tuple([Thread(target, 0) for target in part]), ()) for part in read], partition
-        told_apart = {looks.partition[owed] for _, owed, _ in here.threads if owed}
-        steps: list[_Step] = []
-        for state, owed, role in here.threads:
-            if state != 1:
-                partition, part, targets = self._reads[state]
-                told_apart.add(partition)
-                steps.append((role, looks.paid[owed], part, targets))
-            elif owed:
-                steps.append((role, looks.paid[owed], b"", []))
-        behind = []
-        if here.behind:
-            for k, state in zip(self._behind, here.behind, strict=True):
-                partition, row = self._behind_row(k, state)
-                told_apart.add(partition)
-                behind.append(row)
-        bytes_, partition = looks.partitions.refined(frozenset(told_apart))
-        self._held += _BYTES_OF_THREAD + 16 * len(bytes_)
-        return [self._step(steps, behind, byte) for byte in bytes_], partition
-
-    def _read(self, state: int) -> tuple[int, bytes, list[list[int]]]:
-        """What a state of the program reads: a partition, the part of each byte, and the states after each part."""
-        edges = self._made.edges[state]
-        ranges = tuple([(low, high) for low, high, _ in edges])
-        found = self._shared.read.get(ranges)
-        if found is None:
-            cuts = sorted({0, 256, *(cut for low, high in ranges for cut in (low, high + 1))})
-            parts: dict[tuple[int, ...], int] = {}
-            pattern = b""
-            for low, after in pairwise(cuts):
-                which = tuple(i for i, (least, most) in enumerate(ranges) if least <= low <= most)
-                pattern += bytes([parts.setdefault(which, len(parts))]) * (after - low)
-            found = self._shared.read[ranges] = self._looks.partitions.number(pattern), pattern, [*parts]
-        partition, pattern, read = found
-        return partition, pattern, [[edges[i][2] for i in which] for which in read]
-
-    def _behind_row(self, k: int, state: int) -> tuple[int, list[int]]:
-        """How a look-behind goes on: a partition, and the states by byte."""
-        found = self._behind_rows.get((k, state))
-        if found is None:
-            dfa = self._made.looks[k][1]
-            row = dfa.table[state][dfa.classes[:256]] if state >= 0 else np.full(256, -1)
-            found = self._behind_rows[k, state] = self._looks.partitions.of(row), row.tolist()
-        return found
-
-    def _step(self, steps: list[_Step], behind: list[list[int]], byte: int) -> Threads:
-        self._spend(len(steps))
-        moved: list[Thread] = []
-        beats = False
-        for role, paid, part, targets in steps:
-            left = paid[byte]
-            if part:
-                if left != UNPAID:
-                    moved += [Thread(target, left) for target in targets[part[byte]]]
-            elif left > 0:
-                moved.append(Thread(1, left, max(role, _PENDING)))
-            elif left == 0 or role == _WATCHED:  # paid, or the end of what is watched
-                beats = (left == UNPAID) == (role == _WATCHED)
-                break
-        found = self._moved(tuple(moved), tuple([row[byte] for row in behind]))
-        return found._replace(beats=True) if beats else found
-
-    def _moved(self, seeds: tuple[Thread, ...], behind: tuple[int, ...]) -> Threads:
-        """As `_closed`, worked out once."""
-        key = seeds, behind
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._closed(seeds, behind)
-        return found
-
-    def _closed(self, seeds: tuple[Thread, ...], behind: tuple[int, ...]) -> Threads:
-        """All that empty moves lead to, in order, each once, up to the first match that owes nothing."""
-        made = self._made
-        found: dict[tuple[int, int], int] = {}
-        beats = False
-        none: frozenset[int] = frozenset()
-        seen: set[tuple[int, int, frozenset[int]]] = set()
-        todo = [(thread, none) for thread in reversed(seeds)]
-        while todo:
-            (state, owed, role), begun = todo.pop()
-            if state == 1:
-                # Of two matches that owe the same the preferred one will be it, if any.
-                beats |= role == _WATCHED and (state, owed) in found
-                found.setdefault((state, owed), role)
-                if not owed:
-                    break
-                continue
-            if (state, owed, begun) in seen:
-                continue
-            seen.add((state, owed, begun))
-            if made.edges[state]:
-                found[state, owed] = _HERE
-            turn, after = made.turned[state]
-            if turn in begun:
-                todo.append((Thread(after, owed), begun - {turn}))
-                continue
-            if made.turn[state] >= 0:
-                begun |= {made.turn[state]}
-            for target, look in reversed(made.empty[state]):
-                passed = owed if look < 0 else self._passed(look, owed, behind)
-                if passed != UNPAID:
-                    todo.append((Thread(target, passed), begun))
-        self._spend(len(seen))
-        self._held += _BYTES_OF_THREAD * (4 + len(seeds) + len(found))
-        threads = tuple(Thread(*thread, role) for thread, role in found.items())
-        return Threads(threads, behind if any(state != 1 for state, _, _ in threads) else (), beats)
-
-    def _passed(self, k: int, owed: int, behind: tuple[int, ...]) -> int:
-        """What is owed after a look-around; `UNPAID` where it fails."""
-        look, dfa = self._made.looks[k]
-        if not look.behind:
-            return self._looks.begun(owed, self._ahead[k])
-        state = behind[self._behind.index(k)]
-        return owed if (state >= 0 and bool(dfa.accepting[state])) != look.negate else UNPAID
-
-    def _start_of(self, k: int) -> int:
-        dfa = self._made.looks[k][1]
-        return dfa.start if dfa.states else -1
+def _doubled(array: Array) -> Array:
+    return np.concatenate([array, np.empty_like(array)])

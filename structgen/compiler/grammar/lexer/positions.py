@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....budget import Meter
-from ....runtime.core.lazy_table import LazyTable
 from .leftmost_dfa import LeftmostDfa
 
 #: What the meter is told.
@@ -60,8 +59,7 @@ class ProductStates:
         self.beating: list[int] = []
         self.lapsing: list[int] = []
         self._rows: dict[tuple[int, int], list[int]] = {}
-        #: By position: where the bytes lead.
-        self.after = LazyTable(self._after)
+        self._moves: dict[int, Moves] = {}
         self._restricted: dict[tuple[int, int], int] = {}
         self.number(tuple((t, 0) for t, matcher in enumerate(matchers) if matcher is not None))
 
@@ -96,6 +94,13 @@ class ProductStates:
             self._meter.check_time(_DOING)
             self._meter.check_memory(self._held, _DOING)
 
+    def after(self, position: int) -> Moves:
+        """Where the bytes lead from a position."""
+        found = self._moves.get(position)
+        if found is None:
+            found = self._moves[position] = self._after(position)
+        return found
+
     def _after(self, position: int) -> Moves:
         terminals = [t for t, _ in self.pairs[position]]
         self._spend(len(terminals) * self.classes)
@@ -109,7 +114,7 @@ class ProductStates:
 
     def row(self, position: int) -> list[int]:
         """The next position for each class of bytes, -1 where no terminal is left."""
-        targets, part = self.after[position]
+        targets, part = self.after(position)
         return [targets[p] for p in part.tolist()]
 
     def _row(self, terminal: int, state: int) -> list[int]:

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from ....budget import Meter
 from ....errors import DefinitionError
 from ....runtime.core.digraph import bits
-from ....runtime.core.lazy_table import LazyTable
 from ...patterns.parser import parse
 from ..load.rules import Terminal
 from .leftmost_dfa import LeftmostDfa
-from .ordered import SharedMatches, preferred
+from .ordered import preferred
 from .positions import ProductStates
+from .program import LexerProgram
 
 
 def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[LeftmostDfa | None]:
@@ -36,31 +36,31 @@ def matchers(terminals: tuple[Terminal, ...], flags: int, meter: Meter) -> list[
 
     Raises `DefinitionError` for one that can't be read, or matches nothing or nought.
     """
-    found: list[LeftmostDfa | None] = []
-    shared = SharedMatches()
+    made = LexerProgram()
     for terminal in terminals:
         if terminal.pattern is None:
-            found.append(None)
             continue
         meter.check_time("reading the terminals")
         try:
-            matcher = preferred(parse(terminal.pattern, flags, meter), meter, shared)
+            made.add(parse(terminal.pattern, flags, meter), meter)
         except DefinitionError as error:
             where = f"terminal {terminal.name}{f', {error.where}' if error.where else ''}"
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
-        if not matcher.states:
+    automata = iter(preferred(made, meter))
+    found = [None if terminal.pattern is None else next(automata) for terminal in terminals]
+    for terminal, matcher in zip(terminals, found, strict=True):
+        if matcher is not None and not matcher.states:
             raise DefinitionError(
                 "the terminal matches nothing",
                 where=f"terminal {terminal.name}",
                 remedy="Leave it out, or change its regex.",
             )
-        if matcher.ends[0]:
+        if matcher is not None and matcher.ends[0]:
             raise DefinitionError(
                 "the terminal matches the empty string",
                 where=f"terminal {terminal.name}",
                 remedy="Use + in place of *, and let rules say that it may be left out.",
             )
-        found.append(matcher)
     return found
 
 
@@ -171,7 +171,7 @@ class _Builder:
         #: The terminals that still count, the strings that they can turn out to be, the position.
         self._states: list[tuple[int, int, int]] = []
         #: By set of terminals: the strings that their matches can turn out to be.
-        self._strings = LazyTable(self._becoming)
+        self._strings: dict[int, int] = {}
         #: By the regexes beside which they are not tried by themselves: strings.
         self._hidden: dict[int, int] = {}
         for string, by in words.hidden_by.items():
@@ -190,7 +190,7 @@ class _Builder:
         lapses: list[bool] = []
         for context in contexts:
             counting = self._candidates(context)
-            key = counting, context & self._strings[counting]
+            key = counting, context & self._becoming(counting)
             if key not in starts:
                 starts[key] = len(self._states)
                 self._states.append((*key, 0))  # not interned: nothing leads here
@@ -248,9 +248,12 @@ class _Builder:
         return context & ~hidden & self._places.alive[0]
 
     def _becoming(self, counting: int) -> int:
-        found = 0
-        for t, strings in self._words.becomes.items():
-            found |= strings if counting >> t & 1 else 0
+        found = self._strings.get(counting)
+        if found is None:
+            found = 0
+            for t, strings in self._words.becomes.items():
+                found |= strings if counting >> t & 1 else 0
+            self._strings[counting] = found
         return found
 
     def _state(self, counting: int, strings: int, position: int) -> int:
@@ -258,7 +261,7 @@ class _Builder:
         counting &= alive
         if not counting:
             return -1
-        strings &= alive & self._strings[counting]
+        strings &= alive & self._becoming(counting)
         if not strings and not counting & counting - 1:
             terminal = counting.bit_length() - 1
             return self._single(terminal, self._places.state(position, terminal))
@@ -287,7 +290,7 @@ class _Builder:
                 terminal = (words & -words).bit_length() - 1 if words else self._terminal(t, variant)
                 watch = number if watching is None else self._state(counting & (2 << t) - 1, 0, watching)
                 ends.append((terminal, watch))
-        targets, part = places.after[position]
+        targets, part = places.after(position)
         after = [self._state(counting, strings, target) if target >= 0 else -1 for target in targets]
         # What a match that is certain puts out of the question has no say in whether that match counts.
         return np.array(after, np.int32)[part], ends, bool(beating), bool(places.lapsing[position] & counting)

@@ -442,37 +442,44 @@ def _instances(rules: _Rules) -> Iterator[_Tree]:
     """The tree of a template, for each set of arguments that it is used with."""
     seen: set[str] = set()
     todo: list[tuple[_Tree, dict[str, str]]] = [(tree, {}) for tree, params in rules.values() if not params]
-
-    def use(usage: _Tree, names: dict[str, str]) -> str:
-        (template,) = _names(usage)
-        name = names.get(template, template)
-        given = [named(argument, names) for argument in _within(usage)]
-        whole = f"{name}{{{','.join(given)}}}"
-        if whole not in seen:
-            seen.add(whole)
-            if len(seen) > _MOST_INSTANCES or len(whole) > _LONGEST_NAME:
-                raise BudgetExceededError(
-                    f"the template {name} is used with more and more arguments",
-                    where="writing templates out",
-                    remedy="Let no template use one with arguments made of its own.",
-                )
-            if name in rules:
-                tree, params = rules[name]
-                todo.append((tree, dict(zip(params, given, strict=False))))
-        return whole
-
-    def named(value: _Tree, names: dict[str, str]) -> str:
-        for name in _names(value):
-            return names.get(name, name)
-        (child,) = _within(value)
-        return use(child, names) if child.data == "template_usage" else str(child.children)
-
     while todo:
         tree, names = todo.pop()
         if names:
             yield tree
         for usage in tree.find_data("template_usage"):
-            use(usage, names)
+            _use(rules, usage, names, seen, todo)
+
+
+def _use(
+    rules: _Rules, usage: _Tree, names: dict[str, str], seen: set[str], todo: list[tuple[_Tree, dict[str, str]]]
+) -> str:
+    """The name that Lark gives to a template with its arguments; one that is new waits."""
+    (template,) = _names(usage)
+    name = names.get(template, template)
+    given = [_argument(rules, argument, names, seen, todo) for argument in _within(usage)]
+    whole = f"{name}{{{','.join(given)}}}"
+    if whole not in seen:
+        seen.add(whole)
+        if len(seen) > _MOST_INSTANCES or len(whole) > _LONGEST_NAME:
+            raise BudgetExceededError(
+                f"the template {name} is used with more and more arguments",
+                where="writing templates out",
+                remedy="Let no template use one with arguments made of its own.",
+            )
+        if name in rules:
+            tree, params = rules[name]
+            todo.append((tree, dict(zip(params, given, strict=False))))
+    return whole
+
+
+def _argument(
+    rules: _Rules, value: _Tree, names: dict[str, str], seen: set[str], todo: list[tuple[_Tree, dict[str, str]]]
+) -> str:
+    for name in _names(value):
+        return names.get(name, name)
+    (child,) = _within(value)
+    is_usage = child.data == "template_usage"
+    return _use(rules, child, names, seen, todo) if is_usage else str(child.children)
 
 
 def _place(text: str, at: int, file: str) -> str:

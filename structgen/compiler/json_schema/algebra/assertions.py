@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache
 
 from ....budget import Meter
 from ....errors import UnsupportedError
@@ -33,7 +34,7 @@ OBJECT_FIELDS = frozenset(
 _ASSERTIONS = STRING_FIELDS | NUMBER_FIELDS | ARRAY_FIELDS | OBJECT_FIELDS | {"types", "enum"}
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_NEITHER: frozenset[bool] = frozenset()
+_TYPES = frozenset({"types"})
 
 
 class Assertions:
@@ -48,17 +49,10 @@ class Assertions:
         """What the subschema's own assertions allow; ``names`` are the fields that say something."""
         if not names & _ASSERTIONS:
             return EVERYTHING
-        types = _ALL_TYPES if schema.types is None else schema.types
-        null = "null" in types
-        booleans = BOOLEANS if "boolean" in types else _NEITHER
-        arrays = Kleene.ALL if "array" in types else Kleene.NONE
-        objects = Kleene.ALL if "object" in types else Kleene.NONE
-        strings = StringSet.ANY if "string" in types else StringSet.EMPTY
-        numbers = NumberSet.EMPTY
-        if "number" in types:
-            numbers = NumberSet.ANY
-        elif "integer" in types:
-            numbers = NumberSet.PLAIN_INTEGERS if schema.integer_is_exact else NumberSet.INTEGERS
+        bounds = _of_types(_ALL_TYPES if schema.types is None else schema.types, schema.integer_is_exact)
+        if names == _TYPES:
+            return bounds
+        null, booleans, numbers, strings, arrays, objects = bounds
         if strings is StringSet.ANY and names & STRING_FIELDS:
             strings = self._strings(schema, names)
         if numbers is not NumberSet.EMPTY and names & NUMBER_FIELDS:
@@ -127,6 +121,22 @@ class Assertions:
             min(bounds.arrays, Kleene.SOME) if any(isinstance(v, list) for v in values) else Kleene.NONE,
             min(bounds.objects, Kleene.SOME) if any(isinstance(v, dict) for v in values) else Kleene.NONE,
         )
+
+
+@cache
+def _of_types(types: frozenset[str], integer_is_exact: bool) -> TypeBounds:
+    """All values of some types."""
+    numbers = NumberSet.ANY if "number" in types else NumberSet.EMPTY
+    if "integer" in types and "number" not in types:
+        numbers = NumberSet.PLAIN_INTEGERS if integer_is_exact else NumberSet.INTEGERS
+    return TypeBounds(
+        "null" in types,
+        BOOLEANS if "boolean" in types else frozenset(),
+        numbers,
+        StringSet.ANY if "string" in types else StringSet.EMPTY,
+        Kleene.ALL if "array" in types else Kleene.NONE,
+        Kleene.ALL if "object" in types else Kleene.NONE,
+    )
 
 
 def _tighter(inclusive: Decimal | None, exclusive: Decimal | None, sign: int) -> tuple[Decimal | None, bool]:

@@ -53,7 +53,9 @@ class Recursion(ABC, Generic[_Query, _Answer]):
 
     def solve(self, query: _Query) -> _Answer:
         """The answer to a query."""
-        answer = self._at_once(query)
+        answer = self._answers.get(query)
+        if answer is None:
+            answer = self._at_once(query)
         if answer is not None:
             return answer
         pending = {self._about(query)}

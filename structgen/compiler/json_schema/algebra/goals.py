@@ -39,6 +39,8 @@ def both(left: Conjunction, right: Conjunction) -> Conjunction:
 
 def all_of(goals: list[Conjunction]) -> Conjunction:
     """The conjunction of any number of goals."""
+    if len(goals) == 1:
+        return goals[0]
     result = ANYTHING
     for goal in goals:
         result = both(result, goal)
@@ -47,4 +49,6 @@ def all_of(goals: list[Conjunction]) -> Conjunction:
 
 def in_order(goal: Conjunction) -> list[Literal]:
     """The literals in the order of their nodes, which is the document's."""
+    if len(goal) == 1:
+        return [*goal]
     return sorted(goal, key=lambda literal: literal if literal >= 0 else ~literal)

@@ -21,56 +21,53 @@ _DOING = "merging equal values"
 
 
 def assemble(drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> tuple[tuple[Value, ...], Ref]:
-    """The living values that the first one leads to, and the number of its own."""
+    """The values of the drafts, by number, and the root's: that of the first draft."""
     return _Assembly(drafts, alive, meter).run()
 
 
 class _Assembly:
-    """Values by number, each after those that it leads to; what leads back to a draft on the way to it has ``~draft``
-    until the end."""
+    """Drafts become values in their places; what nothing leads to any more stays a draft."""
 
     def __init__(self, drafts: Sequence[Value], alive: set[Ref], meter: Meter) -> None:
-        self.drafts = drafts
+        self.values = list(drafts)
         self.alive = alive
         self.meter = meter
-        self.values: list[Value] = []
-        self.numbers: dict[Ref, Ref] = {}  # of drafts
-        self._is_cyclic = False
+        self.same = list(range(len(drafts)))  # for each number one that stands for it
+        self._numbered: set[Ref] = set()
+        self._is_changed = len(alive) < len(drafts)  # or some number stands for another one
         self._known: dict[Hashable, Ref] = {}
         self._unions: dict[frozenset[Ref], Ref] = {}
 
     def run(self) -> tuple[tuple[Value, ...], Ref]:
         for ref in post_order([0], self._living_children):
             self.meter.check_time(_DOING)
-            self.numbers[ref] = self._number(self._trimmed(self.drafts[ref]))
-        if self._is_cyclic:
-            self.values = [value.mapped(self._closed) for value in self.meter.each(self.values, _DOING)]
-        return tuple(self.values), self.numbers[0]
+            self._add(ref, self._trimmed(self.values[ref]))
+        if self._is_changed:
+            self.values = [value.mapped(self._renumbered) for value in self.meter.each(self.values, _DOING)]
+        return tuple(self.values), self.same[0]
 
     def _living_children(self, ref: Ref) -> Iterator[Ref]:
-        return filter(self.alive.__contains__, self.drafts[ref].children())
+        return filter(self.alive.__contains__, self.values[ref].children())
 
-    def _number(self, value: Value) -> Ref:
-        """The number of a value, which equal ones share wherever they were written."""
-        number = self._known.setdefault(value[:-1], len(self.values))
-        if number == len(self.values):
-            self.values.append(value)
-        return number
+    def _add(self, ref: Ref, value: Value) -> Ref:
+        """Give a number its value, or the number of an equal one, wherever that was written."""
+        self.values[ref] = value
+        self.same[ref] = same = self._known.setdefault(value[:-1], ref)
+        self._is_changed |= same != ref
+        self._numbered.add(ref)
+        return same
 
     def _trimmed(self, draft: Value) -> Value:
         if not draft.arrays and not draft.objects:
             return draft
         alive, meter = self.alive, self.meter
-        arrays = [
-            trimmed_array(array.mapped(self._placed))
-            for array in meter.each(draft.arrays, _DOING)
-            if array_has_members(array, alive, meter)
-        ]
-        objects = [
-            without_idle_marks(shape.mapped(self._placed))
-            for shape in meter.each(draft.objects, _DOING)
-            if object_has_members(shape, alive, meter)
-        ]
+        arrays = [array for array in meter.each(draft.arrays, _DOING) if array_has_members(array, alive, meter)]
+        objects = [shape for shape in meter.each(draft.objects, _DOING) if object_has_members(shape, alive, meter)]
+        if self._is_changed:
+            arrays = [array.mapped(self._placed) for array in meter.each(arrays, _DOING)]
+            objects = [shape.mapped(self._placed) for shape in meter.each(objects, _DOING)]
+        arrays = [trimmed_array(array) for array in meter.each(arrays, _DOING)]
+        objects = [without_idle_marks(shape) for shape in meter.each(objects, _DOING)]
         if len(arrays) > 1:
             arrays = [array.mapped(self._united) for array in merged(arrays)]
         if len(objects) > 1:
@@ -79,15 +76,11 @@ class _Assembly:
         return Value(draft.null, draft.booleans, draft.numbers, draft.strings, *united, draft.pointer)
 
     def _placed(self, choice: Choice) -> Choice:
-        """The choice of the living drafts, by the numbers of their values."""
-        numbers, alive = self.numbers, self.alive
-        living = [Option(numbers.get(ref, ~ref), marks) for ref, marks in choice if ref in alive]
-        if any(ref < 0 for ref, _ in living):
-            self._is_cyclic = True
-        return tuple(living) if len(living) < 2 else tuple(dict.fromkeys(living))
+        """The choice of the living drafts, by the numbers that stand for them."""
+        return tuple(dict.fromkeys([Option(self.same[ref], marks) for ref, marks in choice if ref in self.alive]))
 
-    def _closed(self, choice: Choice) -> Choice:
-        return tuple([Option(ref if ref >= 0 else self.numbers[~ref], marks) for ref, marks in choice])
+    def _renumbered(self, choice: Choice) -> Choice:
+        return tuple([Option(self.same[ref], marks) for ref, marks in choice])
 
     def _united(self, choice: Choice) -> Choice:
         """The choice with one value for all its options of the same marks, as far as these are known by now."""
@@ -98,8 +91,8 @@ class _Assembly:
             by_marks.setdefault(marks, []).append(ref)
         united: list[Option] = []
         for marks, refs in by_marks.items():
-            known = [ref for ref in refs if ref >= 0]
-            united += [Option(ref, marks) for ref in refs if ref < 0]
+            known = [ref for ref in refs if ref in self._numbered]
+            united += [Option(ref, marks) for ref in refs if ref not in self._numbered]
             if known:
                 united.append(Option(self._union(known), marks))
         return tuple(united)
@@ -119,7 +112,9 @@ class _Assembly:
                 tuple(merged(shape for value in values for shape in value.objects)),
                 values[0].pointer,
             )
-            self._unions[key] = self._number(united)
+            self.same.append(len(self.same))
+            self.values.append(united)
+            self._unions[key] = self._add(len(self.same) - 1, united)
         return self._unions[key]
 
     def _united_sets(self, sets: list[_Set]) -> _Set | None:

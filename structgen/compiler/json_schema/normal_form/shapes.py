@@ -183,6 +183,8 @@ class Value(NamedTuple):
 
     def children(self) -> list[Ref]:
         """What its items and members may be, each perhaps several times."""
+        if not self.arrays and not self.objects:
+            return []
         shapes: list[ArrayShape | ObjectShape] = [*self.arrays, *self.objects]
         return [ref for shape in shapes for choice in shape.choices() for ref, _ in choice]
 
@@ -197,7 +199,10 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's."""
+    """A closed system of values: every `Ref` is an index into ``values``; ``root`` is the whole schema's.
+
+    Only those values are finished that the root leads to.
+    """
 
     values: tuple[Value, ...]
     root: Ref

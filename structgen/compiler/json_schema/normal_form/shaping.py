@@ -31,6 +31,7 @@ class Shaping:
         self.partitions = partitions
         self.goals: list[Conjunction] = []
         self.refs: dict[Conjunction, Ref] = {}
+        self._choices: dict[Conjunction, Choice] = {}  # without marks
 
     def ref(self, goal: Conjunction) -> Ref:
         """The number of a goal."""
@@ -64,7 +65,7 @@ class Shaping:
         return ObjectShape(tuple(properties), self._others(clause), clause.low, clause.high, len(clause.exists))
 
     def _others(self, clause: ObjectClause) -> tuple[KeyClass, ...]:
-        rules = tuple(rule for rule in clause.rules if rule.rest or rule.classes)
+        rules = tuple([rule for rule in clause.rules if rule.rest or rule.classes])
         return self._classes(rules, clause.exists)
 
     @remembered
@@ -101,7 +102,10 @@ class Shaping:
         if goal == NOTHING:
             return ()
         if not marks:
-            return (Option(self.ref(goal)),)
+            known = self._choices.get(goal)
+            if known is None:
+                known = self._choices[goal] = (Option(self.ref(goal)),)
+            return known
         if len(marks) > MOST_MARKS:
             raise BudgetExceededError(
                 f"more than {MOST_MARKS} kinds of members or items have to be counted at once",

@@ -11,11 +11,13 @@ from decimal import Decimal
 from ....errors import BudgetExceededError
 from .document import Json
 
+_DECODER = json.JSONDecoder(parse_int=Decimal, parse_float=Decimal)
+
 
 def parse_json(text: str) -> Json:
     """The value of a text that is JSON. Raises `BudgetExceededError` where it is too deep for Python's parser."""
     try:
-        value: Json = json.loads(text, parse_int=Decimal, parse_float=Decimal)
+        value: Json = _DECODER.decode(text)
     except RecursionError:
         raise BudgetExceededError(
             "the JSON text is nested too deeply to be parsed",

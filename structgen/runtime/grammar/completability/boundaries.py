@@ -16,8 +16,9 @@ boundary only what the last lexeme could have become is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....system.memo import Memo
@@ -186,13 +187,21 @@ class Boundaries:
                 sets[future] = sets.get(future, 0) | 1 << c
         return list(sets.items())
 
+    def _moves_of(self, boundary: Watched) -> Iterable[tuple[int, ...]]:
+        """By class of bytes: the next states of what is watched, -1 for none."""
+        rows = [self._rows[state] for state in boundary]
+        return zip(*rows, strict=True) if rows else repeat((), len(self._classes))
+
     def fate(self, boundary: Watched) -> Fate:
         """What bytes do to obligations."""
         found = self._fates.get(boundary)
         if found is None:
             obligations, ends, stays = self._obligations, 0, []
-            for c in self._classes:
-                left = obligations.after(boundary, c)
+            known: dict[tuple[int, ...], Watched | None] = {}  # by the next states of what is watched
+            for c, states in zip(self._classes, self._moves_of(boundary), strict=True):
+                if states not in known:
+                    known[states] = obligations.left(states)
+                left = known[states]
                 if left is None:
                     continue
                 if not left or self._is_simple:

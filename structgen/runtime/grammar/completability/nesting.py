@@ -11,11 +11,17 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ....errors import FormatError
 from ..tables import GrammarTables
 
 #: A nonterminal and the symbols of one expansion.
 _Rule: TypeAlias = tuple[int, tuple[int, ...]]
+
+#: Moves of a parser, by column.
+_Moves: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 #: So many brackets a rule can have open at once; past that it counts as one that does not nest.
 _MOST_OPEN = 64
@@ -62,26 +68,25 @@ class Nesting:
         """
         layout = tables.layout
         assert layout is not None
-        moves = [*tables.shift.tolist(), *tables.goto.tolist()]
+        moves = _moves(tables)
         rules, start = rules_of(tables, check)
         nets = _nets("brackets", rules, tables.end, layout.opening, layout.closing, start, check)
         blocks = _nets("blocks", rules, tables.end, {layout.indent}, {layout.dedent}, start, check)
-        net, depth = [0] * len(tables.context), [0] * len(tables.context)
-        for _, symbol, target in moves:
-            net[target], depth[target] = nets.get(symbol, 0), blocks.get(symbol, 0)
-        return cls(net, depth, _below(tables, moves, nets, start, check))
+        net, depth = np.zeros((2, len(tables.context)), np.int64)
+        net[moves[2]], depth[moves[2]] = _by_symbol(nets, moves[1]), _by_symbol(blocks, moves[1])
+        return cls(net.tolist(), depth.tolist(), _below(tables, moves, nets, start, check))
 
     def depths(self, tables: GrammarTables) -> list[set[int]]:
         """By parser state: how many brackets can be open there, as far as that matters."""
-        after: list[list[int]] = [[] for _ in self.net]
-        for state, _, target in (*tables.shift.tolist(), *tables.goto.tolist()):
-            after[state].append(target)
+        sources, _, targets = _moves(tables)
+        order, first = _grouped(sources, len(self.net))
+        after = targets[order].tolist()
         found: list[set[int]] = [set() for _ in self.net]
         found[0].add(0)
         todo = [(0, 0)]
         while todo:
             state, depth = todo.pop()
-            for target in after[state]:
+            for target in after[first[state] : first[state + 1]]:
                 there = min(depth + self.net[target], self.below[target] + 1)
                 if there >= 0 and there not in found[target]:
                     found[target].add(there)
@@ -91,24 +96,23 @@ class Nesting:
 
 def rules_of(tables: GrammarTables, check: Callable[[], object]) -> tuple[list[_Rule], int]:
     """The rules that are reduced somewhere, and the nonterminal that a whole text is. Raises `FormatError`."""
-    before, symbol_of = [0] * len(tables.context), [-1] * len(tables.context)
-    ending = {state for state, terminal, _ in tables.shift.tolist() if terminal == tables.end}
-    start = -1
-    for state, symbol, target in (*tables.shift.tolist(), *tables.goto.tolist()):
-        before[target], symbol_of[target] = state, symbol
-        if not state and target in ending:
-            start = symbol
+    sources, symbols_read, targets = _moves(tables)
+    before, symbol_of = np.zeros(len(tables.context), np.int32), np.full(len(tables.context), -1, np.int32)
+    before[targets], symbol_of[targets] = sources, symbols_read
+    ending = tables.shift[tables.shift[:, 1] == tables.end, 0]
+    whole = symbols_read[(sources == 0) & np.isin(targets, ending)].tolist()
+    below, read = before.tolist(), symbol_of.tolist()
     found: dict[_Rule, None] = {}
-    for state, length, origin in tables.reduce.tolist():
+    for state, length, origin in zip(*tables.reduce.T.tolist(), strict=True):
         check()
         symbols = []
         for _ in range(length):  # all ways back read the same symbols
-            if symbol_of[state] < 0:
+            if read[state] < 0:
                 raise FormatError("the parser's tables contradict themselves")
-            symbols.append(symbol_of[state])
-            state = before[state]
+            symbols.append(read[state])
+            state = below[state]
         found[origin, tuple(reversed(symbols))] = None
-    return list(found), start
+    return list(found), whole[-1] if whole else -1
 
 
 def _nets(
@@ -165,21 +169,48 @@ def _check_order(
 
 
 def _below(
-    tables: GrammarTables, moves: list[list[int]], nets: Mapping[int, int], start: int, check: Callable[[], object]
+    tables: GrammarTables, moves: _Moves, nets: Mapping[int, int], start: int, check: Callable[[], object]
 ) -> list[int]:
-    into: list[list[tuple[int, int]]] = [[] for _ in tables.context]
-    for state, symbol, target in moves:
-        if symbol in nets:
-            into[target].append((state, nets[symbol]))
-    found = [0] * len(tables.context)
-    todo = list(range(len(found)))
+    is_known = np.isin(moves[1], [*nets])
+    sources, symbols, targets = (column[is_known] for column in moves)
+    net = _by_symbol(nets, symbols)
+    highest = np.zeros(len(tables.context), np.int64)
+    np.maximum.at(highest, sources, -net)  # what is below a single symbol; the rest is found from there
+    order, first = _grouped(targets, len(highest))
+    into, gain = sources[order].tolist(), net[order].tolist()
+    found: list[int] = highest.tolist()
+    todo = np.flatnonzero(highest).tolist()
+    if highest.max() > _MOST_OPEN:
+        raise NotNestedError("brackets", start)
     while todo:
         check()
         target = todo.pop()
-        for state, net in into[target]:
-            if found[target] - net > found[state]:
-                found[state] = found[target] - net
-                if found[state] > _MOST_OPEN:
+        for move in range(first[target], first[target + 1]):
+            state, there = into[move], found[target] - gain[move]
+            if there > found[state]:
+                found[state] = there
+                if there > _MOST_OPEN:
                     raise NotNestedError("brackets", start)
                 todo.append(state)
     return found
+
+
+def _moves(tables: GrammarTables) -> _Moves:
+    """Sources, symbols and targets of all that the parser shifts and goes to."""
+    sources, symbols, targets = np.concatenate([tables.shift, tables.goto]).T
+    return sources, symbols, targets
+
+
+def _by_symbol(of: Mapping[int, int], symbols: NDArray[np.int32]) -> NDArray[np.int64]:
+    """What each of some symbols has; 0 where it has nothing."""
+    found = np.zeros(int(symbols.max(initial=0)) + 1, np.int64)
+    for symbol, value in of.items():
+        if symbol < len(found):
+            found[symbol] = value
+    return found[symbols]
+
+
+def _grouped(states: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], list[int]]:
+    """The order that brings moves of a state together; by state the first of them, and how many there are."""
+    order = np.argsort(states, kind="stable")
+    return order, np.searchsorted(states[order], np.arange(count + 1)).tolist()

@@ -104,11 +104,37 @@ class ParserDriver:
         """The terminals of the lexer that may come next; the end of the text is one of them."""
         found = parse.accepted
         if found is None:
-            found = self.parser.accepted(parse.stack)
+            found = self.accepted_in_line(parse)
             if self._layout is not None and parse.level is not None:
                 found = self._indented(parse, found, self._layout, parse.level)
-            found = parse.accepted = Accepted(found.terminals | self._ignored, found.depth_read)
+            parse.accepted = found
         return found
+
+    def accepted_in_line(self, parse: Parse) -> Accepted:
+        """As `accepted`, without line ends that close blocks or open one, and without the end of a text of lines."""
+        terminals, depth_read = self.parser.accepted(parse.stack)
+        layout, level = self._layout, parse.level
+        if layout is not None and level is not None:
+            terminals &= ~(1 << self._end | 1 << layout.newline)
+            if level.brackets:  # all line ends are left out, whatever the column, and one without a line end in it
+                first = self._end + 1
+                terminals |= 1 << layout.newline | (1 << first + layout.columns + 2) - (1 << first)
+            else:
+                terminals &= ~sum(1 << t for t in layout.closing)
+        return Accepted(terminals | self._ignored, depth_read)
+
+    def accepts(self, parse: Parse, terminal: int) -> tuple[bool, int]:
+        """Whether a terminal may come next, and the lowest depth that was looked at for that."""
+        if terminal > self._end:
+            parses, depth_read = self.after(parse, terminal)
+            return bool(parses), depth_read
+        accepted, depth_read = self.accepted(parse) if terminal == self._end else self.accepted_in_line(parse)
+        return bool(accepted >> terminal & 1), depth_read
+
+    def in_line(self, parse: Parse) -> int | None:
+        """Where line ends matter: the terminal of one with the column of this line; None elsewhere."""
+        level = parse.level
+        return None if level is None or level.brackets else self._end + 1 + level.columns[-1]
 
     def may_end(self, parse: Parse) -> bool:
         """Whether the end of the text may come next."""
@@ -123,15 +149,10 @@ class ParserDriver:
         return self.parser.may_be_last(parse.stack, terminal)
 
     def _indented(self, parse: Parse, accepted: Accepted, layout: IndentationTerminals, level: Level) -> Accepted:
-        """With a terminal for each column that a line may begin at, in place of what these stand for."""
+        """With a terminal for each column that a line may begin at, and the end of the text."""
         terminals, depth_read = accepted
-        terminals &= ~(1 << self._end | 1 << layout.newline)
         first = self._end + 1
-        if level.brackets:  # all line ends are left out, whatever the column, and one without a line end in it
-            terminals |= 1 << layout.newline
-            terminals |= (1 << first + layout.columns + 2) - (1 << first)
-        else:
-            terminals &= ~sum(1 << t for t in layout.closing)
+        if not level.brackets:
             wider = level.columns[-1] + 1
             for column in (*level.columns, wider):
                 after = self.after(parse, first + column)
