@@ -31,9 +31,9 @@ from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import stack as parser_stack
 from structgen.runtime.pushdown.machine import PushdownMachine
-from structgen.storage import columns
+from structgen.storage import columns, container
 from structgen.storage.columns import LONG_GAP, Column, Field, Sizes, Total, total
-from structgen.storage.container import pack, unpack
+from structgen.storage.container import Buffer, pack
 
 Array: TypeAlias = NDArray[Any]
 
@@ -112,7 +112,10 @@ class Declared:
             return read_meta(meta, declared, sizes, where)
 
         meta, sections = unpack(data)
-        with patch.object(columns, "read", reading), patch.object(columns, "read_meta", reading_meta):
+        with (
+            patch.object(columns, "read", reading), patch.object(columns, "read_meta", reading_meta),
+            patch.object(container, "_MOST_COPIED", 0),
+        ):  # fmt: skip
             sg.Index.from_buffer(data, vocabulary)
             if "token_bytes" in sections:
                 sg.Vocabulary.from_sections(meta, sections, "file")
@@ -120,6 +123,12 @@ class Declared:
 
     def of(self, section: Array) -> tuple[Column, Sizes]:
         return self.columns[_at(section)]
+
+
+def unpack(data: Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Sections where they lie, not in a copy of the file."""
+    with patch.object(container, "_MOST_COPIED", 0):
+        return container.unpack(data)
 
 
 def _at(section: Array) -> tuple[int, int]:

@@ -77,7 +77,8 @@ SMALL: list[tuple[Any, str, int]] = [
     (parses, "_MOST_STACKS", 5),
     (pushdown, "MEMO_FRAMES", 5),
     (pushdown, "MEMO_MOVES", 5),
-    (dense_rows, "MOST_BYTES", 100),
+    (dense_rows.ARENAS, "most", 0),
+    (dense_rows.DENSE_ROWS, "most", 100),
     (reading, "MOST_ANSWERS", 2),
     (rows, "DECODED_BYTES", 1),
     (stack_distances, "MEMO_ENTRIES", 3),
@@ -250,11 +251,10 @@ class TestBounds:
 
     def test_rows_that_are_spelled_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """All machines together keep so many bytes; those that added none for the longest time let go of theirs."""
-        monkeypatch.setattr(dense_rows, "DENSE_ROWS", held := dense_rows.DenseRows())
+        row = 4 * vocabulary().words
+        held = dense_rows.SharedBound(40 * row)
         for module in (pushdown, automaton):
             monkeypatch.setattr(module, "DENSE_ROWS", held)
-        row = 4 * vocabulary().words
-        monkeypatch.setattr(dense_rows, "MOST_BYTES", 40 * row)
         indexes = [compiled(kind) for kind in ("regex", "json") for _ in range(6)]
         for _ in range(2):
             for index, kind in zip(indexes, ["regex"] * 6 + ["json"] * 6, strict=True):
@@ -266,6 +266,18 @@ class TestBounds:
         gc.collect()
         check(compiled("json"), "json")
         assert held.total <= 40 * row
+
+    def test_arenas(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All machines together keep room for so many tables; those that began to walk first let go of theirs."""
+        indexes = [compiled("json") for _ in range(6)]
+        monkeypatch.setattr(stack_rows, "ARENAS", held := dense_rows.SharedBound(1 << 30))
+        check(indexes[0], "json")
+        monkeypatch.setattr(held, "most", 2 * held.total)
+        for index in indexes[1:]:
+            check(index, "json")
+            assert 0 < held.total <= held.most
+        machines = [index.machine for index in indexes if isinstance(index.machine, pushdown.PushdownMachine)]
+        assert [machine.rows._walker is None for machine in machines] == [True] * 4 + [False] * 2
 
     def test_rows_of_batches(self) -> None:
         """A row that comes as another array every time is held once."""

@@ -253,7 +253,7 @@ class AutomatonMachine(CompiledMachine):
             self._told()
         return row
 
-    def let_go_of_rows(self) -> None:
+    def let_go(self) -> None:
         """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
         self.pool.let_go_of_decoded()
         self._rows.clear()

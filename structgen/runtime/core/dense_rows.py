@@ -1,8 +1,10 @@
-"""A bound on the rows that all machines of a process keep spelled out, ready to be copied.
+"""Bounds on what all machines of a process keep together and can make again: rows spelled out, tables for walks.
 
 A row of Llama-3 takes 16 KB, and a definition has some thirty that its texts come by; a server with a thousand
 definitions would hold half a gigabyte. Those that added none for the longest time let go of theirs, and put them
-together again when they are asked for, some microseconds each.
+together again when they are asked for, some microseconds each. What kernels need to walk an automaton with a stack is
+100 KB, and nobody walks one whose texts are known: those that began to walk first let go, and lay it out again in
+some hundred microseconds.
 """
 
 from __future__ import annotations
@@ -12,41 +14,48 @@ from weakref import ref
 
 from ...system.locks import Lock, Rank
 
-#: Bytes of rows of all machines of a process. Past that they let go until three quarters are left.
-MOST_BYTES = 128 << 20
+#: Bytes of rows of all machines of a process; and of room for tables, of which a third is written as a rule.
+MOST_BYTES, MOST_ARENA_BYTES = 128 << 20, 64 << 20
 
 
-class RowHolder(Protocol):
-    """A machine that keeps rows spelled out."""
+class Holder(Protocol):
+    """What keeps something that it can make again."""
 
-    def let_go_of_rows(self) -> None:
-        """Forget them. Any thread may call this at any time; no lock is held."""
+    def let_go(self) -> None:
+        """Forget it. Any thread may call this at any time; no lock is held."""
 
 
-class DenseRows:
-    """Which machines keep how many bytes of rows; the one that added some last comes last."""
+class SharedBound:
+    """Who keeps how many bytes; the one that added some last comes last.
 
-    def __init__(self) -> None:
-        self._held: dict[int, tuple[ref[RowHolder], int]] = {}
+    Parameters
+    ----------
+    most:
+        Bytes of all of them. Past that they let go until three quarters are left.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._held: dict[int, tuple[ref[Holder], int]] = {}
         self._lock = Lock(Rank.LEAF)
-        #: Bytes of all of them together, with those of machines that are gone and were not missed yet.
+        #: Bytes of all of them together, with those of holders that are gone and were not missed yet.
         self.total = 0
 
-    def note(self, holder: RowHolder, nbytes: int) -> None:
-        """A machine keeps so many bytes from now on."""
+    def note(self, holder: Holder, nbytes: int) -> None:
+        """A holder keeps so many bytes from now on."""
         with self._lock:
             _, before = self._held.pop(id(holder), (None, 0))  # or that of one that is gone
             self._held[id(holder)] = ref(holder), nbytes
             self.total += nbytes - before
-            least = self._least() if self.total > MOST_BYTES else []
+            least = self._least() if self.total > self.most else []
         for each in least:
-            each.let_go_of_rows()
+            each.let_go()
 
-    def _least(self) -> list[RowHolder]:
-        """Those that are to let go of their rows."""
+    def _least(self) -> list[Holder]:
+        """Those that are to let go of what they keep."""
         found = []
         for key, (holder, nbytes) in list(self._held.items()):
-            if 4 * self.total <= 3 * MOST_BYTES:
+            if 4 * self.total <= 3 * self.most:
                 break
             del self._held[key]
             self.total -= nbytes
@@ -57,4 +66,4 @@ class DenseRows:
 
 
 #: Those of this process.
-DENSE_ROWS = DenseRows()
+DENSE_ROWS, ARENAS = SharedBound(MOST_BYTES), SharedBound(MOST_ARENA_BYTES)

@@ -354,7 +354,7 @@ class PushdownMachine(InternedMachine[Thread]):
         config.dense = row
         return row
 
-    def let_go_of_rows(self) -> None:
+    def let_go(self) -> None:
         """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""
         self._dense.clear()
         self.pool.let_go_of_decoded()

@@ -32,6 +32,7 @@ from ...system.locks import Lock, Rank
 from ...system.memo import first
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
+from ..core.dense_rows import ARENAS
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
 from .counts import Counts, counts_of
@@ -416,13 +417,19 @@ class StateMasks:
     # -- walking ---------------------------------------------------------------------------------------
 
     def _walk(self) -> StackWalker:
-        if self._walker is None:
-            self._walker = StackWalker(self.tables, self.vocabulary, lambda: self.lock.give_way())
-        return self._walker
+        walker = self._walker
+        if walker is None:
+            walker = self._walker = StackWalker(self.tables, self.vocabulary, lambda: self.lock.give_way())
+            ARENAS.note(self, walker.nbytes)
+        return walker
+
+    def let_go(self) -> None:
+        """Forget what only walking needs; see `structgen.runtime.core.dense_rows`."""
+        self._walker = None
 
     def rest(self) -> None:
         """Let go of what only walking needs, and lay out what was decided as it is stored."""
-        self._walker = None
+        self.let_go()
         self.pool.compact()
         stored = StoredMasks.of(self.tables.states, self.all_decided())
         if stored is not None:

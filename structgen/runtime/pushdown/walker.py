@@ -191,6 +191,11 @@ class StackWalker:
             if not self._has_grown(arena):
                 return found
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the kernels' form, with room for all rows of the table."""
+        return self._arena.nbytes
+
     def narrow(
         self, residual: NDArray[np.int32], config: tuple[int, ...], at_once: int = _AT_ONCE
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -530,7 +530,7 @@ class TestGuides:
             with monkeypatch.context() as patch:
                 patch.setattr(stack_machine, "MEMO_CONFIGS", limit)
                 patch.setattr(pushdown, "MEMO_MOVES", limit)
-                patch.setattr(dense_rows, "MOST_BYTES", 4 * VOCABULARY.words * limit)
+                patch.setattr(dense_rows.DENSE_ROWS, "most", 4 * VOCABULARY.words * limit)
                 index = compiled(case)
                 kept = [list(map(sg.Guide.fork, guides_along(index, tokens))) for tokens in texts]
                 for _ in range(2):
