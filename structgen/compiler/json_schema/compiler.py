@@ -17,8 +17,8 @@ from .normal_form.shapes import Values
 from .normalise import normalise
 from .read.reader import read
 
-#: A schema that has fewer is lowered as a whole: an index of a few parts costs more.
-_FEW_STATES = 5_000
+#: A schema that has fewer is lowered as a whole, within some 60 ms: what waits would be in the way of steps.
+_FEW_STATES = 100_000
 
 
 def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, tuple[str, ...]]:
