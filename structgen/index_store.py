@@ -51,7 +51,11 @@ def fetch(cache: Cache, key: str, vocabulary: Vocabulary) -> Index | None:
 
 
 def keep(cache: Cache, key: str, index: Index) -> None:
-    """Put an index into the cache, unless what has its key knows as many rows. The vocabulary is not part of it."""
+    """Put an index into the cache, unless what has its key knows as many rows. The vocabulary is not part of it.
+
+    The rows that it shares with others of its vocabulary are, under names of their own.
+    """
+    index.machine.keep_shared_rows()
     rank = 1 + index.machine.known_rows
     value = index.to_bytes(with_vocabulary=False)
     cache.put(key, value, label=index.definition[:200], kind=index.kind, rank=rank)
@@ -77,6 +81,12 @@ class _SharedRows:
         if found is not None:
             return found
         return self.cache.read(self._key(name), read)
+
+    def has(self, name: bytes) -> bool:
+        base: BaseRows | None = self.vocabulary.base_rows
+        return self._key(name) in self.cache or (
+            base is not None and name in base and _base_key(self.vocabulary) in self.cache
+        )
 
     def keep(self, name: bytes, value: bytes) -> None:
         self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")

@@ -105,12 +105,12 @@ class Structgen:
 
     def keep(self, schema: Schema, compiled: sg.Index) -> int:
         """Put an index into the cache, as `structgen.compile` does, and tell the bytes that it takes there."""
-        from structgen.index_store import cache_key
+        from structgen import index_store
 
-        data = compiled.to_bytes(with_vocabulary=False)
         with sg.Cache(self._setting.cache) as cache:
-            cache.put(cache_key(self._definition(schema), self._vocabulary), data, kind=compiled.kind)
-        return len(data)
+            index_store.share_rows(cache, compiled)
+            index_store.keep(cache, index_store.cache_key(self._definition(schema), self._vocabulary), compiled)
+        return len(compiled.to_bytes(with_vocabulary=False))
 
     def _definition(self, schema: Schema) -> sg.JsonSchema:
         return sg.JsonSchema(schema, **self._setting.options)

@@ -320,7 +320,7 @@ def _unpickled(fingerprint: str, data: bytes) -> Vocabulary:
 
 def _bytes_of(shared: Foreign) -> int:
     """What a `structgen.runtime.pushdown.shared_masks.SharedMasks` takes, or that there is none."""
-    return 100 if shared is None else sum(int(array.nbytes) for array in (*shared.rows, *shared.residuals))
+    return 100 if shared is None else int(shared.nbytes)
 
 
 def _ids(ids: Iterable[int], name: str) -> set[int]:

@@ -99,8 +99,9 @@ def test_the_same_of_shared_rows(gaps: list[int]) -> None:
     (again,) = SharedMasks.from_sections(good.to_sections(), VOCABULARY, "here").residuals
     assert again.tolist() == [3, 4, 9]
     damage: Sections = {"resume_start": np.array([0, len(gaps)], np.uint32), "resume_gaps": np.array(gaps, np.uint16)}
+    damaged = SharedMasks.from_sections(good.to_sections() | damage, VOCABULARY, "here")
     with pytest.raises(sg.errors.FormatError, match="residual list"):
-        SharedMasks.from_sections(good.to_sections() | damage, VOCABULARY, "here")
+        damaged.residuals[0]
 
 
 # -- moves -----------------------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ class SharedRows(Protocol):
     def fetch(self, name: bytes, read: Callable[[memoryview], T]) -> T | None:
         """What ``read`` makes of what is kept; None where nothing is, or nothing sound."""
 
+    def has(self, name: bytes) -> bool:
+        """Whether something is kept under a name."""
+
     def keep(self, name: bytes, value: bytes) -> None:
         """Keep a new one."""
 
@@ -193,6 +196,10 @@ class CompiledMachine(Machine, Protocol):
 
     def share_rows(self, kept: SharedRows) -> None:
         """Look there for rows that belong to the vocabulary, and keep new ones there."""
+        return
+
+    def keep_shared_rows(self) -> None:
+        """Keep there whatever is used, also what was at hand from another index or another cache."""
         return
 
     # -- devices and files -----------------------------------------------------------------------------

@@ -5,8 +5,7 @@ Many are nearly equal, so they are stored as the rows of an index are: some 4,00
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar, overload
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from ...system.types import Array, JsonMap
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.residuals import COUNT, Residuals
 from ..rows.row_pool import RowPool
-from .shared_masks import NAME_BYTES, SharedMasks
+from .shared_masks import NAME_BYTES, LazySequence, SharedMasks
 
 #: What the meta section calls such a file; how many of the definitions that have base rows went into it, and whether
 #: all of them did.
@@ -34,31 +33,6 @@ SECTIONS = (
     Column("row", rows="stretches", below="rows"),
     Column("next", rows="stretches", below=COUNT),
 )
-
-T = TypeVar("T")
-
-
-class _Parts(Sequence[T]):
-    """Rows or lists by their numbers, each of which is decoded when it is asked for."""
-
-    def __init__(self, numbers: list[int], decode: Callable[[int], T]) -> None:
-        self._numbers = numbers
-        self._decode = decode
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        if isinstance(at, slice):
-            return _Parts(self._numbers[at], self._decode)
-        return self._decode(self._numbers[at])
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._decode, self._numbers)
 
 
 class BaseRows:
@@ -97,6 +71,9 @@ class BaseRows:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._numbers
+
     def get(self, name: bytes) -> SharedMasks | None:
         """What a name stands for."""
         found = self._known.get(name)
@@ -105,7 +82,8 @@ class BaseRows:
             first, *parts = self._columns
             i, j = first[number : number + 2].tolist()
             begins, rows, lists = (part[i:j].tolist() for part in parts)
-            found = SharedMasks(begins, _Parts(rows, self._row), _Parts(lists, self._residuals.__getitem__))
+            residual = self._residuals.__getitem__
+            found = SharedMasks(begins, LazySequence(rows, self._row), LazySequence(lists, residual))
             self._known[name] = found
         return found
 

@@ -484,6 +484,11 @@ class PushdownMachine(InternedMachine[Thread]):
         """Look there for rows inside strings, and keep new ones there."""
         self.rows.shared.keep_in(kept)
 
+    def keep_shared_rows(self) -> None:
+        """Keep there whatever is used, also what was at hand from another index or another cache."""
+        with self._lock:
+            self.rows.shared.keep_used()
+
     def exercise_kernels(self) -> None:
         """Call every kernel that rows of a vocabulary can need."""
         self.rows.exercise_kernels()

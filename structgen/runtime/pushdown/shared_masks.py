@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ..rows.row_pool import RowPool, encode_gaps
 from .tables import PushdownTables
 from .walker import BELOW, BETWEEN, CountedWalk, StackWalker, events, stretches
 
+T = TypeVar("T")
+
 #: The sections of shared masks (see docs/internals/format.md), at least one.
 SECTIONS = (
     Column("begins", rows=("more stretches", 1), below=MOST),
@@ -30,6 +32,30 @@ SECTIONS = (
     Column("resume_start", rows=("more stretches", 2), starts="residual gaps"),
     Column("resume_gaps", "u2", rows="residual gaps"),
 )
+
+
+class LazySequence(Sequence[T]):
+    """Rows or lists by their numbers, each of which is decoded when it is asked for; ``nbytes`` are held for that."""
+
+    def __init__(self, numbers: Sequence[int], decode: Callable[[int], T], nbytes: int = 0) -> None:
+        self._numbers = numbers
+        self._decode = decode
+        self.nbytes = nbytes
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        if isinstance(at, slice):
+            return LazySequence(self._numbers[at], self._decode)
+        return self._decode(self._numbers[at])
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._decode, self._numbers)
 
 
 class SharedMasks(NamedTuple):
@@ -69,6 +95,13 @@ class SharedMasks(NamedTuple):
         begins = cuts.tolist()
         return cls(begins, list(rows), [nodes[bisect_right(changes, begin) - 1] for begin in begins])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows and lists, as they are held."""
+        lists = self.residuals
+        held = lists.nbytes if isinstance(lists, LazySequence) else sum(nodes.nbytes for nodes in lists)
+        return held + sum(row.nbytes for row in self.rows)
+
     def to_sections(self) -> dict[str, Array]:
         """The sections of a file in the container format."""
         gaps = [encode_gaps(nodes) for nodes in self.residuals]
@@ -81,10 +114,18 @@ class SharedMasks(NamedTuple):
 
     @classmethod
     def from_sections(cls, sections: Sections, vocabulary: Vocabulary, where: str) -> SharedMasks:
-        """Read `to_sections`; rows are used where they lie. Raises `FormatError`."""
+        """Read `to_sections`; rows are used where they lie. Raises `FormatError`.
+
+        A residual list is checked against the trie when it is first needed: only walks need either.
+        """
         sizes = {"size": vocabulary.size}
         begins, rows, start, gaps = columns.read(sections, SECTIONS, sizes, where).values()
-        return cls(begins.tolist(), list(rows), decoded(gaps, start, vocabulary, where))
+
+        def residual(number: int) -> NDArray[np.int32]:
+            begin, end = start[number : number + 2].tolist()
+            return decoded(gaps[begin:end], np.array([0, end - begin]), vocabulary, where)[0]
+
+        return cls(begins.tolist(), list(rows), LazySequence(range(len(begins)), residual, gaps.nbytes))
 
     def to_bytes(self) -> bytes:
         """A file of its own, kind ``"shared"``."""
@@ -159,6 +200,13 @@ class SharedMaskStore:
     def keep_in(self, cache: SharedRows) -> None:
         """Look there for what another process has worked out, and keep there what is worked out afresh."""
         self._cache = cache
+
+    def keep_used(self) -> None:
+        """Keep there whatever is used, also what was at hand from another index or another cache."""
+        if self._cache is not None:
+            for name, shared in self.find_all().items():
+                if not self._cache.has(name):
+                    self._cache.keep(name, shared.to_bytes())
 
     # -- partial masks ----------------------------------------------------------------------------------------
 
@@ -313,18 +361,20 @@ class SharedMaskStore:
 
     def row_of(self, number: int) -> NDArray[np.uint32]:
         """The row of a shared mask that is used."""
-        return self._stretch(number)[0]
+        shared, stretch = self._stretch(number)
+        return shared.rows[stretch]
 
     def residual_of(self, number: int) -> NDArray[np.int32]:
         """The residual list of a shared mask that is used."""
-        return self._stretch(number)[1]
+        shared, stretch = self._stretch(number)
+        return shared.residuals[stretch]
 
-    def _stretch(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    def _stretch(self, number: int) -> tuple[SharedMasks, int]:
         name, stretch, state, *_ = self.uses[number]
         shared = self.find(name, state)
         if stretch >= len(shared.rows):
             raise FormatError("a shared row has no such stretch", where=f"state {state}")
-        return shared.rows[stretch], shared.residuals[stretch]
+        return shared, stretch
 
     def _use(self, name: bytes, stretch: int, state: int) -> PartialRow:
         if self._numbers is None:

@@ -32,7 +32,9 @@ from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core.interned_machine import Configuration
 from structgen.runtime.pushdown import machine as pushdown
 from structgen.runtime.pushdown.machine import PushdownMachine
+from structgen.runtime.pushdown.partial_masks import StateMasks
 from structgen.runtime.pushdown.stacks import Fork, Frame, Stack, Thread
+from structgen.vocabulary.trie import Trie
 
 VOCABULARY = small_vocabulary()
 EOS = VOCABULARY.eos_ids[0]
@@ -262,6 +264,32 @@ class TestRealVocabularies:
             assert not llama3.shared_rows, "nothing had to be walked for these"
         finally:
             llama3.base_rows = None
+
+    def test_a_complete_index_from_a_cache_walks_nothing(
+        self, llama3: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Although what it shares was at hand when it was compiled: another index had worked it out, without a cache.
+
+        Nor does it need the tokens' prefix tree.
+        """
+        schema = {"type": "array", "items": {"type": "string", "pattern": "^[a-z ]{2,90}$"}}
+        llama3.shared_rows.clear()
+        sg.compile(sg.JsonSchema(schema), llama3)
+        definition = sg.JsonSchema({"type": "object", "properties": {"names": schema}})
+        with sg.Cache(tmp_path) as cache:
+            compiled = sg.compile(definition, llama3, cache=cache)
+        assert compiled.complete
+        text = speller(llama3).spell(b'{"names": ["some words", "' + b"abcdef gh" * 9 + b'"]}')
+        elsewhere = sg.Vocabulary.from_bytes(
+            [llama3.token(token) for token in range(llama3.size)], eos_ids=llama3.eos_ids
+        )
+        assert elsewhere.fingerprint == llama3.fingerprint
+        monkeypatch.setattr(StateMasks, "_walk", None)
+        monkeypatch.setattr(Trie, "build", None)
+        with sg.Cache(tmp_path) as cache:
+            index = sg.compile(definition, elsewhere, cache=cache)
+            assert index.origin == "cache"
+            assert masks(index, text) == masks(compiled, text)
 
     @pytest.mark.parametrize("eager", [False, True])
     def test_a_shared_row_that_another_row_asks_for_first(self, eager: bool, llama3: sg.Vocabulary) -> None:
