@@ -3,6 +3,9 @@
 A compile makes a great many small objects that all live until it is done. Python's collector looks through every
 object of the process again and again meanwhile, in vain: half of the time for a large schema in a process that holds
 much else.
+
+A long compile leaves so much that a full collection is due, which the first steps would have to wait for. It is made
+at the end of the compile, where nobody expects an answer within microseconds.
 """
 
 from __future__ import annotations
@@ -21,10 +24,16 @@ _lock = Lock(Rank.LEAF)
 PAUSES: Counter[int] = Counter()
 _was_enabled = False
 
+#: Objects made since the last collection, after which a full one is about to be due.
+_MANY = 10_000
+
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """No automatic collection inside; nested and concurrent uses count, and a collector that is off stays off."""
+def paused(*, settles: bool = False) -> Iterator[None]:
+    """No automatic collection inside; nested and concurrent uses count, and a collector that is off stays off.
+
+    Work that ``settles`` ends with a full collection where it has left many objects.
+    """
     global _was_enabled
     with _lock:
         if not PAUSES:
@@ -36,7 +45,10 @@ def paused() -> Iterator[None]:
     finally:
         with _lock:
             PAUSES[get_ident()] -= 1
+            left, _, _ = gc.get_count()
             _go_on()
+        if settles and left >= _MANY and gc.isenabled():
+            gc.collect()
 
 
 def _go_on() -> None:
