@@ -151,14 +151,14 @@ class LazyAutomaton:
         return bool(self.spelled_in[number])
 
     def _spell(self, number: int) -> None:
-        """Give a configuration a row of transitions by byte."""
+        """Give a configuration a row of transitions by byte, while there are any; `make_room` sees to that."""
         if self._free_spelled:
             row = self._free_spelled.pop()
-        else:
+        elif self._spelled < len(self.following):
             row = self._spelled
             self._spelled += 1
-            if row == len(self.following):
-                self.following = np.concatenate([self.following, np.empty_like(self.following)])
+        else:
+            return
         self.following[row] = UNKNOWN
         self.spelled_in[number] = row
 
