@@ -15,7 +15,7 @@ from weakref import ref
 from ...system.locks import Lock, Rank
 
 #: Bytes of rows of all machines of a process; and of room for tables, of which a third is written as a rule.
-MOST_BYTES, MOST_ARENA_BYTES = 128 << 20, 64 << 20
+MOST_BYTES, MOST_ARENA_BYTES = 96 << 20, 48 << 20
 
 
 class Holder(Protocol):
