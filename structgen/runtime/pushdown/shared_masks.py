@@ -196,17 +196,21 @@ class SharedMaskStore:
         self._numbers: dict[tuple[bytes, int], int] | None = {}  # by name and stretch; None: not read from `uses` yet
         self.stored: dict[bytes, SharedMasks] = {}  # what the index's file brings along
         self._cache: SharedRows | None = None
+        self._kept: set[bytes] = set()  # names that the cache is known to have
 
     def keep_in(self, cache: SharedRows) -> None:
         """Look there for what another process has worked out, and keep there what is worked out afresh."""
         self._cache = cache
+        self._kept = set()
 
     def keep_used(self) -> None:
         """Keep there whatever is used, also what was at hand from another index or another cache."""
-        if self._cache is not None:
-            for name, shared in self.find_all().items():
-                if not self._cache.has(name):
-                    self._cache.keep(name, shared.to_bytes())
+        if self._cache is None:
+            return
+        for name, state in {name: state for name, _, state, *_ in self.uses if name not in self._kept}.items():
+            if not self._cache.has(name):
+                self._cache.keep(name, self.find(name, state).to_bytes())
+            self._kept.add(name)
 
     # -- partial masks ----------------------------------------------------------------------------------------
 
