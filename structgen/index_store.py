@@ -84,9 +84,9 @@ class _SharedRows:
 
     def has(self, name: bytes) -> bool:
         base: BaseRows | None = self.vocabulary.base_rows
-        return self._key(name) in self.cache or (
-            base is not None and name in base and _base_key(self.vocabulary) in self.cache
-        )
+        if base is not None and name in base and base.where == _base_place(self.cache):
+            return _base_key(self.vocabulary) in self.cache
+        return self._key(name) in self.cache
 
     def keep(self, name: bytes, value: bytes) -> None:
         self.cache.put(self._key(name), value, label="rows inside a string", kind="shared")
@@ -99,11 +99,15 @@ def _base_key(vocabulary: Vocabulary) -> str:
     return key_of("structgen-base", vocabulary.fingerprint, str(FORMAT_VERSION), __version__)
 
 
+def _base_place(cache: Cache | None) -> str:
+    return "base rows" if cache is None else f"base rows in {cache.directory}"
+
+
 def fetch_base_rows(cache: Cache, vocabulary: Vocabulary) -> BaseRows | None:
     """The base rows that a cache has, which the vocabulary has from then on, unless it has more of them."""
     from .runtime.pushdown.base_rows import BaseRows
 
-    found = cache.read(_base_key(vocabulary), partial(BaseRows, vocabulary=vocabulary, where="the cache"))
+    found = cache.read(_base_key(vocabulary), partial(BaseRows, vocabulary=vocabulary, where=_base_place(cache)))
     if found is not None and (vocabulary.base_rows is None or len(vocabulary.base_rows) < len(found)):
         vocabulary.base_rows = found
     return found
@@ -117,7 +121,7 @@ def keep_base_rows(
 
     before: BaseRows | None = vocabulary.base_rows
     packed = to_bytes((before.all_masks() if before else {}) | masks, samples, is_complete, vocabulary.size)
-    vocabulary.base_rows = BaseRows(packed, vocabulary, "base rows")
+    vocabulary.base_rows = BaseRows(packed, vocabulary, _base_place(cache))
     for name in masks:
         vocabulary.shared_rows.pop(name, None)
     if cache is not None:

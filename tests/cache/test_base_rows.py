@@ -15,8 +15,9 @@ import pytest
 
 import structgen as sg
 from structgen import base_rows
-from structgen.index_store import fetch_base_rows, keep_base_rows
+from structgen.index_store import _SharedRows, fetch_base_rows, keep_base_rows
 from structgen.runtime.pushdown.base_rows import BaseRows, to_bytes
+from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMasks, SharedMaskStore
 from structgen.system.folders import cache_root
 
@@ -185,6 +186,21 @@ def test_they_are_what_was_made(vocabulary: sg.Vocabulary) -> None:
         np.testing.assert_array_equal(list(again.rows), list(each.rows))
         for mine, theirs in zip(again.residuals, each.residuals, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_an_index_is_kept_with_base_rows_that_its_cache_lacks(vocabulary: sg.Vocabulary, tmp_path: Path) -> None:
+    """Those in memory are from the default folder; the cache has base rows, but other ones."""
+    base_rows.make_now(vocabulary, None, lambda *_: None)
+    assert vocabulary.base_rows is not None
+    mask = next(iter(vocabulary.base_rows.all_masks().values()))
+    with sg.Cache(tmp_path / "given") as cache:
+        keep_base_rows(cache, another(vocabulary), {bytes(16): mask}, 1, False)
+        index = sg.compile(SCHEMA, vocabulary, cache=cache, base_rows=False)
+        assert isinstance(index.machine, PushdownMachine)
+        uses = index.machine.rows.shared.uses
+        assert any(name in vocabulary.base_rows for name, *_ in uses)
+        kept = _SharedRows(cache, another(vocabulary))
+        assert all(kept.fetch(name, bytes) is not None for name, *_ in uses)
 
 
 @pytest.mark.parametrize("damage", ["checksum", "kind", "cut"])

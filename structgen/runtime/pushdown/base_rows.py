@@ -44,6 +44,8 @@ class BaseRows:
         The file; whole rows are used where they lie.
     vocabulary:
         The one that it is of.
+    where:
+        Which cache it is from, for errors, and for whoever asks whether that cache has them.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class BaseRows:
     """
 
     def __init__(self, buffer: Buffer, vocabulary: Vocabulary, where: str) -> None:
+        self.where = where
         meta, sections = unpack(buffer, where)
         if meta.get("kind") != KIND:
             raise FormatError("not the base rows of a vocabulary", where=where)
