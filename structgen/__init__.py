@@ -24,6 +24,7 @@ _HOMES = {
     "Grammar": "definitions",
     "Indentation": "definitions",
     "Gbnf": "definitions",
+    "StructuralTag": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "compile": "api",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .definitions import Indentation as Indentation
     from .definitions import JsonSchema as JsonSchema
     from .definitions import Regex as Regex
+    from .definitions import StructuralTag as StructuralTag
     from .errors import Error as Error
     from .runtime.batch.batch import GuideBatch as GuideBatch
     from .runtime.events.events import JsonEvents as JsonEvents

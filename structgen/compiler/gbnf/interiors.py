@@ -36,7 +36,7 @@ class Interiors:
     """The interiors of a program, each there once."""
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._known: dict[Hashable, State] = {}
         self._work = 0
 
@@ -96,7 +96,7 @@ class Interiors:
         self, moves: tuple[tuple[_Move, ...], ...], live: tuple[int, ...], bounds: tuple[tuple[int, int], ...]
     ) -> State:
         """Put an interior into the program; returns its first state."""
-        program = self._program
+        program = self.program
         loops = [program.loop(*each) for each in bounds] + [-1]
         states = [program.state("inside", live=loops[loop]) for loop in live] + [-1]
         for state, edges in zip(states, moves, strict=False):

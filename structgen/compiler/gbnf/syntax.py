@@ -60,7 +60,40 @@ class Reference:
     rule: int
 
 
-Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference
+@dataclass(frozen=True)
+class External:
+    """What is described elsewhere: a definition of another kind, or a token; its number there."""
+
+    number: int
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Exit:
+    """What free text comes to: a text, or the `External` token behind it, and what follows.
+
+    ``again`` has the free text go on after that. No text is empty unless a token follows it.
+    """
+
+    text: str
+    behind: NodeId
+    token: int = -1
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class FreeText:
+    """Characters up to the first place where an exit is complete, or without one, if that ``may_end``.
+
+    None of the strings in ``excludes`` is among them.
+    """
+
+    exits: tuple[Exit, ...]
+    excludes: tuple[str, ...] = ()
+    may_end: bool = False
+
+
+Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText
 
 
 @dataclass(frozen=True)
@@ -87,6 +120,8 @@ def children(node: Node) -> tuple[NodeId, ...]:
         return node.parts
     if isinstance(node, Choice):
         return node.options
+    if isinstance(node, FreeText):
+        return tuple(exit_.behind for exit_ in node.exits)
     return (node.item,) if isinstance(node, Repetition) else ()
 
 

@@ -100,6 +100,20 @@ class Edge(NamedTuple):
     counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
 
 
+class TokenSet(NamedTuple):
+    """Tokens by id, ascending; or all but these and the EOS ids."""
+
+    ids: tuple[int, ...]
+    complement: bool = False
+
+
+class TokenEdge(NamedTuple):
+    """Takes one of some tokens, whatever its bytes; see the module for ``sequence``."""
+
+    tokens: TokenSet
+    sequence: tuple[State, ...]
+
+
 def _column() -> array[int]:
     return array("i")
 
@@ -129,6 +143,15 @@ class PlainEdges:
         found[3] += 1
         return found
 
+    def append(self, other: PlainEdges, by: int) -> None:
+        """The edges of other states, whose numbers are so many higher here."""
+        states, low, high, targets = other.columns()
+        shifted = np.where(targets > 0, targets + by, targets) - 1
+        for column, found in zip(
+            (self.states, self.lows, self.highs, self.targets), (states + by, low, high, shifted), strict=True
+        ):
+            column.frombytes(found.astype(np.int32).tobytes())
+
     def copy(self) -> PlainEdges:
         """The same, to go on with."""
         return PlainEdges(self.states[:], self.lows[:], self.highs[:], self.targets[:])
@@ -152,6 +175,7 @@ class Program:
     names: list[str] = field(default_factory=list)
     like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
     plain: PlainEdges = field(default_factory=PlainEdges)
+    token_edges: dict[State, list[TokenEdge]] = field(default_factory=dict)
 
     def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
         """A new state without edges; ``name`` is for whoever reads the program."""
@@ -186,9 +210,38 @@ class Program:
         self.loops.append((-1, size))
         return len(self.loops) - 1
 
+    def append(self, other: Program) -> State:
+        """Take over another program, its states and loops renumbered; returns what is its start here."""
+        by, loops = len(self.edges), len(self.loops)
+        self.edges += [[_shifted(edge, by, loops) for edge in edges] for edges in other.edges]
+        self.returns += other.returns
+        self.live += [loop + loops if loop >= 0 else -1 for loop in other.live]
+        self.loops += other.loops
+        self.names += other.names
+        self.like += [state + by if state >= 0 else -1 for state in other.like]
+        self.plain.append(other.plain, by)
+        for state, edges in other.token_edges.items():
+            self.token_edges[state + by] = [
+                TokenEdge(tokens, tuple([each + by for each in sequence])) for tokens, sequence in edges
+            ]
+        return other.start + by
+
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
         return Program(
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
             self.plain.copy(),
         )  # fmt: skip
+
+
+def _shifted(edge: Edge, by: int, loops: int) -> Edge:
+    """An edge of a program that becomes part of another one."""
+    low, high, sequence, counted = edge
+    if sequence != REFUSED:
+        sequence = tuple([state + by for state in sequence])
+    if isinstance(counted, CountedEdge):
+        states = (state + by if state >= 0 else -1 for state in counted[2:])
+        counted = CountedEdge(counted.operation, counted.loop + loops, *states)
+    elif counted is not None:
+        counted = counted._replace(register=counted.register + loops, state=counted.state + by)
+    return Edge(low, high, sequence, counted)
