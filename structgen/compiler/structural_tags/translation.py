@@ -178,8 +178,8 @@ class _Translation:
         before = ""
         for number, (piece, token) in enumerate(pieces):
             if token is not None:
-                rest = [self._text("".join(after for after, _ in pieces[number + 1 :]))] if pieces[number + 1 :] else []
-                exits.append(Exit(before, self._row([*rest, behind]), self._externals.token(token), again))
+                rest = self._text("".join([after for after, _ in pieces[number + 1 :]]))
+                exits.append(Exit(before, self._row([rest, behind]), self._externals.token(token), again))
             before += piece
         return exits
 
