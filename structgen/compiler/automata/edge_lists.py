@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class EdgeLists:
         As in `Dfa`.
     start:
         The initial state.
+    bounds:
+        By state that a bound on tokens is for: how many may end there, and the state that takes its place then.
     """
 
     edges: list[list[tuple[int, int, int]]]
@@ -42,6 +44,7 @@ class EdgeLists:
     records: list[tuple[int, int, int, int, int]]
     loops: list[tuple[int, int]]
     start: int
+    bounds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def dense(self) -> NDArray[np.int32]:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from ..automata.charset import complement, normalise
+from ..automata.charset import Ranges, complement, normalise
 from ..automata.nfa import NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .syntax import FreeText
@@ -42,6 +43,14 @@ class Embedded:
 
     free: list[int]
     completing: list[list[int]]
+
+
+class Goal(NamedTuple):
+    """What a character leads to: a complete exit, a state in which the text goes on, or states in which exits do."""
+
+    exit: int = -1
+    free: int = -1
+    leaving: tuple[int, ...] = ()
 
 
 class AhoCorasick:
@@ -132,65 +141,75 @@ class AhoCorasick:
                     remedy="Leave one of the two out.",
                 )
 
-    # -- as part of another automaton ------------------------------------------------------------------------
+    # -- moves -----------------------------------------------------------------------------------------------
+
+    def free_moves(self, state: int) -> Iterator[tuple[Ranges, Goal]]:
+        """Where each character leads from a state in which the text may go on."""
+        goals: dict[Goal, list[int]] = {}
+        for character, target in self._moves[state].items():
+            number = self._completed(target)
+            if number < 0 and self._excluded[target]:
+                goal = Goal(leaving=tuple(begun for begun in self.begun(target) if begun))
+            else:
+                goal = Goal(number, target if number < 0 else -1)
+            goals.setdefault(goal, []).append(ord(character))
+        for goal, codes in goals.items():
+            yield normalise((code, code) for code in codes), goal
+        yield complement(normalise((ord(c), ord(c)) for c in self._moves[state])), Goal(free=0)
+
+    def leaving_moves(self, state: int) -> Iterator[tuple[Ranges, Goal]]:
+        """Where each character leads from a state in which the exits that have begun so may go on, no others."""
+        for character, child in self._children[state].items():
+            if self._is_exit[child]:
+                done = self._exit[child]
+                code = ord(character)
+                yield ((code, code),), Goal(done, leaving=(child,) if done < 0 else ())
+
+    def begun(self, state: int) -> Iterator[int]:
+        """All ends of a state with which some exit begins: states, the empty one last."""
+        while state:
+            if self._is_exit[state]:
+                yield state
+            state = self._suffix[state]
+        yield 0
+
+    def tokens(self, state: int) -> list[int]:
+        """The exits whose token may follow what has begun."""
+        return self._begun[state]
 
     def embed(self, builder: NfaBuilder, owner: int) -> Embedded:
         """Make it part of an automaton under construction, within a counted loop or none."""
         free = [builder.state(owner) for _ in range(len(self))]
-        completing: list[list[int]] = [[] for _ in range(self._exits)]
+        done = [builder.state(owner) for _ in range(self._exits)]
+        completing = [[state] for state in done]
         leaving: dict[int, int] = {}
-        done: dict[int, int] = {}  # by exit
+        queue: list[int] = []
 
-        def complete(number: int) -> int:
-            if number not in done:
-                done[number] = builder.state(owner)
-                completing[number].append(done[number])
-            return done[number]
+        def there(goal: Goal) -> int:
+            if goal.exit >= 0:
+                return done[goal.exit]
+            if goal.free >= 0:
+                return free[goal.free]
+            for begun in goal.leaving:
+                if begun not in leaving:
+                    leaving[begun] = builder.state(owner)
+                    queue.append(begun)
+            if len(goal.leaving) == 1:
+                return leaving[goal.leaving[0]]
+            state = builder.state(owner)
+            for begun in goal.leaving:
+                builder.epsilon(state, leaving[begun])
+            return state
 
-        def leave(state: int) -> int:
-            """The state in which one exit's beginning is all that may go on."""
-            todo = [state]
-            while todo:
-                here = todo.pop()
-                if here in leaving:
-                    continue
-                leaving[here] = builder.state(owner)
-                todo += [child for child in self._children[here].values() if self._is_exit[child]]
-            return leaving[state]
-
-        for state in range(len(self)):
-            for begun in self._suffixes(state):
+        for state, here in enumerate(free):
+            for begun in self.begun(state):
                 for number in self._begun[begun]:
-                    completing[number].append(free[state])
-            targets: dict[int, list[int]] = {}
-            for character, target in self._moves[state].items():
-                if (number := self._completed(target)) >= 0:
-                    there = complete(number)
-                elif not self._excluded[target]:
-                    there = free[target]
-                else:
-                    there = builder.state(owner)
-                    for begun in self._suffixes(target):
-                        if begun and self._is_exit[begun]:
-                            builder.epsilon(there, leave(begun))
-                targets.setdefault(there, []).append(ord(character))
-            for there, codes in targets.items():
-                builder.template(utf8_edges(normalise((code, code) for code in codes)), free[state], there, owner)
-            others = complement(normalise((ord(c), ord(c)) for c in self._moves[state]))
-            builder.template(utf8_edges(others), free[state], free[0], owner)
-        for state, from_ in leaving.items():
+                    completing[number].append(here)
+            for ranges, goal in self.free_moves(state):
+                builder.template(utf8_edges(ranges), here, there(goal), owner)
+        for state in queue:
             for number in self._begun[state]:
-                completing[number].append(from_)
-            for character, child in self._children[state].items():
-                if self._is_exit[child]:
-                    there = complete(self._exit[child]) if self._exit[child] >= 0 else leaving[child]
-                    code = ord(character)
-                    builder.template(utf8_edges(((code, code),)), from_, there, owner)
+                completing[number].append(leaving[state])
+            for ranges, goal in self.leaving_moves(state):
+                builder.template(utf8_edges(ranges), leaving[state], there(goal), owner)
         return Embedded(free, completing)
-
-    def _suffixes(self, state: int) -> Iterator[int]:
-        """A state and all ends of it that are states, the empty one last."""
-        while state:
-            yield state
-            state = self._suffix[state]
-        yield 0

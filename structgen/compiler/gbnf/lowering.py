@@ -18,7 +18,7 @@ from ...budget import Meter
 from ...system.depth_first import post_order
 from ...system.properties import remembered
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import CountedEdge, Edge, Program, State, TokenEdge, TokenSet
+from ..programs.program import CountedEdge, Edge, Program, State, TokenBound, TokenEdge, TokenSet
 from .interiors import Interiors
 
 _DOING = "putting the rules together"
@@ -142,6 +142,9 @@ class Lowering:
             live = self._loops[rule][there.live[q]] if there.live[q] >= 0 else -1
             state = self.program.state(self._names[rule], returns=there.accepting[q], live=live)
             self._states[rule, q] = state
+            if q in there.bounds:
+                most, exhausted = there.bounds[q]
+                self.program.token_bounds[state] = TokenBound(most, self._state(rule, exhausted))
             self._todo.append((rule, q))
         return state
 

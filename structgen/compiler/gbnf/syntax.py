@@ -66,6 +66,7 @@ class External:
 
     number: int
     nullable: bool = False
+    is_token: bool = False
 
 
 @dataclass(frozen=True)

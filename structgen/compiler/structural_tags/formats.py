@@ -161,6 +161,11 @@ class FreeText(Format):
     triggers: tuple[tuple[str, Format], ...] = ()
     again: bool = True
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something is counted in it."""
+        return self.max_chars is not None or self.max_tokens is not None
+
     def _ends_free(self) -> bool:
         return True
 
@@ -182,6 +187,11 @@ class FreeTokens(Format):
     max_tokens: int | None = None
     triggers: tuple[tuple[TokenName, Format], ...] = ()
     again: bool = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something is counted in it."""
+        return self.max_tokens is not None
 
     def _ends_free(self) -> bool:
         return True

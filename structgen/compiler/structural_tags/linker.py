@@ -22,14 +22,15 @@ from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import First, Lowering
 from ..json_schema.compiler import ReadSchema, lower_schema, read_schema
+from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
-from .formats import Format, Inner
+from .formats import Format, FreeText, FreeTokens, Inner, OneToken, Text
 from .reader import read
 from .tokens import TokenNames
-from .translation import Externals, Part, translate
+from .translation import Externals, Part, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -63,7 +64,12 @@ class Linker:
         self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
             self._nullable[each] = each.is_nullable(self._nullable)
-        self._externals = Externals(TokenNames(vocabulary))
+        names = TokenNames(vocabulary)
+        self._externals = Externals(names)
+        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self.program.counts_tokens = any(
+            isinstance(each, FreeText | FreeTokens) and each.max_tokens is not None for each in formats
+        )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
         lowering = self._lowering(Part(root))
@@ -83,6 +89,8 @@ class Linker:
 
     def _lowering(self, part: Part) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
+        if isinstance(part.format, FreeText | FreeTokens) and part.format.is_bounded:
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
         grammar = translate(part, self._externals, self._nullable.__getitem__)
         return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
 
@@ -115,6 +123,15 @@ class Linker:
         return found
 
 
+def _reads_tokens(format_: Format, names: TokenNames) -> bool:
+    """Whether some tokens are taken as such."""
+    if isinstance(format_, Text):
+        return names.has(format_.value)
+    if isinstance(format_, FreeText):
+        return any(names.has(trigger) for trigger, _ in format_.triggers)
+    return isinstance(format_, OneToken | FreeTokens)
+
+
 # -- definitions of other kinds ------------------------------------------------------------------------------
 
 
@@ -133,19 +150,25 @@ class _RulesInner:
 
 
 class _SchemaInner:
-    """A schema that was read."""
+    """A schema, which is read now unless one look says that it has a value."""
 
-    def __init__(self, schema: ReadSchema) -> None:
-        self._schema = schema
-        self._found: First | None = None
+    def __init__(self, format_: Inner, definition: StructuralTag, linker: Linker) -> None:
+        self._format = format_
+        self._definition = definition
         self.nullable = False
+        self._schema: ReadSchema | None = None
+        if isinstance(definition.whitespace, int) or not is_plain(format_.value) or "style" in format_.options:
+            self._schema = self._read(linker)
+
+    def _read(self, linker: Linker) -> ReadSchema:
+        schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
+        linker.relaxations += schema.relaxed
+        return schema
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
-        if self._found is None:
-            start = linker.program.append(lower_schema(self._schema, linker.meter))
-            self._found = First(linker.program.edges[start], linker.program.token_edges.get(start, []))
-        return self._found
+        start = linker.program.append(lower_schema(self._schema or self._read(linker), linker.meter))
+        return First(linker.program.edges[start], linker.program.token_edges.get(start, []))
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:
@@ -158,9 +181,7 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
             facts, start = read_gbnf(gbnf, linker.meter)
             nullable = facts.nullable(facts.document.rules[start].root)
             return _RulesInner(*rules_of(facts, start, linker.meter), start, nullable)
-        schema = read_schema(definition.schema(format_.value, **format_.options), linker.meter)
-        linker.relaxations += schema.relaxed
-        return _SchemaInner(schema)
+        return _SchemaInner(format_, definition, linker)
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
     except StructgenError as error:
@@ -187,5 +208,11 @@ def begin_program(
     definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[GrowingProgram, tuple[str, ...]]:
     """The program, whose parts are lowered when a text first comes to them."""
-    first = Linker(definition, vocabulary, meter)
-    return GrowingProgram(lambda: Linker(definition, vocabulary, meter), meter), tuple(first.relaxations)
+    relaxations: dict[str, None] = {}
+
+    def begin() -> Linker:
+        linker = Linker(definition, vocabulary, meter)
+        relaxations.update(dict.fromkeys(linker.relaxations))
+        return linker
+
+    return GrowingProgram(begin, meter), tuple(relaxations)

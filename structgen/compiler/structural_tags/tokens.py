@@ -25,9 +25,13 @@ class TokenNames:
         names = sorted(self._ids, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names)))
 
+    def has(self, text: str) -> bool:
+        """Whether the name of a special token stands in a text."""
+        return not self._first.isdisjoint(text) and self._pattern.search(text) is not None
+
     def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
         """A text in pieces, each with the special token that it is the name of, or None."""
-        if self._first.isdisjoint(text):
+        if not self.has(text):
             return [(text, None)]
         pieces: list[tuple[str, TokenSet | None]] = []
         at = 0

@@ -9,11 +9,13 @@ it the tag. Special tokens: wherever the name of one stands in a text, the token
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from ...errors import UnsupportedError
+from ...budget import Meter
 from ...system.depth_first import fold
+from ..automata.edge_lists import EdgeLists
+from ..gbnf.bounded_text import BoundedExit, bounded_text
 from ..gbnf.syntax import (
     Choice,
     Exit,
@@ -34,6 +36,10 @@ from .tokens import TokenNames
 
 #: What may end a tag; None where nothing has to.
 Ends: TypeAlias = "tuple[Text | OneToken, ...] | None"
+
+
+#: The states of free tokens with a bound.
+_NONE_YET, _SOME, _NO_MORE, _END = range(4)
 
 
 class Part(NamedTuple):
@@ -128,14 +134,14 @@ class _Translation:
         for text, token in self._externals.names.split(value):
             node = self._add(QuotedText(text.encode()) if text else Sequence(()))
             if token is not None:
-                taken = self._add(External(self._externals.token(token)))
+                taken = self._add(External(self._externals.token(token), is_token=True))
                 node = self._choice([node, taken])
             parts.append(node)
         return self._row(parts)
 
     def _token(self, format_: OneToken) -> NodeId:
         tokens = self._externals.names.tokens(format_)
-        return self._add(External(self._externals.token(tokens)))
+        return self._add(External(self._externals.token(tokens), is_token=True))
 
     def _part(self, part: Part) -> NodeId:
         return self._add(External(self._externals.part(part), part.ends is None and self._nullable(part.format)))
@@ -153,42 +159,33 @@ class _Translation:
         return [Part(format_.item, ends)], lambda nodes: self._choice([nodes[0], self._ends(ends)])
 
     def _free_text(self, format_: FreeText, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
-        if format_.max_chars is not None or format_.max_tokens is not None:
-            raise UnsupportedError("free text with a bound is not supported", where=format_.where)
+        if format_.is_bounded:
+            return [], lambda _: self._part(Part(format_, ends))
         behind = [Part(inner, None if format_.again else ends) for _, inner in format_.triggers]
 
         def make(_: list[NodeId]) -> NodeId:
             exits: list[Exit] = []
             for (trigger, _format), inner in zip(format_.triggers, behind, strict=True):
-                exits += self._exits(trigger, self._part(inner), format_.again)
+                exits += self._exits(Text(format_.where, trigger), self._part(inner), format_.again)
             nothing = self._add(Sequence(()))
             for end in ends or ():
-                if isinstance(end, Text):
-                    exits += self._exits(end.value, nothing, False)
-                else:
-                    exits.append(Exit("", nothing, self._externals.token(self._externals.names.tokens(end))))
+                exits += self._exits(end, nothing, False)
             return self._add(FreeTextNode(tuple(dict.fromkeys(exits)), format_.excludes, ends is None))
 
         return [], make
 
-    def _exits(self, text: str, behind: NodeId, again: bool) -> list[Exit]:
-        """The exits that a text is: with its last byte, or with a special token that stands for its name in it."""
-        exits = [Exit(text, behind, again=again)]
-        pieces = self._externals.names.split(text)
-        before = ""
-        for number, (piece, token) in enumerate(pieces):
-            if token is not None:
-                rest = self._text("".join([after for after, _ in pieces[number + 1 :]]))
-                exits.append(Exit(before, self._row([rest, behind]), self._externals.token(token), again))
-            before += piece
-        return exits
+    def _exits(self, end: Text | OneToken, behind: NodeId, again: bool) -> Iterator[Exit]:
+        """The exits that an end or a trigger is, each with what is written behind it, and then ``behind``."""
+        for before, token, after in exits_of(end, self._externals):
+            there = self._row([self._text(after), behind]) if after else behind
+            yield Exit(before, there, token, again)
 
     def _free_tokens(self, format_: FreeTokens, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
-        most, names = format_.max_tokens, self._externals.names
-        taken = [trigger for trigger, _ in format_.triggers]
-        ending = [name for end in ends or () if isinstance(end, OneToken) for name in end.names]
-        free = OneToken(format_.where, (*format_.excludes, *taken, *ending), complement=True)
+        if format_.is_bounded:
+            return [], lambda _: self._part(Part(format_, ends))
+        names = self._externals.names
+        free = free_tokens(Part(format_, ends))
 
         def make(_: list[NodeId]) -> NodeId:
             turn = self._add(External(self._externals.token(names.tokens(free))))
@@ -198,15 +195,64 @@ class _Translation:
                 rules.append(self._row([token, self._part(Part(inner))]))
             ended = [self._ends(ends)] if ends is not None else []
             if format_.again:
-                turns = self._add(Repetition(self._choice([turn, *rules]), 0, most))
+                turns = self._add(Repetition(self._choice([turn, *rules]), 0, None))
                 return self._row([turns, *ended])
-            turns = self._add(Repetition(turn, 0, most))
+            turns = self._add(Repetition(turn, 0, None))
             if not rules:
                 return self._row([turns, *ended])
             once = self._add(Repetition(self._choice(rules), 0, 1))
             return self._row([turns, once, *ended])
 
         return [], make
+
+
+def exits_of(end: Text | OneToken, externals: Externals) -> Iterator[tuple[str, int, str]]:
+    """How a text comes to its end: by all of it, or by a token behind a part of it, and what is left to be written.
+
+    Yields that part, the number of the token among the externals or -1, and the rest.
+    """
+    if isinstance(end, OneToken):
+        yield "", externals.token(externals.names.tokens(end)), ""
+        return
+    yield end.value, -1, ""
+    before = ""
+    for piece, token in externals.names.split(end.value):
+        if token is not None:
+            yield before, externals.token(token), end.value[len(before) + len(piece) :]
+        before += piece
+
+
+def free_tokens(part: Part) -> OneToken:
+    """The tokens that are free; those that trigger something, and those that end the tag, are not."""
+    format_, ends = part
+    assert isinstance(format_, FreeTokens)
+    triggers = [trigger for trigger, _ in format_.triggers]
+    ending = [name for end in ends or () if isinstance(end, OneToken) for name in end.names]
+    return OneToken(format_.where, (*format_.excludes, *triggers, *ending), complement=True)
+
+
+def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
+    """The automaton of free text or tokens with a bound, as a rule of its own."""
+    format_, ends = part
+    if isinstance(format_, FreeText):
+        exits = [
+            BoundedExit(before, token, externals.part(Part(Text(end.where, after))) if after else -1)
+            for end in ends or ()
+            for before, token, after in exits_of(end, externals)
+        ]
+        return bounded_text(
+            exits, format_.excludes, may_end=ends is None, characters=format_.max_chars, tokens=format_.max_tokens,
+            meter=meter,
+        )  # fmt: skip
+    assert isinstance(format_, FreeTokens)
+    assert format_.max_tokens is not None
+    token = externals.token(externals.names.tokens(free_tokens(part)))
+    ended = [(-1 - externals.part(Part(end)), _END) for end in ends or ()]
+    calls = [[(-1 - token, _SOME), *ended], [(-1 - token, _SOME), *ended], ended, []]
+    accepting = [ends is None] * 3 + [True]
+    bounds = {_SOME: (format_.max_tokens, _NO_MORE)}
+    start = _NONE_YET if format_.max_tokens else _NO_MORE
+    return EdgeLists([[], [], [], []], calls, accepting, [-1] * 4, [], [], start, bounds)
 
 
 def _without_empty(ends: tuple[Text | OneToken, ...]) -> Ends:
