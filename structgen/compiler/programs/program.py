@@ -21,6 +21,16 @@ A state that is live in a loop counts in no other loop, and does not hand its co
 Registers. In place of a count a state can have a set of up to `MOST_MEMBERS` members, empty where nothing was marked
 yet; it is kept and left behind as counts are. A `MarkedEdge` edge adds a member that is not there yet, and tests
 which are. (Which names an object has had when they come in any order.)
+
+Tokens. A `TokenEdge` takes one whole token of a set, with bytes or without, in place of its bytes: where a token
+ends and the next begins, never within one. (A state has its own alone, not those of the state that it is like.) A
+token leads where its bytes lead, and where token edges that take it lead. A `TokenBound` counts tokens: whenever one
+ends in the state, and that is not below another one, its count goes up by 1, and at ``most`` the state ``exhausted``
+takes its place. Such a count is kept and left behind as others are. Its states are live in no loop, nor are those
+with token edges, and have none that is first in their sequences; the exhausted ones have no bound. To exhaust a
+state must take possibilities away and add none: what an exhausted state does with a byte or a token, the state does
+too, with the same targets, or with those that are exhausted to them. Texts that are followed by bytes alone
+(`Index.match`, a healed prefix) meet no token edge, and count nothing.
 """
 
 from __future__ import annotations
@@ -100,6 +110,27 @@ class Edge(NamedTuple):
     counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
 
 
+class TokenSet(NamedTuple):
+    """Tokens by their ids, ascending, each in the vocabulary; or all others, but for EOS ids. Never empty."""
+
+    ids: tuple[int, ...]
+    complement: bool = False
+
+
+class TokenEdge(NamedTuple):
+    """Takes one token; see the module."""
+
+    tokens: TokenSet
+    sequence: tuple[State, ...]
+
+
+class TokenBound(NamedTuple):
+    """So many tokens may end in a state, ``1 <= most``; see the module."""
+
+    most: int
+    exhausted: State
+
+
 def _column() -> array[int]:
     return array("i")
 
@@ -140,8 +171,11 @@ class Program:
 
     Edges of a state are in ``edges``, or in ``plain``, or some here and some there.
 
-    Every state must be able to finish: some bytes lead from it to a pop or a return. Whoever builds one sees to that;
-    the tests' `pushdown_oracle` checks it.
+    Every state must be able to finish: some bytes or tokens lead from it to a pop or a return. Whoever builds one
+    sees to that; the tests' `pushdown_oracle` checks it.
+
+    One that is lowered on demand says from the beginning, in ``reads_tokens`` and ``counts_tokens``, whether any of
+    its states will have token edges or bounds. A state that is open has no bound.
     """
 
     start: State = 0
@@ -152,6 +186,10 @@ class Program:
     names: list[str] = field(default_factory=list)
     like: list[State] = field(default_factory=list)  # the state that it is like, itself like none; or -1
     plain: PlainEdges = field(default_factory=PlainEdges)
+    token_edges: dict[State, list[TokenEdge]] = field(default_factory=dict)
+    token_bounds: dict[State, TokenBound] = field(default_factory=dict)
+    reads_tokens: bool = False
+    counts_tokens: bool = False
 
     def state(self, name: str = "", *, returns: bool = False, live: int = -1, like: State = -1) -> State:
         """A new state without edges; ``name`` is for whoever reads the program."""
@@ -176,6 +214,10 @@ class Program:
         """An edge that does not count."""
         self.edges[state].append(Edge(low, high, sequence))
 
+    def token_edge(self, state: State, tokens: TokenSet, *sequence: State) -> None:
+        """An edge that takes a token."""
+        self.token_edges.setdefault(state, []).append(TokenEdge(tokens, sequence))
+
     def loop(self, minimum: int, maximum: int) -> int:
         """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""
         self.loops.append((minimum, maximum))
@@ -190,5 +232,6 @@ class Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
         return Program(
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
-            self.plain.copy(),
+            self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
+            self.token_bounds.copy(), self.reads_tokens, self.counts_tokens,
         )  # fmt: skip
