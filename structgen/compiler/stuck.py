@@ -123,18 +123,27 @@ def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArra
             for record, sequence in tables.moves[target - tables.states]:
                 firsts = [()] if record is None else [(s,) for s in record[2:] if s >= 0]
                 moves[state] += [(by_single, by_any, (*first, *sequence)) for first in firsts]
+    stands_for = {state: state for state in range(tables.states)}
+    if tables.tokens is not None:
+        for state, target in zip(*map(np.ndarray.tolist, tables.tokens.moves()), strict=True):
+            if target < tables.states:
+                moves[state].append((True, True, (target,)))
+            else:
+                moves[state] += [(True, True, sequence) for _, sequence in tables.moves[target - tables.states]]
+        stands_for |= {state: exhausted for state, (_, exhausted) in tables.tokens.bounds.items()}
     reached = {tables.start}
     for state in (queue := [tables.start]):
         for _, by_any, sequence in moves[state]:
             new = set(sequence) - reached if by_any else set()
             reached |= new
             queue += new
-    finished = {state for state in reached if tables.returns[state]}
+    finished = {state for state in reached if tables.returns[stands_for[state]]}
     growing = True
     while growing:
         growing = False
-        for state in reached - finished:
-            if any(by_single and finished.issuperset(sequence) for by_single, _, sequence in moves[state]):
+        for state in reached - finished:  # whatever tokens were counted: by what an exhausted state can do
+            can = moves[stands_for[state]]
+            if any(by_single and finished.issuperset(sequence) for by_single, _, sequence in can):
                 finished.add(state)
                 growing = True
     return reached - finished

@@ -6,8 +6,9 @@ import random
 from dataclasses import replace
 from typing import TypeAlias
 
-from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, PlainEdges, Program
+from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, PlainEdges, Program, TokenSet
 from structgen.runtime.automaton.tables import SET
+from structgen.vocabulary.vocabulary import Vocabulary
 
 #: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]
@@ -37,6 +38,41 @@ def step(program: Program, stacks: set[Stack], byte: int) -> set[Stack]:
                 break
             stack = below
     return after
+
+
+def takes(tokens: TokenSet, token_id: int, eos_ids: tuple[int, ...]) -> bool:
+    """Whether a token is in a set."""
+    if tokens.complement:
+        return token_id not in tokens.ids and token_id not in eos_ids
+    return token_id in tokens.ids
+
+
+def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: Vocabulary) -> set[Stack]:
+    """All configurations after a whole token: by its bytes, and by token edges; each counts where it ends."""
+    after: set[Stack] = set()
+    data = vocabulary.token(token_id)
+    if data:
+        after = stacks
+        for byte in data:
+            after = step(program, after, byte)
+    for stack in stacks:
+        while stack is not None:
+            below, (state, count) = stack
+            for tokens, sequence in program.token_edges.get(state, ()):
+                if takes(tokens, token_id, vocabulary.eos_ids):
+                    after |= _follow(program, Edge(0, 0, sequence), below, count)
+            if not program.returns[state]:
+                break
+            stack = below
+    return {_counted(program, stack) for stack in after}
+
+
+def _counted(program: Program, stack: Stack) -> Stack:
+    if stack is None or stack[1][0] not in program.token_bounds:
+        return stack
+    below, (state, count) = stack
+    most, exhausted = program.token_bounds[state]
+    return (below, (state, count + 1)) if count + 1 < most else (below, (exhausted, 0))
 
 
 def edges_at(program: Program, state: int, byte: int) -> list[Edge]:
@@ -87,7 +123,7 @@ def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack
             return set()
         sequence.insert(0, first)
     for i, state in enumerate(sequence):
-        keeps = i == 0 and program.live[state] >= 0
+        keeps = i == 0 and (program.live[state] >= 0 or state in program.token_bounds)
         below = (below, (state, count if keeps else 0))
     return {below}
 
@@ -135,12 +171,12 @@ def prefix_ok(program: Program, text: bytes) -> bool:
 
 
 def dead_states(program: Program) -> list[int]:
-    """The states that cannot finish: from which no bytes lead to a pop, or a return, of all that was pushed."""
+    """The states that cannot finish: from which no bytes or tokens lead to a pop, or a return, of all pushed."""
     waiting: dict[int, list[tuple[int, int]]] = {}  # what each state's finishing contributes to: (edge owner, edge)
     missing: list[list[int]] = []
     todo = [s for s, returns in enumerate(program.returns) if returns]
     for owner in range(len(program.edges)):
-        for edge in all_edges(program, owner):
+        for edge in [*all_edges(program, owner), *_as_edges(program, owner)]:
             options: list[tuple[int, ...]] = [()]
             if isinstance(edge.counted, MarkedEdge):
                 options = [(edge.counted.state,)]
@@ -163,6 +199,11 @@ def dead_states(program: Program) -> list[int]:
                 finishing.add(owner)
                 todo.append(owner)
     return [s for s in range(len(program.edges)) if s not in finishing]
+
+
+def _as_edges(program: Program, state: int) -> list[Edge]:
+    """Token edges, without their tokens. (A bounded state must be able to finish as the exhausted one.)"""
+    return [Edge(0, 0, sequence) for _, sequence in program.token_edges.get(state, ())]
 
 
 def sample(program: Program, random: random.Random, soft_limit: int = 200) -> bytes | None:

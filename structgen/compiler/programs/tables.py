@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...budget import Budget, Meter
+from ...errors import InternalError
 from ...runtime.automaton.tables import DEAD, MARK
 from ...runtime.pushdown.tables import PushdownTables
+from ...runtime.pushdown.token_edges import TokenTables
 from ...storage.container import smallest
-from .program import Condition, CountedEdge, MarkedEdge, Program, State
+from .program import Condition, CountedEdge, MarkedEdge, Program, State, TokenSet
 
 _Numbers: TypeAlias = NDArray[np.int64]
 
@@ -68,6 +71,9 @@ class Flattener:
         self._columns = np.zeros((4, 0), np.int64)
         self._arrays: dict[int, _Numbers] = {}  # of lists, by their `id`, as far as they had grown
         self._plain = 0  # how many plain edges are in the columns
+        self._token_sets: dict[TokenSet, int] = {}
+        self._token_edges: list[tuple[State, int, int]] = []  # state, set, target as in ``_columns``
+        self._with_tokens = 0  # how many states these are of
         self.grow([])
 
     def grow(self, states: list[State]) -> None:
@@ -83,7 +89,38 @@ class Flattener:
             found = np.concatenate([self._columns, found], axis=1)
             found = found[:, np.argsort(found[0], kind="stable")]
         self._columns = found
-        self._check(self._columns.shape[1])
+        if program.token_edges or program.token_bounds:
+            self._add_token_edges()
+        self._check(self._columns.shape[1] + len(self._token_edges))
+
+    def _add_token_edges(self) -> None:
+        """Those of states that had none. Raises `InternalError` where they or bounds are not as they must be."""
+        program = self._program
+        for state, edges in islice(program.token_edges.items(), self._with_tokens, None):
+            for tokens, sequence in edges:
+                target = 1 + sequence[0] if len(sequence) == 1 else self._group(sequence, None)
+                number = self._token_sets.setdefault(tokens, len(self._token_sets))
+                self._token_edges.append((state, number, target))
+        self._with_tokens = len(program.token_edges)
+        if any(program.live[state] >= 0 for state in (*program.token_edges, *program.token_bounds)):
+            raise InternalError("a state with token edges or a token bound counts in a loop")
+        if any(bound.exhausted in program.token_bounds for bound in program.token_bounds.values()):
+            raise InternalError("an exhausted state has a token bound")
+        if program.token_bounds and program.loops and self._hands_on():
+            raise InternalError("a state with a token bound hands its count to a loop")
+
+    def _hands_on(self) -> bool:
+        """Whether a state with a token bound moves, or pushes as the first of a sequence, to one that counts."""
+        live = self._program.live
+        state, _, _, target = self._columns
+        targets = [*target[np.isin(state, list(self._program.token_bounds))].tolist()]
+        targets += [target for state, _, target in self._token_edges if state in self._program.token_bounds]
+        firsts = [target - 1 for target in targets if target > 0]
+        for group in {-1 - target for target in targets if target < 0}:
+            for move in range(*self._group_start[group : group + 2]):
+                if not self._move_record[move]:
+                    firsts += self._sequence[slice(*self._move_start[move : move + 2])][:1]
+        return any(live[first] >= 0 for first in firsts)
 
     def _check(self, edges: int) -> None:
         held = _BYTES_OF_MOVE * len(self._sequence) + _BYTES_OF_EDGE * edges
@@ -222,6 +259,7 @@ class Flattener:
             tests=self._all_tests(),
             live=self._array(program.live)[states].astype(np.int32),
             start=int(number[program.start]),
+            tokens=self._token_tables(states, number, of_group),
         )
 
     def all_tables(self) -> PushdownTables:
@@ -244,7 +282,30 @@ class Flattener:
             tests=self._all_tests(),
             live=self._array(program.live).astype(np.int32),
             start=program.start,
+            tokens=self._token_tables(
+                np.ones(states, np.bool_), np.arange(states), states + 1 + np.arange(len(self._groups))
+            ),
         )
+
+    def _token_tables(self, states: NDArray[np.bool_], number: _Numbers, of_group: _Numbers) -> TokenTables | None:
+        """Token edges and bounds of some states; ``number`` and ``of_group`` have their numbers as targets."""
+        program = self._program
+        reads, counts = program.reads_tokens or program.token_edges, program.counts_tokens or program.token_bounds
+        if not reads and not counts:
+            return None
+        edges = np.array(sorted(self._token_edges, key=itemgetter(0)), np.int64).reshape(-1, 3)
+        owner, sets, target = edges[states[edges[:, 0]]].T
+        bounds = [(state, *bound) for state, bound in sorted(program.token_bounds.items()) if states[state]]
+        bounded, most, exhausted = np.array(bounds, np.int64).reshape(-1, 3).T
+        members = [(k, i) for k, tokens in enumerate(self._token_sets) for i in tokens.ids]
+        within, ids = np.array(members, np.int64).reshape(-1, 2).T
+        targets = np.empty(len(target), np.int64)
+        targets[target > 0] = 1 + number[target[target > 0] - 1]
+        targets[target < 0] = of_group[-1 - target[target < 0]]
+        return TokenTables(
+            np.array([tokens.complement for tokens in self._token_sets], np.uint8), within, ids,
+            number[owner], sets, targets, number[bounded], most, number[exhausted], counts=bool(counts),
+        )  # fmt: skip
 
     def _all_tests(self) -> NDArray[np.int32]:
         return np.array([_words(test) for test in self._tests], np.int32).reshape(-1, 4)
@@ -279,12 +340,21 @@ class Flattener:
             (np.repeat(owner, np.diff(self._array(self._move_start))), self._array(self._sequence)),
             (owner[record > 0], first_record - 1 + record[record > 0]),
             (first_record + counting, records[counting, zone]),
+            *self._token_pairs(first_group),
         ]
         tails, heads = (np.concatenate(nodes).astype(np.int32) for nodes in zip(*pairs, strict=True))
         begin = np.zeros(first_record + len(records), np.uint8)
         begin[self._program.start] = 1
         found = kernels.co_accessible(heads, tails, begin).astype(np.bool_)
         return np.split(found, [first_group, first_record])
+
+
+    def _token_pairs(self, first_group: int) -> list[tuple[_Numbers, _Numbers]]:
+        """Where token edges and bounds lead, by state, as nodes of the graph."""
+        state, _, target = np.array(self._token_edges, np.int64).reshape(-1, 3).T
+        bounds = [(state, bound.exhausted) for state, bound in self._program.token_bounds.items()]
+        bounded, exhausted = np.array(bounds, np.int64).reshape(-1, 2).T
+        return [(state, np.where(target > 0, target, first_group - target) - 1), (bounded, exhausted)]
 
 
 def _starts(lengths: _Numbers) -> _Numbers:

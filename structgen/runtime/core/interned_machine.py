@@ -70,6 +70,9 @@ class InternedMachine(CompiledMachine, Generic[T]):
         Whether all was worked out that is worked out ahead of time.
     """
 
+    #: Whether a token is more than its bytes: `_over_token` says where it leads.
+    _sees_tokens = False
+
     def __init__(self, vocabulary: Vocabulary, start: tuple[T, ...], *, filled: bool) -> None:
         self.vocabulary = vocabulary
         self._filled = filled
@@ -104,6 +107,10 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def _take(self, threads: tuple[T, ...], token_id: int) -> tuple[T, ...]:
         """The threads after a token that has no bytes."""
         return ()
+
+    def _over_token(self, threads: tuple[T, ...], token_id: int, data: bytes) -> tuple[T, ...]:
+        """The threads after a token, where it matters where tokens begin and end; ``data`` are its bytes, if any."""
+        return self._follow(threads, data) if data else self._take(threads, token_id)
 
     def _tokens(self, threads: tuple[T, ...]) -> tuple[int, ...]:
         """The ids of tokens without bytes that may come next."""
@@ -140,7 +147,10 @@ class InternedMachine(CompiledMachine, Generic[T]):
         self._targets += 1
         if not self._targets % _LOOKS:
             self._make_room()
-        threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
+        if self._sees_tokens:
+            threads = self._over_token(config.threads, token_id, data)
+        else:
+            threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
         target = self._config(threads) if threads else None
         config.targets[token_id] = target
         return target

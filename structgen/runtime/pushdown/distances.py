@@ -8,6 +8,9 @@ may take fewer tokens; so this is a bound.)
 
 Whether a token can lead too far is seen without following any: the tokens of cheapest texts, split frame by frame,
 add up along the stack, and one walk of the trie from all states at once finds by how much a token can raise that sum.
+
+A token edge costs one token, and one byte. Where tokens are counted, the cheapest text of a state is that of the
+exhausted one: it can be taken whatever the count is.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from ..core.lazy_table import LazyTable
 from .partial_masks import StateMasks
 from .stacks import Fork, Stack, Stacks, Thread, laid_out
 from .tables import Moves, PushdownTables, Record
+from .token_edges import TokenMoves
 
 #: Pairs of a state and a count, bytes of a cheapest text, and sweeps over all pairs.
 _MOST_OFFSETS, _MOST_BYTES, _MOST_SWEEPS = 1 << 23, 1 << 20, 1 << 10
@@ -45,6 +49,9 @@ _MOST_STEPS = 1 << 26
 _MOST_CONFIGS = 16
 
 
+#: In place of a byte: a token edge is taken.
+TOKEN = -1
+
 #: Tokens, and how far from the end each leads.
 _Successors: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -56,6 +63,7 @@ class StackAutomaton(Protocol):
     tables: PushdownTables
     rows: StateMasks
     stacks: Stacks
+    _token_moves: TokenMoves | None
 
     @property
     def start(self) -> Configuration[Thread]:
@@ -66,6 +74,8 @@ class StackAutomaton(Protocol):
     def _make(
         self, record: Record, sequence: tuple[int, ...], count: int, frame: Stack, found: dict[Thread, None]
     ) -> None: ...
+
+    def _token_edges(self, threads: tuple[Thread, ...]) -> list[tuple[Thread, int, Moves]]: ...
 
 
 class StackDistances:
@@ -101,7 +111,8 @@ class StackDistances:
         self._words = vocabulary.words
         self._working = 0  # how many threads of the process rely on what is remembered
         self._end = int(bool(vocabulary.eos_ids))
-        self._live: list[int] = tables.live.tolist()
+        bounds = tables.tokens.bounds if tables.tokens is not None else {}
+        self._stands_for = {state: exhausted for state, (_, exhausted) in bounds.items()}
         self._returns = tables.returns.tobytes()
         arena = tables.arena()
         table, classes = _table(arena)
@@ -133,14 +144,39 @@ class StackDistances:
         if self._offsets[-1] > _MOST_OFFSETS:
             raise _too_long(f"{self._offsets[-1]:,} states with counts")
         entries = [np.unique(row[row != DEAD]) for row in table]
+        for state, exhausted in self._stands_for.items():
+            entries[state] = entries[exhausted]
         begins = np.concatenate([[0], np.cumsum([len(each) for each in entries])]).astype(np.int64)
         costs = np.full(int(self._offsets[-1]), self._far, np.int64)
         counts = np.diff(self._offsets)
-        costs[np.repeat(np.frombuffer(self._returns, np.uint8), counts) > 0] = 0
+        returns = np.frombuffer(self._returns, np.uint8).copy()
+        returns[list(self._stands_for)] = returns[list(self._stands_for.values())]
+        costs[np.repeat(returns, counts) > 0] = 0
         whole = np.concatenate(entries).astype(np.int32)
-        if not kernels.cheapest_pops(arena, begins, whole, self._offsets, costs, _MOST_SWEEPS):
-            raise _too_long("too many turns")
-        return costs
+        for _ in range(_MOST_SWEEPS):
+            if not kernels.cheapest_pops(arena, begins, whole, self._offsets, costs, _MOST_SWEEPS):
+                break
+            if not self._takes_less(costs):
+                return costs
+        raise _too_long("too many turns")
+
+    def _takes_less(self, costs: NDArray[np.int64]) -> bool:
+        """Lower costs to those of token edges, and whether there were any that are lower."""
+        first = costs[self._offsets[:-1]]  # states with token edges, and bounded ones, do not count in loops
+        before = first.copy()
+        for state, sequence in self._token_sequences():
+            first[state] = min(first[state], 1 + sum(first[each] for each in sequence))
+        first[list(self._stands_for)] = first[list(self._stands_for.values())]
+        costs[self._offsets[:-1]] = first
+        return bool((first < before).any())
+
+    def _token_sequences(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The sequence of each move of token edges, with the state that it takes the place of."""
+        tables = self._machine.tables
+        if tables.tokens is not None and self._machine._token_moves is not None:
+            for state in np.unique(tables.tokens.states).tolist():
+                for _, moves in self._machine._token_moves.at(state):
+                    yield from ((state, sequence) for _, sequence in moves)
 
     def _find_potential(self, arena: NDArray[np.int32]) -> int:
         """The most that a token can add to `_sum`."""
@@ -164,12 +200,12 @@ class StackDistances:
                 if record is not None and sequence:
                     below.update(state for state in record[2:] if state >= 0)
         trie = self._trie
-        return int(
-            kernels.most_gained(
-                trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
-                np.array(sorted(below), np.int32), np.where(least >= self._far, 0, least), most, _MOST_STEPS,
-            )
+        gained = kernels.most_gained(
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
+            np.array(sorted(below), np.int32), np.where(least >= self._far, 0, least), most, _MOST_STEPS,
         )  # fmt: skip
+        by_tokens = [most[list(sequence)].sum() - least[state] for state, sequence in self._token_sequences()]
+        return int(max([gained, *by_tokens]))
 
     # -- cheapest texts --------------------------------------------------------------------------------
 
@@ -185,6 +221,9 @@ class StackDistances:
             thread = next(iter(todo))
             del todo[thread]
             state, _, frame = thread
+            if state in self._stands_for:
+                state = self._stands_for[state]
+                thread = state, 0, frame
             if state < 0 or (self._returns[state] and frame is None):
                 found[None] = None
             elif self._returns[state]:
@@ -194,7 +233,7 @@ class StackDistances:
         return tuple(found)
 
     def _follow(self, thread: Thread) -> tuple[int, tuple[Thread | None, ...]]:
-        """The first byte of the cheapest texts of a decided thread, and the decided threads that it leads to."""
+        """The first byte of the cheapest texts of a decided thread, or `TOKEN`, and the decided threads behind it."""
         found = self._after.get(thread)
         if found is None:
             state, count, frame = thread
@@ -224,6 +263,10 @@ class StackDistances:
                         frame = frame.below
                     if cost == wanted:
                         return byte, record, sequence
+        for _, _, edges in self._machine._token_edges(((state, 0, None),)):
+            for record, sequence in edges:
+                if 1 + sum(self._cost(each, 0) for each in sequence) == wanted:
+                    return TOKEN, record, sequence
         raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
 
     def _split(self, thread: Thread | None) -> int:
@@ -254,6 +297,8 @@ class StackDistances:
             after: dict[tuple[int, Thread], None] = {}
             for node, here in reached:
                 byte, threads = self._after.get(here) or self._follow(here)
+                if byte == TOKEN and not node:
+                    best = min(best, *[tokens[each] + 1 for each in threads])
                 child = children[node].get(byte, 0)
                 for each in threads if child else ():
                     if ends[child]:
@@ -358,8 +403,32 @@ class StackDistances:
                 ]
                 tokens.append(ids)
                 far.append(np.array(behind, np.int32)[which])
-            found = self._successors[config] = np.concatenate(tokens), np.concatenate(far)
+            for tokens_of, distance in self._behind_token_edges(config.threads):
+                tokens.append(tokens_of)
+                far.append(np.full(len(tokens_of), distance, np.int32))
+            found = np.concatenate(tokens), np.concatenate(far)
+            if self._machine._token_moves is not None:
+                found = _nearest(*found)
+            self._successors[config] = found
         return found
+
+    def _behind_token_edges(self, threads: tuple[Thread, ...]) -> Iterator[tuple[NDArray[np.int32], int]]:
+        """The tokens of each token edge, ``int32[*]``, and the distance behind them."""
+        token_moves = self._machine._token_moves
+        if token_moves is None:
+            return
+        for (_, count, frame), tokens, moves in self._machine._token_edges(threads):
+            after: dict[Thread, None] = {}
+            for record, sequence in moves:
+                self._machine._make(record, sequence, count, frame, after)
+            yield token_moves.ids(tokens).astype(np.int32), self.of_threads(tuple(after))
+
+
+def _nearest(tokens: NDArray[np.int32], far: NDArray[np.int32]) -> _Successors:
+    """Each token once, with its least distance."""
+    order = np.lexsort((far, tokens))
+    found, first = np.unique(tokens[order], return_index=True)
+    return found, far[order][first]
 
 
 def children_of(trie: Trie) -> Callable[[int], dict[int, int]]:

@@ -132,6 +132,10 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
                     below[upper].add(lower)
     starts, targets = tables.edge_start.tolist(), (tables.edge_target.astype(np.int64) - 1).tolist()
     like = tables.like.tolist()
+    by_tokens: dict[int, list[int]] = {}
+    if tables.tokens is not None:
+        for tail, head in zip(*map(np.ndarray.tolist, tables.tokens.moves()), strict=True):
+            by_tokens.setdefault(tail, []).append(head)
     flows: dict[int, set[int]] = {}  # what takes the place of a state that has some below it
     todo = dict.fromkeys(state for state in range(states) if below[state])
     held, turns = sum(map(len, below)), 0
@@ -146,6 +150,7 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
             following = set(targets[starts[state] : starts[state + 1]])
             if like[state]:
                 following.update(targets[starts[like[state] - 1] : starts[like[state]]])
+            following.update(by_tokens.get(state, ()))
             groups = [target for target in following if target >= states]
             following.difference_update(groups, _NOTHING)
             following.update(*[entered[group - states] for group in groups])

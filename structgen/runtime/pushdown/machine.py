@@ -31,6 +31,7 @@ from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import Moves, PushdownTables
+from .token_edges import TokenMoves
 
 if TYPE_CHECKING:
     from .distances import StackDistances
@@ -107,6 +108,8 @@ class PushdownMachine(InternedMachine[Thread]):
         self._complete = complete
         self._returns = bytearray(tables.returns.tobytes())
         self._live: list[int] = tables.live.tolist()
+        self._token_moves = TokenMoves(vocabulary) if tables.tokens is not None else None
+        self._sees_tokens = self._token_moves is not None
         self._take_counters()
         self._edges = _edges_of(tables)
         self._moves: dict[int, _Move] = {}  # by state and byte; see `_move`
@@ -143,7 +146,9 @@ class PushdownMachine(InternedMachine[Thread]):
         return len(self.stacks) >= MEMO_FRAMES or super()._is_full()
 
     def repeats(self, config: Configuration[Thread]) -> bool:
-        """Whether nothing is counted on top of the stack."""
+        """Whether nothing is counted on top of the stack, and tokens are no more than their bytes."""
+        if self._sees_tokens and (self._counts_tokens or self._token_edges(config.threads)):
+            return False
         return not any(count for _, count, _ in config.threads)
 
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
@@ -261,12 +266,65 @@ class PushdownMachine(InternedMachine[Thread]):
             state, count = above, 0
         found[state, count, frame] = None
 
+    # -- whole tokens ----------------------------------------------------------------------------------
+
+    def _token_edges(self, threads: tuple[Thread, ...]) -> list[tuple[Thread, int, Moves]]:
+        """The token edges of threads, and of those that the next token may be left to: set of tokens, and moves."""
+        if self._token_moves is None:
+            return []
+        closed = self._closed(threads)
+        missing = [state for state, _, _ in closed if state in self._edges[-1]]
+        if missing:
+            self.lower(missing)
+        at = self._token_moves.at
+        return [(thread, tokens, moves) for thread in closed for tokens, moves in at(thread[0])]
+
+    def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
+        """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
+        return super().may_stop(byte_state) or bool(self._token_edges(byte_state))
+
+    def _over_token(self, threads: tuple[Thread, ...], token_id: int, data: bytes) -> tuple[Thread, ...]:
+        """The threads behind a token: by its bytes, and by token edges; each counts where it ends."""
+        found = dict.fromkeys(self._follow(threads, data) if data else ())
+        for (_, count, frame), tokens, moves in self._token_edges(threads):
+            if self._token_moves is not None and self._token_moves.has(tokens, token_id):
+                for record, sequence in moves:
+                    self._make(record, sequence, count, frame, found)
+        found = self._with_token_counted(found)
+        return self.stacks.united(found) if len(found) > 1 else tuple(found)
+
+    def _with_token_counted(self, threads: dict[Thread, None]) -> dict[Thread, None]:
+        """Threads at the end of a token. Of those on one stack in one state, the one that has counted least has all
+        possibilities of the others."""
+        bounds = self._token_moves.bounds if self._token_moves is not None else {}
+        if not any(state in bounds for state, _, _ in threads):
+            return threads
+        found: dict[Thread, None] = {}
+        least: dict[tuple[int, Stack], int] = {}
+        for state, count, frame in threads:
+            most, exhausted = bounds.get(state, (0, DEAD))
+            if exhausted == DEAD:
+                found[state, count, frame] = None
+            elif count + 1 >= most:
+                found[exhausted, 0, frame] = None
+            else:
+                least[state, frame] = min(count + 1, least.get((state, frame), most))
+        for (state, frame), count in least.items():
+            found[state, count, frame] = None
+        return found
+
     def _take_counters(self) -> None:
         tables = self.tables
         self.states = tables.states
         self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
+        if tables.tokens is not None and self._token_moves is not None:
+            self._token_moves.take(tables.tokens, tables.states, tables.moves)
+            self._counts_tokens = tables.tokens.counts
+            self._counts = self._counts or self._counts_tokens
+            for state in self._token_moves.bounds:  # which keep counts, that nothing but the ends of tokens looks at
+                self._live[state] = len(self._loops)
 
     def lower(self, states: Collection[int]) -> None:
         """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
@@ -345,6 +403,8 @@ class PushdownMachine(InternedMachine[Thread]):
         key = config.row
         if key is None or key[0] != self.rows.generation:
             numbers = sorted(self._rows_of(config.threads))
+            if self._sees_tokens:
+                numbers += sorted({-1 - tokens for _, tokens, _ in self._token_edges(config.threads)})
             key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
         row = self._dense.get(key)
         if row is None:
@@ -462,10 +522,14 @@ class PushdownMachine(InternedMachine[Thread]):
         return known[residual, stack]
 
     def _union(self, key: tuple[int, ...]) -> NDArray[np.int32]:
+        """The row of a configuration: those of the pool, behind them sets of tokens, by -1 less their numbers."""
         _, accepting, *numbers = key
-        row = self.pool.fresh(numbers[0]) if numbers else np.zeros(self.pool.words, np.int32)
-        for number in numbers[1:]:
-            self.pool.add_to(row, number)
+        row = self.pool.fresh(numbers[0]) if numbers and numbers[0] >= 0 else np.zeros(self.pool.words, np.int32)
+        for number in numbers[1:] if numbers and numbers[0] >= 0 else numbers:
+            if number >= 0:
+                self.pool.add_to(row, number)
+            elif self._token_moves is not None:
+                row |= self._token_moves.row(-1 - number)
         if accepting:
             row |= self.vocabulary.eos_row
         row.flags.writeable = False

@@ -19,6 +19,7 @@ from . import tables
 from .partial_masks import StateMasks, StoredMasks, in_order
 from .shared_masks import NAME_BYTES, SharedMasks
 from .tables import PushdownTables
+from .token_edges import TokenTables
 
 #: A set of members is stored in two words of so many bits.
 _LOWER = (1 << 31) - 1
@@ -107,7 +108,8 @@ def from_sections(
 ) -> tuple[PushdownTables, StateMasks]:
     """Read `PushdownTables.to_sections` and `to_sections`. Raises `FormatError`."""
     found = columns.read(sections, SECTIONS, sizes, where)
-    tables = PushdownTables.from_columns(found, sizes, where)
+    tokens = TokenTables.from_sections(sections, sizes, where) if "tok_state" in sections else None
+    tables = PushdownTables.from_columns(found, sizes, where, tokens)
     pool = RowPool.from_columns(found, sizes, where)
     rows = StateMasks(tables, vocabulary, pool, Residuals.from_columns(found, vocabulary, where))
     if sizes["shared"]:

@@ -20,6 +20,7 @@ from ...system.properties import cached_property
 from ...system.types import Array, Sections
 from ..automaton.tables import DEAD, LIVE, LOOPS, MARK, SET, byte_classes, check_counters, dense_table
 from ..core.lazy_table import LazyTable
+from .token_edges import TokenTables
 
 #: Members of a set: kernels keep a set in an ``int64``, a file in two words of 31 bits.
 MOST_MEMBERS = 62
@@ -111,6 +112,8 @@ class PushdownTables:
         and upper 31 bits.
     start:
         The initial state, alone on the stack.
+    tokens:
+        Token edges and token bounds, where there are or may come to be any.
     """
 
     edge_start: Array
@@ -128,6 +131,7 @@ class PushdownTables:
     live: NDArray[np.int32]
     tests: NDArray[np.int32]
     start: int
+    tokens: TokenTables | None = None
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
@@ -309,10 +313,14 @@ class PushdownTables:
             sections |= {"records": self.records, "loops": self.loops, "live": self.live}
         if len(self.tests):
             sections["tests"] = self.tests
+        if self.tokens is not None and (len(self.tokens.states) or len(self.tokens.bounded)):
+            sections |= self.tokens.to_sections()
         return sections
 
     @classmethod
-    def from_columns(cls, found: Sections, sizes: Sizes, where: str) -> PushdownTables:
+    def from_columns(
+        cls, found: Sections, sizes: Sizes, where: str, tokens: TokenTables | None = None
+    ) -> PushdownTables:
         """Of what `SECTIONS` declare, among others. Raises `FormatError`."""
         own = {column.name: found[column.name] for column in SECTIONS}
         _check_ranges(found["edge_start"], found["edge_low"], found["edge_high"], where)
@@ -321,7 +329,9 @@ class PushdownTables:
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
-        return cls(**own, start=sizes["start"])
+        if tokens is not None and (found["live"][tokens.moves()[0]] >= 0).any():
+            raise FormatError("sections 'tok_state' and 'cap_state' have a state that counts in a loop", where=where)
+        return cls(**own, start=sizes["start"], tokens=tokens)
 
 
 def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
