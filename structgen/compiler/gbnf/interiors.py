@@ -42,7 +42,7 @@ class Interiors:
 
     def find(self, rule: EdgeLists, q: int) -> tuple[State, int] | None:
         """If ``q`` is like that: the program's state for its interior, and the rule's state behind it."""
-        if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0 or self._work > _MOST_WORK:
+        if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0 or rule.bounds or self._work > _MOST_WORK:
             return None
         if sum(high - low + 1 for low, high, _ in rule.edges[q]) < _WIDE:
             return None

@@ -184,15 +184,14 @@ class _Translation:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
         if format_.is_bounded:
             return [], lambda _: self._part(Part(format_, ends))
-        names = self._externals.names
         free = free_tokens(Part(format_, ends))
 
         def make(_: list[NodeId]) -> NodeId:
-            turn = self._add(External(self._externals.token(names.tokens(free))))
-            rules = []
-            for trigger, inner in format_.triggers:
-                token = self._add(External(self._externals.token(names.tokens(OneToken(format_.where, (trigger,))))))
-                rules.append(self._row([token, self._part(Part(inner))]))
+            turn = self._token(free)
+            rules = [
+                self._row([self._token(OneToken(format_.where, (trigger,))), self._part(Part(inner))])
+                for trigger, inner in format_.triggers
+            ]
             ended = [self._ends(ends)] if ends is not None else []
             if format_.again:
                 turns = self._add(Repetition(self._choice([turn, *rules]), 0, None))
