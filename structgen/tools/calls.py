@@ -28,31 +28,19 @@ def tool_call_format(
     tool_choice: object = "auto",
     parallel: bool = True,
     reasoning: Reasoning = True,
-    any_order: bool = False,
-    max_whitespace: int | None = None,
 ) -> Format:
-    """The format that `tool_calls` makes a `StructuralTag` of; its parameters are the same."""
+    """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
     if style == "auto":
         style = detect_tool_style(tokenizer)
-    _check(parallel=parallel, any_order=any_order)
-    if reasoning != "auto":
-        _check(reasoning=reasoning)
-    if max_whitespace is not None and (type(max_whitespace) is not int or max_whitespace < 0):
-        raise DefinitionError(f"max_whitespace is a number of characters, got {max_whitespace!r}")
+    if not isinstance(parallel, bool):
+        raise DefinitionError(f"parallel is true or false, got {parallel!r}")
+    if not isinstance(reasoning, bool) and reasoning != "auto":
+        raise DefinitionError(f'reasoning is true, false or "auto", got {reasoning!r}')
     found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
-    options: Format = {"any_order": True} if any_order else {}
-    if max_whitespace is not None:
-        options["max_whitespace_cnt"] = max_whitespace
-    reply = _Reply(found, choice, parallel, reasoning, options)
+    reply = _Reply(found, choice, parallel, reasoning)
     if found.messages:
         return reply.messages()
     return reply.sections() if found.response else reply.text()
-
-
-def _check(**options: object) -> None:
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise DefinitionError(f"{name} is true or false, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,6 @@ class _Reply:
     choice: ToolChoice
     parallel: bool
     reasoning: Reasoning
-    options: Format
 
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
@@ -146,10 +133,8 @@ class _Reply:
 
     def _section(self) -> Format:
         assert self.style.section is not None
-        begin, end = self.style.section
-        begin, *spaced = begin.split("$space")
-        rest = [each for part in spaced for each in (*_optional(" "), *_const(part))]
-        return _tag(begin, _sequence([*rest, self._row()]), end)
+        begin, rest, last = _parts(self.style.section[0], {})
+        return _tag(begin, _sequence([*rest, *_const(last), self._row()]), self.style.section[1])
 
     def _row(self) -> Format:
         """Calls one after the other; of a tool that is named, one."""
@@ -160,25 +145,20 @@ class _Reply:
         return _separated(calls, self.style.separator, at_least_one=True, stop_after_first=once)
 
     def _calls(self) -> Iterator[Format]:
-        """A tag for each way to write a call of each tool; ways that end differently share one."""
+        """A tag for each way to write a call of each tool."""
         for tool in self.choice.tools:
             formats: dict[str, Format] = {
                 "id": {"type": "regex", "pattern": self.style.id}, "arguments": self._arguments(tool),
             }  # fmt: skip
-            ends: dict[tuple[str, ...], list[str]] = {}
             for call in self.style.calls:
-                *parts, end = PARTS.split(call.replace("$name", tool.name))
-                ends.setdefault(tuple(parts), []).append(end)
-            for (begin, *parts), end in ends.items():
-                # Of what `split` returns, every other string is the name of a part.
-                content = [f for i, part in enumerate(parts) for f in (_const(part) if i % 2 else [formats[part]])]
-                yield _tag(begin, _sequence(content), end[0] if len(end) == 1 else end)
+                begin, content, end = _parts(call.replace("$name", tool.name), formats)
+                yield _tag(begin, _sequence(content), end)
 
     def _arguments(self, tool: Tool) -> Format:
         if self.style.arguments == "gemma":
             return _located(tool)
         written = {} if self.style.arguments == "json" else {"style": self.style.arguments}
-        return {"type": "json_schema", "json_schema": tool.parameters, **written, **self.options}
+        return {"type": "json_schema", "json_schema": tool.parameters, **written}
 
 
 def _located(tool: Tool) -> Format:
@@ -189,6 +169,17 @@ def _located(tool: Tool) -> Format:
 
 
 # -- formats -------------------------------------------------------------------------------------------------
+
+
+def _parts(text: str, formats: dict[str, Format]) -> tuple[str, list[Format], str]:
+    """A text of a style, cut at the places of its parts: what it begins with, its parts, what it ends with."""
+    begin, *rest = PARTS.split(text)
+    content: list[Format] = []
+    last = ""
+    for part, missing, then in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        content += [*_const(last), *([formats[part]] if part else _optional(missing))]
+        last = then
+    return begin, content, last
 
 
 def _const(text: str) -> list[Format]:

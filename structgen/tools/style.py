@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ..errors import DefinitionError
 
-#: What `ToolStyle.calls` has in the place of a call's parts.
-PARTS = re.compile(r"\$(name|id|arguments)")
+#: In a style's texts: the place of a call's part, or a text that may be missing.
+PARTS = re.compile(r"\$(?:(name|id|arguments)|\(([^)]*)\))")
 
 #: The notations of arguments: those of the ``json_schema`` format, and Gemma's, which is made of other formats.
 NOTATIONS = (
@@ -25,6 +24,8 @@ class ToolStyle:
     families differ: where `response` is given, text has a section of its own and the calls come after it; where
     `messages` are given, a reply is a row of messages and calls.
 
+    In `calls`, and before the calls of a `section`, ``$(text)`` is a text that may be missing.
+
     Parameters
     ----------
     name:
@@ -37,7 +38,7 @@ class ToolStyle:
     id:
         The pattern of an ``$id``.
     section:
-        What stands before and after a run of calls; ``$space`` in the first is a space that may be missing.
+        What stands before and after a run of calls.
     separator:
         What stands between the calls of a run; between messages, if there are `messages`.
     trigger:
@@ -113,8 +114,8 @@ class ToolStyle:
                 remedy=f"Use one of {', '.join(NOTATIONS)}.",
             )
         if not self.trigger:
-            first = self.section[0].split("$space") if self.section else PARTS.split(self.calls[0])
-            object.__setattr__(self, "trigger", first[0])
+            first = self.section[0] if self.section else self.calls[0]
+            object.__setattr__(self, "trigger", PARTS.split(first)[0])
         if not self.trigger and not self.messages and not self.response:
             raise DefinitionError(f"nothing tells the calls of the tool style {self.name!r} from text")
         if self.messages and not self.message_ends:
@@ -134,18 +135,14 @@ class ToolStyle:
             raise DefinitionError(f"the field {name!r} of a tool style is a {declared}, got {value!r}")
 
     def _check_call(self, call: str) -> None:
-        parts, where = PARTS.findall(call), f"{call!r} of {self.name!r}"
+        parts = [part for part, _ in PARTS.findall(call) if part]
+        where = f"{call!r} of {self.name!r}"
         if sorted(parts) not in (["arguments", "name"], ["arguments", "id", "name"]):
             raise DefinitionError("a call has $name and $arguments once each, and may have an $id", where=where)
         if parts.index("name") > parts.index("arguments"):
             raise DefinitionError("the name of a call stands before its arguments", where=where)
         if PARTS.split(call)[-1] == "" and self.arguments not in ("json", "gemma"):
             raise DefinitionError("a call ends with more than its arguments", where=where)
-
-    def write(self, name: str, arguments: str, id: str = "0", *, call: int = 0) -> str:
-        """A call as the model would write it; ``arguments`` are in the style's own notation already."""
-        parts: Mapping[str, str] = {"name": name, "arguments": arguments, "id": id}
-        return PARTS.sub(lambda found: parts[found[1]], self.calls[call])
 
 
 def _strings(value: object) -> bool:

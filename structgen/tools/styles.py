@@ -11,7 +11,8 @@ _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _GLM = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 _QWEN = '<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>'
 
-_SHIPPED = (
+#: The styles of this package.
+SHIPPED = (
     ToolStyle(
         "llama",
         calls=('{"name": "$name", "parameters": $arguments}',),
@@ -40,10 +41,8 @@ _SHIPPED = (
     *(
         ToolStyle(
             name,
-            calls=(
-                "<tool_call>\n<function=$name>\n$arguments\n</function>\n</tool_call>",
-                "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",  # there are none
-            ),
+            # Without arguments there is one line break.
+            calls=("<tool_call>\n<function=$name>\n$arguments$(\n)</function>\n</tool_call>",),
             arguments="qwen_xml",
             reasoning_suffix="\n\n",
             template=("<tool_call>\n<function=", *template),
@@ -120,10 +119,8 @@ _SHIPPED = (
     ToolStyle(
         "harmony",
         calls=(
-            "<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$arguments<|call|>",
-            "<|channel|>commentary to=functions.$name<|constrain|>json<|message|>$arguments<|call|>",
-            " to=functions.$name<|channel|>commentary <|constrain|>json<|message|>$arguments<|call|>",
-            " to=functions.$name<|channel|>commentary json<|message|>$arguments<|call|>",
+            "<|channel|>commentary to=functions.$name$( )<|constrain|>json<|message|>$arguments<|call|>",
+            " to=functions.$name<|channel|>commentary $(<|constrain|>)json<|message|>$arguments<|call|>",
         ),
         separator="<|start|>assistant",
         reasoning=None,
@@ -232,7 +229,7 @@ _SHIPPED = (
             '{"name": "$name", "arguments": $arguments}',
         ),
         id="[a-zA-Z0-9]{9}",
-        section=("[TOOL_CALLS]$space[", "]"),  # sentencepiece writes the space, tekken does not
+        section=("[TOOL_CALLS]$( )[", "]"),  # sentencepiece writes the space, tekken does not
         separator=", ",
         trigger="[TOOL_CALLS]",
         reasoning=None,
@@ -259,7 +256,7 @@ _SHIPPED = (
     ),
 )
 
-_REGISTRY: dict[str, ToolStyle] = {style.name: style for style in _SHIPPED}
+_REGISTRY: dict[str, ToolStyle] = {style.name: style for style in SHIPPED}
 
 
 def register_tool_style(style: ToolStyle) -> None:

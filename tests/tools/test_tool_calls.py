@@ -157,23 +157,12 @@ def test_without_tools_a_reply_is_text(style: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"parallel": 1}, {"parallel": None}, {"reasoning": "yes"}, {"reasoning": 1}, {"any_order": "a"},
-        {"max_whitespace": -1}, {"max_whitespace": True}, {"max_whitespace": "2"},
-    ],
+    [{"parallel": 1}, {"parallel": None}, {"reasoning": "yes"}, {"reasoning": 1}, {"reasoning": None}],
     ids=repr,
-)  # fmt: skip
+)
 def test_what_is_no_option_is_refused(options: Any) -> None:
     with pytest.raises(DefinitionError):
         tool_call_format(TOOLS, "llama", **options)
-
-
-def test_options_of_the_arguments_reach_them() -> None:
-    format = tool_call_format(TOOLS, "glm_4_7", any_order=True, max_whitespace=2, tool_choice="now", reasoning=False)
-    assert format["content"] == {
-        "type": "json_schema", "json_schema": TOOLS[1]["function"]["parameters"], "style": "glm_xml",
-        "any_order": True, "max_whitespace_cnt": 2,
-    }  # fmt: skip
 
 
 # -- styles --------------------------------------------------------------------------------------------------
