@@ -54,7 +54,12 @@ class _Reply:
 
     def text(self) -> Format:
         """Reasoning, then text with calls in it."""
-        return _sequence([*self._reasoned(), *self._text()])
+        style = self.style
+        rest = self._text()
+        if style.text_alone and self.choice.mode in ("none", "auto"):
+            begin, end = style.text_alone
+            rest = [_one_of([_tag(begin, _any_text(style.excludes), end), *rest])]
+        return _sequence([*self._reasoned(), *rest])
 
     def sections(self) -> Format:
         """Reasoning, then a section of text, then one of calls; or one of the two."""

@@ -12,7 +12,8 @@ PARTS = re.compile(r"\$(?:(name|id|arguments)|\(([^)]*)\))")
 
 #: The notations of arguments: those of the ``json_schema`` format, and Gemma's, which is made of other formats.
 NOTATIONS = (
-    "json", "qwen_xml", "minimax_xml", "deepseek_xml", "glm_xml", "cohere_xml", "kimi_k3_xml", "gemma",
+    "json", "qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml", "kimi_k3_xml",
+    "gemma",
 )  # fmt: skip
 
 
@@ -59,6 +60,8 @@ class ToolStyle:
         What reasoning does not hold besides.
     marked:
         Whether the trigger is a mark that text never holds. One that is plain JSON is allowed where no tool is.
+    text_alone:
+        What may stand before and after the text of a reply without calls.
     response:
         What stands before and after the text.
     response_opened:
@@ -92,6 +95,7 @@ class ToolStyle:
     excludes: tuple[str, ...] = ("<think>", "</think>")
     reasoning_excludes: tuple[str, ...] = ()
     marked: bool = True
+    text_alone: tuple[str, str] | None = None
     response: tuple[str, str] | None = None
     response_opened: bool = False
     calls_alone: bool = False

@@ -6,7 +6,6 @@ from ..errors import DefinitionError
 from ..system.types import Foreign
 from .style import ToolStyle
 
-_DSML = '<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>\n'
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _GLM = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 _QWEN = '<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>'
@@ -103,17 +102,18 @@ SHIPPED = (
     *(
         ToolStyle(
             name,
-            calls=(_DSML,),
-            arguments="deepseek_xml",
+            calls=(f'<｜DSML｜{invoke} name="$name">\n$arguments</｜DSML｜{invoke}>\n',),
+            arguments=arguments,
             section=(f"<｜DSML｜{section}>\n", f"</｜DSML｜{section}>"),
             trigger=f"<｜DSML｜{section}>",
             lead="\n\n",
-            template=("｜DSML｜", section),
+            template=("｜DSML｜", f"{section}>"),
             models=models,
         )
-        for name, section, models in (
-            ("deepseek_v3_2", "function_calls", "DeepSeek-V3.2"),
-            ("deepseek_v4", "tool_calls", "DeepSeek-V4"),
+        for name, section, invoke, arguments, models in (
+            ("deepseek_v3_2", "function_calls", "invoke", "deepseek_xml", "DeepSeek-V3.2"),
+            ("deepseek_v4", "tool_calls", "invoke", "deepseek_xml", "DeepSeek-V4"),
+            ("deepseek_v4_1", " calls", " invoke", "deepseek_v4_1_xml", "DeepSeek-V4.1"),
         )
     ),
     ToolStyle(
@@ -169,6 +169,7 @@ SHIPPED = (
         section=("<cofl:tool_calls>", "</cofl:tool_calls>"),
         reasoning=("<|START_THINKING|>", "<|END_THINKING|>"),
         excludes=("<|START_THINKING|>", "<|END_THINKING|>"),
+        text_alone=("<|START_TEXT|>", "<|END_TEXT|>"),
         template=("<cofl:tool_call",),
         models="Command models that write calls as XML",
     ),

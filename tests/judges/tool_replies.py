@@ -84,6 +84,12 @@ _MEMBERS: dict[str, tuple[Callable[[str, Any], str], str]] = {
         ),
         "",
     ),
+    "deepseek_v4_1_xml": (
+        lambda key, value: (
+            f'<｜DSML｜ parameter name="{key}" string="{_is_text(value)}">{_text(value)}</｜DSML｜ parameter>\n'
+        ),
+        "",
+    ),
     "glm_xml": (lambda key, value: f"<arg_key>{key}</arg_key><arg_value>{_text(value)}</arg_value>", ""),
     "kimi_k3_xml": (
         lambda key, value: (

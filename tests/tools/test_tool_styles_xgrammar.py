@@ -19,7 +19,7 @@ pytest.importorskip("xgrammar")
 
 STYLES = (
     "llama", "qwen_3", "qwen_3_5", "qwen_3_coder", "mimo", "kimi", "kimi_k3", "deepseek_r1", "deepseek_v3_1",
-    "deepseek_v3_2", "deepseek_v4", "harmony", "minimax", "glm_4_7", "cohere", "exaone",
+    "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "harmony", "minimax", "glm_4_7", "cohere", "exaone",
 )  # fmt: skip
 CHOICES = ("auto", "none", "required", {"type": "function", "function": {"name": "get_weather"}})
 
@@ -86,9 +86,9 @@ def more_than_one_call(asked: Asked) -> bool:
 
 
 _OPENED = dict.fromkeys(
-    ("qwen_3", "kimi_k3", "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "glm_4_7"),
+    ("qwen_3", "kimi_k3", "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "glm_4_7"),
     (opened_by_the_reply,),
-)  # fmt: skip
+)
 EXPLAINED: dict[str, tuple[Callable[[Asked], bool], ...]] = {
     **_OPENED,
     "qwen_3_5": (opened_by_the_reply, no_arguments),
@@ -164,7 +164,7 @@ def test_replies_that_differ_are_known(style: str, options: Any, text: str, here
         assert engine.accepts(format, text) == there
 
 
-@pytest.mark.parametrize("style", ["llama", "mimo", "kimi", "deepseek_v3_1", "cohere", "exaone", "glm_4_7"])
+@pytest.mark.parametrize("style", ["llama", "mimo", "kimi", "deepseek_v3_1", "exaone", "glm_4_7"])
 def test_formats_are_those_of_xgrammar(style: str) -> None:
     def plain(format: Any) -> Any:
         """Less what says nothing: defaults."""
