@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..definitions.json_text import dumps, loads
 from ..definitions.schema_sources import Schema
 from ..errors import UnsupportedError
 
@@ -21,6 +22,9 @@ _KEY = re.compile(r"[^\s{}\[\]:,<>|\"]+")
 
 #: Formats that one schema may become: where no member is required, objects take more than they have members.
 _MOST_FORMATS = 50_000
+
+#: Levels of a schema, references included.
+_MOST_LEVELS = 100
 
 _ANNOTATIONS = frozenset({
     "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
@@ -44,13 +48,14 @@ def gemma_arguments(schema: Schema) -> Format:
 
     Raises `UnsupportedError`, with the JSON pointer, for schemas that it cannot honour: where
     ``additionalProperties`` are allowed, recursive ones, and keywords other than types, enumerations, ``anyOf``,
-    bounds of numbers, and lengths of arrays and strings.
+    bounds of numbers, and lengths of arrays and strings. Raises what `dumps` does for what is no JSON.
     """
     if schema is True:
         return _sequence([_const("{"), {"type": "any_text"}])
-    if not isinstance(schema, Mapping):
+    document = loads(dumps(schema))
+    if not isinstance(document, Mapping):
         raise UnsupportedError("no arguments are valid under the schema false")
-    return _Schemas(schema).format(schema, "", ())
+    return _Schemas(document).format(document, "", ())
 
 
 @dataclass
@@ -65,6 +70,8 @@ class _Schemas:
         self.formats += 1
         if self.formats > _MOST_FORMATS:
             raise _unsupported("a schema that becomes so many formats", where)
+        if where.count("/") + len(above) > _MOST_LEVELS:
+            raise _unsupported("a schema of so many levels", where)
         if not isinstance(schema, Mapping):
             raise _unsupported("a value of any kind", where)
         said = {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
@@ -133,7 +140,8 @@ class _Schemas:
         properties, required = said.get("properties", {}), said.get("required", [])
         if said.get("additionalProperties", False) is not False:
             raise _unsupported("members without a name of their own", where)
-        if not isinstance(properties, Mapping) or not isinstance(required, list) or set(required) - set(properties):
+        listed = isinstance(required, list) and all(isinstance(key, str) for key in required)
+        if not isinstance(properties, Mapping) or not listed or set(required) - set(properties):
             raise _unsupported("these members of an object", where)
         members: list[tuple[Format, bool]] = []
         for key in sorted(properties, key=lambda key: (key.lower(), key)):

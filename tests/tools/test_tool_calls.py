@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 from judges.tool_replies import TOOLS, WEATHER
 
-from structgen.errors import DefinitionError, UnsupportedError
+from structgen.errors import DefinitionError, StructgenError, UnsupportedError
 from structgen.tools import (
     ToolStyle,
     detect_tool_style,
@@ -223,6 +223,21 @@ def test_a_style_is_read_off_a_tokenizer() -> None:
 # -- Gemma's arguments ---------------------------------------------------------------------------------------
 
 
+def nested_items(levels: int) -> Any:
+    schema: Any = {}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+def test_gemma_takes_nothing_that_is_no_json() -> None:
+    circle: dict[str, Any] = {"type": "object"}
+    circle["properties"] = {"a": circle}
+    for parameters in (circle, {"type": {1}}, {1: 2}, {"type": "number", "minimum": float("nan")}):
+        with pytest.raises(StructgenError):
+            tool_call_format([{"function": {"name": "get", "parameters": parameters}}], "gemma")
+
+
 @pytest.mark.parametrize(
     ("parameters", "where"),
     [
@@ -237,6 +252,16 @@ def test_a_style_is_read_off_a_tokenizer() -> None:
         ({"type": "array"}, "/items"),
         ({"enum": ['<|"|>']}, ""),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, ""),
+        (nested_items(60), "/items"),
+        (nested_items(400), "/items"),
+        ({"$ref": "#/$defs/0", "$defs": {str(i): {"$ref": f"#/$defs/{i + 1}"} for i in range(500)}}, ""),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": [["a"]]}, ""),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["b"]}, ""),
+        ({"type": [["object"]]}, ""),
+        ({"$ref": 7}, ""),
+        ({"anyOf": {}}, ""),
+        ({"enum": []}, ""),
+        ({"type": "array", "items": {"type": "null"}, "minItems": 1.5}, ""),
         ({"type": "object", "properties": {f"p{i}": {"type": "object", "properties": {
             f"q{j}": {"type": "integer"} for j in range(100)}} for i in range(100)}}, ""),
     ],
