@@ -26,6 +26,7 @@ ROOMS = {
     "cache": "storage",
     "vocabulary": "storage",
     "definitions": "grammars vocabulary",
+    "tools": "definitions",
     "runtime.core": "vocabulary",
     "runtime.rows": "kernels storage vocabulary",
     "runtime.automaton": "kernels runtime.core runtime.rows storage vocabulary",
