@@ -204,6 +204,8 @@ class StateMasks:
 
     def _walked(self, residual: int, state: int, count: int) -> PartialRow:
         """`decide` for what is not known."""
+        if residual == ROOT and state in self.tables.interiors:
+            return self._by_interior(*self.tables.interiors[state])
         walk, nodes = self._walk(), self.residuals[residual]
         walked = walk.decide(nodes, state, count, _WIDE)
         if walked is None:
@@ -219,6 +221,14 @@ class StateMasks:
             if found is not None:
                 return found
         return self._row(ids), self.residuals.add(below)
+
+    def _by_interior(self, interior: int, behind: int) -> PartialRow:
+        """What a state at the bottom decides that does as an interior above the state behind it."""
+        row, left = self.decide(ROOT, interior, 0)
+        if left == NOTHING:
+            return row, left
+        more, left = self.decide(left, behind, 0)
+        return self.pool.union(row, more), left
 
     def __len__(self) -> int:
         """Number of partial masks."""

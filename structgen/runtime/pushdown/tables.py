@@ -6,7 +6,7 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
@@ -114,6 +114,9 @@ class PushdownTables:
         The initial state, alone on the stack.
     tokens:
         Token edges and token bounds, where there are or may come to be any.
+    interiors:
+        By state that is never above another one: a state, and the one behind it, such that with every byte it does as
+        the first above the second. Not kept in files.
     """
 
     edge_start: Array
@@ -132,6 +135,7 @@ class PushdownTables:
     tests: NDArray[np.int32]
     start: int
     tokens: TokenTables | None = None
+    interiors: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
