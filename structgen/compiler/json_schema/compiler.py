@@ -9,9 +9,10 @@ from ...definitions import JsonSchema
 from ...errors import UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
+from .layout.options import TextOptions
+from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
-from .lower.options import TextOptions
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
@@ -46,10 +47,13 @@ def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | G
 def _normal_form(definition: JsonSchema, meter: Meter) -> tuple[Values, TextOptions, list[str]]:
     """The values, how they are written, and what was relaxed so far."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    values = normalise(document, meter, lenient=definition.lenient)
+    style = STYLES.get(definition.style)
+    values = normalise(document, meter, lenient=definition.lenient, style=style)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = TextOptions(definition.gap, definition.indent, definition.property_order, definition.escapes)
+    layout = TextOptions(
+        definition.gap, definition.indent, definition.property_order, definition.escapes, style, definition.tag_gap
+    )
     return values, layout, list(values.relaxations)
 
 
