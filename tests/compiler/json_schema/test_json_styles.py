@@ -244,6 +244,55 @@ class TestText:
         assert accepts({"anyOf": [*schema["anyOf"], {"type": "object", "maxProperties": 0}]}, "")
 
 
+#: Members that XGrammar takes as JSON Schema does. (It anchors patterns at both ends, and ignores `not`.)
+SIMPLE: list[Any] = [
+    {"type": "string"}, {"enum": ["x", "y z"]}, {"enum": ["x", 1, None]}, {"type": "string", "pattern": "^[a-z]+$"},
+    {"type": "integer"}, {"type": "number"}, {"type": "boolean"}, {"type": "null"}, {"type": ["integer", "string"]},
+    {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^x$"}, {"type": "boolean"}]},
+    {"type": "array", "items": {"type": "string"}}, {"type": "string", "minLength": 2, "maxLength": 4},
+    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"],
+     "additionalProperties": False},
+]  # fmt: skip
+
+
+def changed(text: str, random: Random) -> str:
+    """A text with a character more, or a piece less."""
+    begin, end = sorted(random.choices(range(len(text) + 1), k=2))
+    if random.random() < 0.5:
+        return text[:begin] + text[min(end, begin + random.randint(1, 3)) :]
+    return text[:begin] + random.choice(' \n<>x"1') + text[begin:]
+
+
+@each_style
+def test_xgrammar_takes_the_same_texts(style: str) -> None:
+    """But for two things: it does not see the closing tag in JSON, and takes any of Kimi's types for unions."""
+    xgrammar = pytest.importorskip("xgrammar")
+    tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+    info = xgrammar.TokenizerInfo(tokens, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[256])
+    compiler, random, alike = xgrammar.GrammarCompiler(info), Random(style), {True: 0, False: 0}
+    for _ in range(12):
+        names = random.sample(["a", "b", "c", "par"], random.randint(0, 4))
+        schema: dict[str, Any] = {"$defs": {}, "type": "object", "additionalProperties": False}
+        schema["properties"] = {name: random.choice(SIMPLE) for name in names}
+        schema["required"] = [name for name in names if random.random() < 0.4]
+        form = {"type": "json_schema", "json_schema": schema, "style": style}
+        theirs = compiler.compile_structural_tag({"type": "structural_tag", "format": form})
+        ours = program_of(schema, style, whitespace="any", max_whitespace=None)
+        for _ in range(10):
+            value = {name: _value(schema, name, random) for name in names if random.random() < 0.8}
+            text = render(value, style, random)
+            text = changed(text, random) if random.random() < 0.5 else text
+            matcher = xgrammar.GrammarMatcher(theirs, terminate_without_stop_token=True)
+            taken = matcher.accept_string(text) and matcher.is_completed()
+            if taken == oracle.accepts(ours, text.encode()):
+                alike[taken] += 1
+            else:
+                assert taken, (schema, text)
+                assert not any(map(judge(schema), readings(text, style))), (schema, text)
+    assert min(alike.values()) > 30
+    assert sum(alike.values()) > 100
+
+
 class TestOption:
     def test_json_is_named_as_before(self) -> None:
         named = '["json_schema",[" ?",null,"schema","minimal",true,false],{}]'
