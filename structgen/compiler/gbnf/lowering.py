@@ -120,8 +120,8 @@ class Lowering:
         self.program.edges[state].extend(edges)
         if tokens:
             self.program.token_edges[state] = tokens
-        if rule == self._uncalled and self._rules[rule].accepting[q]:
-            found = self._interiors.find(self._rules[rule], q, ending=True)
+        if rule == self._uncalled:
+            found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
             if found is not None:
                 self.program.interiors[state] = found[0], self._state(rule, found[1])
         self._check()

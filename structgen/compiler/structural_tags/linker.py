@@ -13,7 +13,7 @@ from typing import Protocol
 from ...budget import Meter
 from ...definitions import Gbnf, Regex
 from ...definitions.structural_tag import StructuralTag
-from ...errors import DefinitionError, EmptyLanguageError, StructgenError
+from ...errors import DefinitionError, EmptyLanguageError, InternalError, StructgenError
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
@@ -150,15 +150,22 @@ class _RulesInner:
 
 
 class _SchemaInner:
-    """A schema, which is read now unless one look says that it has a value."""
+    """A schema, which is read now unless one look says that it has a value that can be written."""
 
     def __init__(self, format_: Inner, definition: StructuralTag, linker: Linker) -> None:
         self._format = format_
         self._definition = definition
-        self.nullable = False
+        self._program: Program | None = None
         self._schema: ReadSchema | None = None
-        if isinstance(definition.whitespace, int) or not is_plain(format_.value) or "style" in format_.options:
+        self.nullable = False
+        tagged = format_.options.get("style", "json") != "json"
+        if isinstance(definition.whitespace, int) or not is_plain(format_.value, tagged=tagged):
             self._schema = self._read(linker)
+            if tagged:
+                self._program = lower_schema(self._schema, linker.meter)
+                self.nullable = self._program.returns[self._program.start]
+        elif tagged:
+            self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
         schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
@@ -167,7 +174,10 @@ class _SchemaInner:
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
-        start = linker.program.append(lower_schema(self._schema or self._read(linker), linker.meter))
+        program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
+        start = linker.program.append(program)
+        if program.like[program.start] >= 0 or program.start in program.plain.states:
+            raise InternalError("a schema's program begins with edges that are not listed")
         return First(linker.program.edges[start], linker.program.token_edges.get(start, []))
 
 
