@@ -43,8 +43,8 @@ class Interiors:
     def find(self, rule: EdgeLists, q: int, *, ending: bool = False) -> tuple[State, int] | None:
         """If ``q`` is like that: the program's state for its interior, and the rule's state behind it.
 
-        States where the rule may end are among those if they are ``ending`` it at the bottom of the stack, and ``q``
-        is one that most bytes stay in.
+        States where the rule may end are among those if they are ``ending`` it at the bottom of the stack. Where
+        nothing counts, most bytes stay in ``q``.
         """
         if (rule.accepting[q] and not ending) or rule.calls[q] or rule.live[q] >= 0:
             return None
@@ -52,7 +52,7 @@ class Interiors:
             return None
         if sum(high - low + 1 for low, high, _ in rule.edges[q]) <= _WIDE:
             return None
-        if ending and sum(high - low + 1 for low, high, target in rule.edges[q] if target == q) <= _WIDE:
+        if not rule.records and sum(high - low + 1 for low, high, target in rule.edges[q] if target == q) <= _WIDE:
             return None
         tried = {q}
         queue = [q]

@@ -56,6 +56,7 @@ class Linker:
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
+        self.regexes: dict[Regex, _RulesInner] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
         self._inner: dict[Format, _Inner] = {
@@ -142,11 +143,14 @@ class _RulesInner:
         self._rules = rules
         self._names = names
         self._start = start
+        self._found: First | None = None
         self.nullable = nullable
 
     def first(self, linker: Linker) -> First:
-        """Lower it into a linker's program."""
-        return linker.lowering(self._rules, self._names).first(self._start)
+        """Lower it into a linker's program, once."""
+        if self._found is None:
+            self._found = linker.lowering(self._rules, self._names).first(self._start)
+        return self._found
 
 
 class _SchemaInner:
@@ -185,7 +189,10 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
     """Read a definition of another kind. Raises its errors, with its place before theirs."""
     try:
         if format_.kind == "regex":
-            return _regex(Regex(format_.value, **format_.options), linker.meter)
+            regex = Regex(format_.value, **format_.options)
+            if regex not in linker.regexes:
+                linker.regexes[regex] = _regex(regex, linker.meter)
+            return linker.regexes[regex]
         if format_.kind == "grammar":
             gbnf = Gbnf(format_.value, **format_.options)
             facts, start = read_gbnf(gbnf, linker.meter)
