@@ -125,7 +125,7 @@ class _Schemas:
     def _array(self, said: Mapping[str, object], where: str, above: tuple[str, ...]) -> Format:
         item = self.format(said.get("items"), f"{where}/items", above)
         least, most = said.get("minItems", 0), said.get("maxItems", -1)
-        if type(least) is not int or type(most) is not int:
+        if type(least) is not int or type(most) is not int or least < 0 or -1 < most < least or most < -1:
             raise _unsupported("these bounds of an array", where)
         if most == 0:
             return _const("[]")
@@ -137,18 +137,19 @@ class _Schemas:
         return _sequence([_const("["), items if least else _optional(items), _const("]")])
 
     def _object(self, said: Mapping[str, object], where: str, above: tuple[str, ...]) -> Format:
-        properties, required = said.get("properties", {}), said.get("required", [])
+        properties, named = said.get("properties", {}), said.get("required", [])
         if said.get("additionalProperties", False) is not False:
             raise _unsupported("members without a name of their own", where)
-        listed = isinstance(required, list) and all(isinstance(key, str) for key in required)
-        if not isinstance(properties, Mapping) or not listed or set(required) - set(properties):
+        if not isinstance(properties, Mapping) or not isinstance(named, list):
             raise _unsupported("these members of an object", where)
+        if not all(isinstance(key, str) and key in properties for key in named):
+            raise _unsupported("a required member that is not declared", where)
         members: list[tuple[Format, bool]] = []
         for key in sorted(properties, key=lambda key: (key.lower(), key)):
             if not _KEY.fullmatch(key):
                 raise _unsupported(f"a member with the name {key!r}", where)
             value = self.format(properties[key], f"{where}/properties/{key}", above)
-            members.append((_sequence([_const(f"{key}:"), value]), key in required))
+            members.append((_sequence([_const(f"{key}:"), value]), key in named))
         return _sequence([_const("{"), *self._members(members), _const("}")])
 
     def _members(self, members: list[tuple[Format, bool]]) -> Iterator[Format]:

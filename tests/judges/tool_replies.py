@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pytest
 
@@ -166,8 +166,16 @@ def _tags(format: Format, random: Random) -> Iterator[str]:
 # -- engines -------------------------------------------------------------------------------------------------
 
 
+class Engine(Protocol):
+    """Says whether a format allows a text. Texts are bytes to it, special tokens or not."""
+
+    def accepts(self, format: Format, text: str) -> bool:
+        """Whether the text is a whole reply."""
+        ...
+
+
 class XGrammarEngine:
-    """Says by XGrammar whether a format allows a text. Texts are bytes to it, special tokens or not."""
+    """XGrammar."""
 
     def __init__(self) -> None:
         self.xgrammar = pytest.importorskip("xgrammar")
@@ -182,7 +190,11 @@ class XGrammarEngine:
         return bool(matcher.accept_string(text) and matcher.accept_token(256))
 
 
+#: The engines by name.
+ENGINES: dict[str, Callable[[], Engine]] = {"xgrammar": XGrammarEngine}
+
+
 @cache
-def xgrammar_engine() -> XGrammarEngine:
-    """The one engine of a process: it remembers what it compiled."""
-    return XGrammarEngine()
+def engine(name: str) -> Engine:
+    """The one engine of a process by a name: it remembers what it compiled."""
+    return ENGINES[name]()

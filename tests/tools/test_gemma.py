@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from judges.tool_replies import xgrammar_engine
+from judges.tool_replies import ENGINES, Engine, engine
 
 from structgen.tools import tool_call_format
 
@@ -24,10 +24,15 @@ def written(value: Any) -> str:
     return json.dumps(value)
 
 
-def allowed(schema: Any, arguments: str) -> bool:
+@pytest.fixture(params=ENGINES)
+def judge(request: pytest.FixtureRequest) -> Engine:
+    return engine(request.param)
+
+
+def allowed(judge: Engine, schema: Any, arguments: str) -> bool:
     tools = [{"function": {"name": "get", "parameters": schema}}]
     format = tool_call_format(tools, "gemma", tool_choice="get", reasoning=False)
-    return xgrammar_engine().accepts(format, f"<|tool_call>call:get{arguments}<tool_call|>")
+    return judge.accepts(format, f"<|tool_call>call:get{arguments}<tool_call|>")
 
 
 MEMBERS: dict[str, tuple[Any, Any]] = {
@@ -41,7 +46,7 @@ POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": 
 
 
 @pytest.mark.parametrize("required", [(), ("A",), ("c",), ("e", "b")], ids=str)
-def test_objects_have_the_members_that_they_may_have(required: tuple[str, ...]) -> None:
+def test_objects_have_the_members_that_they_may_have(judge: Engine, required: tuple[str, ...]) -> None:
     schema = {
         "type": "object", "properties": {key: each for key, (each, _) in MEMBERS.items()}, "required": [*required],
         "$defs": {"point": POINT}, "additionalProperties": False,
@@ -49,25 +54,27 @@ def test_objects_have_the_members_that_they_may_have(required: tuple[str, ...]) 
     for count in range(len(MEMBERS) + 1):
         for keys in combinations(MEMBERS, count):
             text = written({key: MEMBERS[key][1] for key in keys})
-            assert allowed(schema, text) == (set(required) <= set(keys)), text
+            assert allowed(judge, schema, text) == (set(required) <= set(keys)), text
     for text in ("", "{", "{A:1}", "{b:0}", '{"b":1}', "{b:1,}", "{,b:1}", "{b:1,b:1}", "{f:1}", "{c:null,b:1}"):
-        assert not allowed(schema, text), text
+        assert not allowed(judge, schema, text), text
 
 
-def test_values_are_those_of_the_schema() -> None:
+def test_values_are_those_of_the_schema(judge: Engine) -> None:
     schema = {
         "type": "object", "required": ["v"], "properties": {"v": {"oneOf": [
             {"type": "string", "maxLength": 3}, {"type": "array", "items": {"type": "integer"}, "minItems": 2},
             {"type": "object", "properties": {}}, {"type": "null"},
         ]}},
     }  # fmt: skip
-    for value in ("", "abc", "日本語", [1, 2], [1, 2, 3], {}, None):
-        assert allowed(schema, written({"v": value})), value
-    for value in ("abcd", [], [1], [1, "a"], {"a": 1}, True, 1):
-        assert not allowed(schema, written({"v": value})), value
+    valid: list[Any] = ["", "abc", "日本語", [1, 2], [1, 2, 3], {}, None]
+    invalid: list[Any] = ["abcd", [], [1], [1, "a"], {"a": 1}, True, 1]
+    for value in valid:
+        assert allowed(judge, schema, written({"v": value})), value
+    for value in invalid:
+        assert not allowed(judge, schema, written({"v": value})), value
 
 
-def test_arguments_without_a_schema_are_any_text() -> None:
+def test_arguments_without_a_schema_are_any_text(judge: Engine) -> None:
     for text in ("{}", "{a:{b:[]}}", "{anything}"):
-        assert allowed(None, text)
-    assert not allowed(None, "a")
+        assert allowed(judge, None, text)
+    assert not allowed(judge, None, "a")

@@ -262,6 +262,7 @@ def test_gemma_takes_nothing_that_is_no_json() -> None:
         ({"anyOf": {}}, ""),
         ({"enum": []}, ""),
         ({"type": "array", "items": {"type": "null"}, "minItems": 1.5}, ""),
+        ({"type": "array", "items": {"type": "null"}, "minItems": 3, "maxItems": 1}, ""),
         ({"type": "object", "properties": {f"p{i}": {"type": "object", "properties": {
             f"q{j}": {"type": "integer"} for j in range(100)}} for i in range(100)}}, ""),
     ],

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from judges.tool_replies import TOOLS, draw, xgrammar_engine
+from judges.tool_replies import TOOLS, draw, engine
 
 from structgen.tools import tool_call_format, tool_style
 from structgen.tools.calls import Reasoning
@@ -110,15 +110,15 @@ def theirs(style: str, choice: Any = "auto", parallel: bool = True, reasoning: R
 
 @pytest.mark.parametrize("style", STYLES)
 def test_replies_are_those_of_xgrammar(style: str) -> None:
-    engine, random, seen = xgrammar_engine(), Random(1), set()
+    judge, random, seen = engine("xgrammar"), Random(1), set()
     for choice, parallel, reasoning in product(CHOICES, (True, False), MODES):
         both = (
             tool_call_format(TOOLS, style, tool_choice=choice, parallel=parallel, reasoning=reasoning),
             theirs(style, choice, parallel, reasoning),
         )
         for i, text in [(i, draw(both[i], random)) for i in (0, 1) for _ in range(DRAWN)]:
-            assert engine.accepts(both[i], text), (choice, parallel, reasoning, text)
-            if not engine.accepts(both[1 - i], text):
+            assert judge.accepts(both[i], text), (choice, parallel, reasoning, text)
+            if not judge.accepts(both[1 - i], text):
                 asked = Asked(style, choice, reasoning, i == 0, text)
                 reasons = {explain.__name__ for explain in EXPLAINED.get(style, ()) if explain(asked)}
                 assert reasons, (choice, parallel, reasoning, text)
@@ -156,12 +156,12 @@ POINTED: tuple[tuple[str, dict[str, Any], str, bool, bool], ...] = (
 
 @pytest.mark.parametrize(("style", "options", "text", "here", "there"), POINTED)
 def test_replies_that_differ_are_known(style: str, options: Any, text: str, here: bool, there: bool) -> None:
-    engine = xgrammar_engine()
-    assert engine.accepts(tool_call_format(TOOLS, style, **options), text) == here
+    judge = engine("xgrammar")
+    assert judge.accepts(tool_call_format(TOOLS, style, **options), text) == here
     if style in STYLES:
         reasoning = options.get("reasoning", True)
         format = theirs(style, options.get("tool_choice", "auto"), options.get("parallel", True), reasoning)
-        assert engine.accepts(format, text) == there
+        assert judge.accepts(format, text) == there
 
 
 @pytest.mark.parametrize("style", ["llama", "mimo", "kimi", "deepseek_v3_1", "exaone", "glm_4_7"])

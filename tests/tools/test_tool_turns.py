@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from house.skips import DATA
-from judges.tool_replies import TOOLS, xgrammar_engine
+from judges.tool_replies import ENGINES, TOOLS, Engine, engine
 from make_tool_turns import CASES, TEMPLATES, TURNS, turn
 
 from structgen.tools import detect_tool_style, tool_call_format, tool_style
@@ -25,36 +25,43 @@ SHARED = {
 }
 
 
+@pytest.fixture(params=ENGINES)
+def judge(request: pytest.FixtureRequest) -> Engine:
+    return engine(request.param)
+
+
 def name(case: dict[str, Any]) -> str:
     return f"{case['style']}-{case['template']}"
 
 
-def allowed(style: str, text: str, **options: Any) -> bool:
+def allowed(judge: Engine, style: str, text: str, **options: Any) -> bool:
     """Whether a reply is; one that has reasoned has closed the section, whoever opened it."""
     described = tool_style(style)
     reasoned = bool(described.messages) or (described.reasoning is not None and described.reasoning[1] in text)
     if described.response and described.response_opened and not options.get("reasoning", reasoned):
         text = text.removeprefix(described.response[0])  # the prompt has it
-    return xgrammar_engine().accepts(tool_call_format(TOOLS, style, **{"reasoning": reasoned, **options}), text)
+    return judge.accepts(tool_call_format(TOOLS, style, **{"reasoning": reasoned, **options}), text)
 
 
 @pytest.mark.parametrize("case", TURNS_OF_TEMPLATES, ids=name)
-def test_what_templates_render_is_allowed(case: dict[str, Any]) -> None:
+def test_what_templates_render_is_allowed(judge: Engine, case: dict[str, Any]) -> None:
     style, text, calls = case["style"], case["text"], case["calls"]
-    assert allowed(style, text), text
-    assert allowed(style, text, parallel=False) == (len(calls) < 2)
+    assert allowed(judge, style, text), text
+    assert allowed(judge, style, text, parallel=False) == (len(calls) < 2)
     if calls:
-        assert not allowed(style, text, tool_choice="none") or not tool_style(style).marked
-        assert not allowed(style, text.replace("get_weather", "get_wether").replace("now", "later"))
-        assert not allowed(style, text, tool_choice="get_weather") or {each[0] for each in calls} == {"get_weather"}
+        assert not allowed(judge, style, text, tool_choice="none") or not tool_style(style).marked
+        assert not allowed(judge, style, text.replace("get_weather", "get_wether").replace("now", "later"))
+        assert not allowed(judge, style, text, tool_choice="get_weather") or {each[0] for each in calls} == {
+            "get_weather"
+        }
 
 
 @pytest.mark.parametrize("case", TURNS_OF_TEMPLATES, ids=name)
-def test_a_reply_may_reason_or_not(case: dict[str, Any]) -> None:
+def test_a_reply_may_reason_or_not(judge: Engine, case: dict[str, Any]) -> None:
     style, text = tool_style(case["style"]), case["text"]
     if style.reasoning and not text.startswith(style.reasoning[0]) and style.reasoning[1] in text:
         text = style.reasoning[0] + text  # the prompt had
-    assert allowed(style.name, text, reasoning="auto"), text
+    assert allowed(judge, style.name, text, reasoning="auto"), text
 
 
 def test_every_style_but_two_has_turns() -> None:
@@ -64,7 +71,7 @@ def test_every_style_but_two_has_turns() -> None:
 
 
 @pytest.mark.parametrize("stem", SHARED)
-def test_templates_beside_the_repository(stem: str) -> None:
+def test_templates_beside_the_repository(judge: Engine, stem: str) -> None:
     pytest.importorskip("jinja2")
     style, begin, end, refused = SHARED[stem]
     path = DATA / "chat_templates" / f"{stem}.jinja"
@@ -78,16 +85,16 @@ def test_templates_beside_the_repository(stem: str) -> None:
         if i not in refused:
             # DeepSeek's and Llama's take text or calls.
             said = (None if calls and stem == "deepseek_v3" else text, None, calls)
-            assert allowed(style, turn(template, begin, end, said)), (text, calls)
+            assert allowed(judge, style, turn(template, begin, end, said)), (text, calls)
 
 
-def test_command_r_writes_actions() -> None:
+def test_command_r_writes_actions(judge: Engine) -> None:
     actions = [{"tool_name": "get_weather", "parameters": {"city": "Zürich"}}, {"tool_name": "now", "parameters": {}}]
-    assert allowed("command_r", f"Action: ```json\n{json.dumps(actions, indent=4, ensure_ascii=False)}\n```")
+    assert allowed(judge, "command_r", f"Action: ```json\n{json.dumps(actions, indent=4, ensure_ascii=False)}\n```")
 
 
 @pytest.mark.parametrize("make", ["v3", "v7", "tekken"])
-def test_turns_of_mistral_common(make: str) -> None:
+def test_turns_of_mistral_common(judge: Engine, make: str) -> None:
     pytest.importorskip("mistral_common")
     from mistral_common.protocol.instruct.request import ChatCompletionRequest
     from mistral_common.tokens.tokenizers.base import SpecialTokenPolicy
@@ -115,4 +122,4 @@ def test_turns_of_mistral_common(make: str) -> None:
         )  # fmt: skip
         tokens = tokenizer.encode_chat_completion(request).tokens
         whole = tokenizer.decode(tokens, special_token_policy=keep).replace("▁", " ")
-        assert allowed("mistral", whole.partition("[/INST]")[2].partition("</s>")[0])
+        assert allowed(judge, "mistral", whole.partition("[/INST]")[2].partition("</s>")[0])
