@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
@@ -13,7 +14,7 @@ import structgen as sg
 from judges.guides import EACH_BYTE
 
 #: By style: the text before a name, what ends a name, texts behind it with what they say of the value, the text after
-#: it. ``s``: a string as it is; ``p``: the same, perhaps among whitespace; ``j``: JSON but no string; else a type.
+#: it. ``s``: a string as it is; ``p``: the same, perhaps among whitespace; ``j``: JSON but no string; else types.
 STYLES: dict[str, tuple[str, str, dict[str, str], str]] = {
     "qwen_xml": ("<parameter=", ">", {"": "pj"}, "</parameter>"),
     "minimax_xml": ('<parameter name="', '"', {">": "pj"}, "</parameter>"),
@@ -25,12 +26,20 @@ STYLES: dict[str, tuple[str, str, dict[str, str], str]] = {
         "</｜DSML｜ parameter>",
     ),
     "glm_xml": ("<arg_key>", "</arg_key>", {" <arg_value>": "pj"}, "</arg_value>"),
+    "cohere_xml": (
+        '<cofl:value name="', '"',
+        {' type="raw">': "p", ' type="json">': "json", ' type="dict">': "object", ' type="list">': "array"},
+        "</cofl:value>",
+    ),
     "kimi_k3_xml": (
         '<|open|>argument key="', '"',
         {f' type="{each}"<|sep|>': each for each in ("number", "string", "boolean", "null", "array", "object")},
         "<|close|>argument<|sep|>",
     ),
 }  # fmt: skip
+
+#: What is written for some characters in names.
+_ENTITIES = {"kimi_k3_xml": ("&amp;", "&quot;"), "cohere_xml": ("&amp;", "&lt;", "&gt;", "&quot;")}
 
 _TYPES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
@@ -43,23 +52,35 @@ def _says(said: str, value: Any) -> bool:
     """Whether a value can be announced so."""
     if isinstance(value, str):
         return said == "string" or said[0] in "sp"
-    return said == _type(value) or said[-1] == "j"
+    return said == _type(value) or said[-1] == "j" or (said == "json" and not isinstance(value, list | dict))
 
 
 def render(value: dict[str, Any], style: str, random: Random) -> str:
     """A text of an object, with a line end here and there. What is no string is written as compact JSON."""
-    opening, name_end, kinds, closing = STYLES[style]
+    opening, name_end, _, _ = STYLES[style]
     text = ""
     for name, member in value.items():
-        before, said = next((before, said) for before, said in kinds.items() if _says(said, member))
-        written = member if isinstance(member, str) else json.dumps(member, ensure_ascii=False, separators=(",", ":"))
-        if not isinstance(member, str) or said in ("pj", "string"):
-            written = _gap(random) + written + _gap(random)
-        if style == "kimi_k3_xml":
-            name = name.replace("&", "&amp;").replace('"', "&quot;")
-        between = "".join(_gap(random) if each == " " and style == "glm_xml" else each for each in before)
-        text += f"{_gap(random)}{opening}{name}{name_end}{between}{written}{closing}"
+        for entity in _ENTITIES.get(style, ()):
+            name = name.replace(html.unescape(entity), entity)
+        text += _gap(random) + opening + name + name_end + _rendered(member, style, random)
     return text + _gap(random)
+
+
+def _rendered(member: Any, style: str, random: Random) -> str:
+    """What comes behind a name."""
+    _, _, kinds, closing = STYLES[style]
+    before, said = next((before, said) for before, said in kinds.items() if _says(said, member))
+    if style == "cohere_xml" and isinstance(member, dict):
+        written = render(member, style, random)
+    elif style == "cohere_xml" and isinstance(member, list):
+        items = (f"{_gap(random)}<cofl:value{_rendered(item, style, random)}" for item in member)
+        written = "".join(items) + _gap(random)
+    else:
+        written = member if isinstance(member, str) else json.dumps(member, ensure_ascii=False, separators=(",", ":"))
+        if said != "s":
+            written = _gap(random) + written + _gap(random)
+    between = "".join(_gap(random) if each == " " and style == "glm_xml" else each for each in before)
+    return between + written + closing
 
 
 def _gap(random: Random) -> str:
@@ -68,27 +89,52 @@ def _gap(random: Random) -> str:
 
 def readings(text: str, style: str) -> Iterator[dict[str, Any]]:
     """The objects that a text can mean, if whitespace is one character or none and JSON is compact."""
-    opening, name_end, kinds, closing = STYLES[style]
-    members: list[list[tuple[str, Any]]] = []
+    members, rest = _members(text, style, STYLES[style][0])
+    if re.fullmatch(r"[ \t\n\r]?", rest):
+        for chosen in itertools.product(*(values for _, values in members)):
+            yield dict(zip([name for name, _ in members], chosen, strict=True))
+
+
+def _members(text: str, style: str, opening: str) -> tuple[list[tuple[str, list[Any]]], str]:
+    """Members, each with the values it may have, and the rest of a text; items where tags have no names."""
+    _, name_end, _, _ = STYLES[style]
+    members = []
     while (found := re.match(r"[ \t\n\r]?" + re.escape(opening), text)) is not None:
-        name, ended, text = text[found.end() :].partition(name_end)
-        value, closed, after = text.partition(closing)
-        if not (ended and closed):
-            return
-        begun, said = next(
-            ((begun, said) for before, said in kinds.items() if (begun := _before(before, style).match(value))),
-            (None, ""),
-        )
-        if begun is None:
-            return
-        if style == "kimi_k3_xml":
-            name = name.replace("&quot;", '"').replace("&amp;", "&")
-        members.append([(name, each) for each in _values(value[begun.end() :], said)])
+        begin, name = text[found.end() :], ""
+        if opening == STYLES[style][0]:
+            name, ended, begin = begin.partition(name_end)
+            if not ended:
+                break
+        values, after = _value(begin, style)
+        if after is None:
+            break
+        for entity in reversed(_ENTITIES.get(style, ())):
+            name = name.replace(entity, html.unescape(entity))
+        members.append((name, values))
         text = after
-    if not re.fullmatch(r"[ \t\n\r]?", text):
-        return
-    for chosen in itertools.product(*members):
-        yield dict(chosen)
+    return members, text
+
+
+def _value(text: str, style: str) -> tuple[list[Any], str | None]:
+    """What a text behind a name can begin with, and the text after the closing tag; None where there is none."""
+    _, _, kinds, closing = STYLES[style]
+    for before, said in kinds.items():
+        begun = _before(before, style).match(text)
+        if begun is None:
+            continue
+        inner = text[begun.end() :]
+        if style != "cohere_xml" or said not in ("object", "array"):
+            value, closed, after = inner.partition(closing)
+            return list(_values(value, said)), after if closed else None
+        members, rest = _members(inner, style, STYLES[style][0] if said == "object" else "<cofl:value")
+        closed_by = re.match(r"[ \t\n\r]?" + re.escape(closing), rest)
+        if closed_by is None:
+            return [], None
+        names = [name for name, _ in members]
+        chosen = itertools.product(*(values for _, values in members))
+        values = (dict(zip(names, each, strict=True)) if said == "object" else list(each) for each in chosen)
+        return list(values), rest[closed_by.end() :]
+    return [], None
 
 
 def _before(text: str, style: str) -> re.Pattern[str]:

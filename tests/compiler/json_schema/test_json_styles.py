@@ -3,6 +3,7 @@ program, and by XGrammar where it is installed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -265,7 +266,8 @@ def changed(text: str, random: Random) -> str:
 
 @each_style
 def test_xgrammar_takes_the_same_texts(style: str) -> None:
-    """But for two things: it does not see the closing tag in JSON, and takes any of Kimi's types for unions."""
+    """But for three things: it does not see the closing tag in JSON, takes any of Kimi's types for unions, and no
+    whitespace between Cohere's items."""
     xgrammar = pytest.importorskip("xgrammar")
     tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
     info = xgrammar.TokenizerInfo(tokens, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[256])
@@ -282,6 +284,7 @@ def test_xgrammar_takes_the_same_texts(style: str) -> None:
             value = {name: _value(schema, name, random) for name in names if random.random() < 0.8}
             text = render(value, style, random)
             text = changed(text, random) if random.random() < 0.5 else text
+            text = re.sub(r"(</cofl:value>)[ \n]+(<cofl:value type)", r"\1\2", text)
             matcher = xgrammar.GrammarMatcher(theirs, terminate_without_stop_token=True)
             taken = matcher.accept_string(text) and matcher.is_completed()
             if taken == oracle.accepts(ours, text.encode()):

@@ -1,7 +1,8 @@
 """The tags in which the formats of tool calls write the members of an object, a row for each.
 
 A member is ``opening``, its name, the text after the name, its value and ``closing``; whitespace may stand around
-members. Names and strings are written as they are, all other values as JSON.
+members. Names and strings are written as they are; all other values as JSON, or, where items have a tag too, numbers,
+booleans and null.
 """
 
 from __future__ import annotations
@@ -46,12 +47,16 @@ class Style(NamedTuple):
         The kinds of values.
     entities:
         What is written for some characters of names.
+    item:
+        What comes before an item, and then a kind's text but for its first byte. Empty: arrays and objects within
+        values are JSON.
     """
 
     opening: bytes
     kinds: tuple[Kind, ...]
     closing: bytes
     entities: tuple[tuple[str, str], ...] = ()
+    item: bytes = b""
 
     @property
     def name_end(self) -> int:
@@ -85,6 +90,10 @@ _KIMI_TYPES = {
     STRINGS: "string", NUMBERS: "number", BOOLEANS: "boolean", NULL: "null", ARRAYS: "array", OBJECTS: "object",
 }  # fmt: skip
 
+_COHERE_TYPES = {
+    "raw": {STRINGS}, "json": {NUMBERS, BOOLEANS, NULL}, "dict": {OBJECTS}, "list": {ARRAYS},
+}  # fmt: skip
+
 #: By the names that `JsonSchema.style` takes.
 STYLES = {
     "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>"),
@@ -92,6 +101,13 @@ STYLES = {
     "deepseek_xml": _deepseek(""),
     "deepseek_v4_1_xml": _deepseek(" "),
     "glm_xml": Style(b"<arg_key>", (Kind(b"</arg_key>" + GAP + b"<arg_value>"),), b"</arg_value>"),
+    "cohere_xml": Style(
+        b'<cofl:value name="',
+        tuple(Kind(f'" type="{name}">'.encode(), frozenset(types)) for name, types in _COHERE_TYPES.items()),
+        b"</cofl:value>",
+        (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")),
+        b"<cofl:value",
+    ),
     "kimi_k3_xml": Style(
         b'<|open|>argument key="',
         tuple(Kind(_quoted(name), frozenset({field})) for field, name in _KIMI_TYPES.items()),

@@ -48,12 +48,13 @@ class _Narrowing:
         draft = draft._replace(strings=None if strings is None or strings.is_empty() else strings).mapped(_moved)
         if not draft.objects:
             return draft
-        return draft._replace(objects=tuple(map(self._shape, draft.objects)))
+        return draft._replace(objects=tuple(self._shape(shape, draft.pointer) for shape in draft.objects))
 
-    def _shape(self, shape: ObjectShape) -> ObjectShape:
+    def _shape(self, shape: ObjectShape, pointer: str) -> ObjectShape:
         properties = [p._replace(choice=()) if self.closing in p.name else p for p in shape.properties]
         others = [KeyClass(self._without(keys), choice) for keys, choice in shape.others]
-        return shape._replace(properties=tuple(properties), others=_inhabited(others))
+        shape = shape._replace(properties=tuple(properties), others=_inhabited(others))
+        return self._tagged(shape, pointer) if self.style.item else shape
 
     def _without(self, strings: StringSet) -> StringSet:
         known = self._known.get(strings)

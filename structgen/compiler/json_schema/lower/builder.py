@@ -43,7 +43,7 @@ class MemberEnd:
 
 
 class MemberText(ABC):
-    """How the members of objects are written; ``level`` is that of their values."""
+    """How the members of objects, and the items of arrays, are written; ``level`` is that of their values."""
 
     whitespace: Whitespace
 
@@ -67,6 +67,14 @@ class MemberText(ABC):
     def key(self, sequence: tuple[State, ...]) -> State | None:
         """The state before a member; None where no name is possible."""
 
+    @abstractmethod
+    def item(self, refs: Refs, level: int) -> list[Edge]:
+        """The first edges of an item, for use above other frames."""
+
+    @abstractmethod
+    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+        """The first edges of items, each above the tail that goes with it."""
+
 
 class Builder(MemberText):
     """The program under construction, in which members are written as JSON.
@@ -87,7 +95,7 @@ class Builder(MemberText):
         self.meter = meter
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
-        #: How the members of the root are written, at level -1; None: as all others.
+        #: How members are written at level -1; None: as at all others.
         self.tags: MemberText | None = None
         #: States that have no edges yet, each with the values that begin there, and their level.
         self.open: dict[State, tuple[Refs, int]] = {}
@@ -194,7 +202,7 @@ class Builder(MemberText):
     # -- members -------------------------------------------------------------------------------------------
 
     def text(self, level: int) -> MemberText:
-        """How the members of objects of a level are written."""
+        """How members and items of a level are written."""
         return self if self.tags is None or level >= 0 else self.tags
 
     def spelling(self, name: str) -> bytes | EdgeLists | None:
@@ -214,6 +222,10 @@ class Builder(MemberText):
         member = self.program.state("member")
         self.program.edges[member].append(self.begin_name(sequence))
         return member
+
+    def item(self, refs: Refs, level: int) -> list[Edge]:
+        """See `MemberText`."""
+        return self.value_edges(refs, level)
 
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""

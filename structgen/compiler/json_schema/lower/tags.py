@@ -1,4 +1,4 @@
-"""The members of the root written in the tags of a style, and their values, up to the closing tag.
+"""Members and items written in the tags of a style, and their values, up to the closing tag.
 
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
 unbounded string runs to the first closing tag: one automaton. Where a text can be a string and something else, or may
@@ -16,7 +16,7 @@ from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
 from ...programs.program import Edge, State
 from ..layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
-from ..normal_form.shapes import Value
+from ..normal_form.shapes import ArrayShape, ObjectShape, Value
 from ..strings.strings import StringSet
 from .builder import Builder, MemberText, Refs
 from .embed import Embedding, embedded
@@ -28,7 +28,7 @@ _Ways: TypeAlias = tuple[tuple[bytes, tuple[State, ...]], ...]
 
 
 class Tags(MemberText):
-    """The members of the root; ``gap`` is the whitespace that may stand around them and their values."""
+    """The tags of a program; ``gap`` is the whitespace that may stand around them and their values."""
 
     def __init__(self, builder: Builder, style: Style, gap: EdgeLists) -> None:
         self._builder = builder
@@ -37,8 +37,11 @@ class Tags(MemberText):
         self.whitespace: TagGaps = TagGaps(program, gap)
         name_end = (Edge(style.name_end, style.name_end, ()),)
         self._names = Embedding(program, "raw", builder.meter, name_end)
-        self._closing = self._reading(((GAP + style.closing, ()),))
-        ends = {True: self._edges(self._closing), False: self._first(((style.closing, ()),))}
+        self._closing = {
+            padded: self._reading(((GAP + style.closing if padded else style.closing, ()),))
+            for padded in (True, False)
+        }
+        ends = {padded: self._edges(state) for padded, state in self._closing.items()}
         self._texts = {
             padded: Embedding(program, "raw", builder.meter, tuple(edges)) for padded, edges in ends.items()
         }
@@ -130,13 +133,35 @@ class Tags(MemberText):
     def _ways(self, tails: dict[State, Refs]) -> _Ways:
         """The texts after a name, to the values that these announce above the tails that go with them."""
         return tuple(
-            (kind.before, (tail, value))
+            (kind.before, (tail, *value))
             for tail, refs in tails.items()
             for kind in self._style.kinds
-            if (value := self._value(refs, kind)) is not None
+            for value in self._values(refs, kind)
         )
 
+    # -- items -----------------------------------------------------------------------------------------------
+
+    def item(self, refs: Refs, level: int) -> list[Edge]:
+        """See `MemberText`."""
+        ways = [(kind, value) for kind in self._style.kinds for value in self._values(refs, kind)]
+        return self._first(tuple((self._style.item + kind.before[1:], value) for kind, value in ways))
+
+    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+        """See `MemberText`."""
+        return self._first(tuple((self._style.item + text[1:], way) for text, way in self._ways(tails)))
+
     # -- values ----------------------------------------------------------------------------------------------
+
+    @remembered
+    def _values(self, refs: Refs, kind: Kind) -> tuple[tuple[State, ...], ...]:
+        """The sequences that read values of a kind, each with the closing tag."""
+        within = frozenset({ARRAYS, OBJECTS} if self._style.item else ())
+        value = self._value(refs, kind._replace(types=kind.types - within))
+        found: list[tuple[State, ...]] = [] if value is None else [(value,)]
+        for each in (_of_types(self._builder.values[ref], kind.types & within) for ref in refs):
+            shapes: list[ArrayShape | ObjectShape] = [*each.arrays, *each.objects]
+            found += [(self._closing[False], self._builder.start(shape, each, -1)) for shape in shapes]
+        return tuple(dict.fromkeys(found))
 
     @remembered
     def _value(self, refs: Refs, kind: Kind) -> State | None:
@@ -147,7 +172,7 @@ class Tags(MemberText):
             return self._any_string()
         values = [_of_types(builder.values[ref], kind.types) for ref in refs]
         edges = [
-            Edge(e.low, e.high, (self._closing, *e.sequence))
+            Edge(e.low, e.high, (self._closing[True], *e.sequence))
             for value in values
             for e in builder.first_edges(value, 0, False)
         ]

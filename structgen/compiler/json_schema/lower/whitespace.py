@@ -150,12 +150,14 @@ class TagGaps(Gaps):
             program.like[start] = -1 if inside is None else inside
             program.returns[start] = close is not None
         if self._first:
-            then = self._after_gap(inside) if inside is None or close is not None else inside
+            then = inside
+            if then is None or close is not None:
+                then = self._after_gap(inside, program.live[start])
             program.edges[start] = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
 
     @remembered
-    def _after_gap(self, inside: State | None) -> State:
-        return self._program.state("tail", returns=True, like=-1 if inside is None else inside)
+    def _after_gap(self, inside: State | None, live: int) -> State:
+        return self._program.state("tail", returns=True, live=live, like=-1 if inside is None else inside)
 
     @remembered
     def tail(
@@ -166,8 +168,8 @@ class TagGaps(Gaps):
         live: int = -1,
         conditions: Conditions | None = None,
     ) -> State:
-        """See `Whitespace`; no state after a member is live."""
-        tail = self._program.state("tail")
+        """See `Whitespace`; there can be no conditions."""
+        tail = self._program.state("tail", live=live)
         self.opening(tail, inside, close, level)
         return tail
 
