@@ -335,7 +335,7 @@ class PushdownTables:
             _check_counters(found["records"], found["loops"], sizes, where)
         if tokens is not None and (found["live"][tokens.moves()[0]] >= 0).any():
             raise FormatError("sections 'tok_state' and 'cap_state' have a state that counts in a loop", where=where)
-        return cls(**own, start=sizes["start"], tokens=tokens)
+        return cls(**own, start=sizes["start"], tokens=tokens, interiors={})
 
 
 def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:
