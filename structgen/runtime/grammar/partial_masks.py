@@ -218,12 +218,16 @@ class LexemeMasks:
         names, states = walks.watches, len(self.tables.table)
         walk = np.repeat(np.arange(len(keys)), np.diff(walks.below_starts))
         wheres = (walk * states + walks.below_state) * len(names) + walks.below_watch
+        # Lexemes that end in several states as one terminal go on alike.
+        nodes: dict[tuple[int, int, Watched], list[NDArray[np.int32]]] = {}
         for key, where in _by_value(wheres, walks.below):
-            rest, before = self.residuals.add(_ascending(where)), names[key % len(names)]
+            before = names[key % len(names)]
             number, state = divmod(key // len(names), states)
-            found[number] += (
-                LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[state]
-            )
+            for terminal, watch in ends_of[state]:
+                nodes.setdefault((number, terminal, with_state(watch, before)), []).append(where)
+        for (number, terminal, watched), parts in nodes.items():
+            where = np.concatenate(parts) if len(parts) > 1 else parts[0]
+            found[number].append(LexemeEnd(terminal, self.residuals.add(_ascending(where)), watched))
         return found
 
     def row(self, ids: NDArray[np.int32]) -> int:
