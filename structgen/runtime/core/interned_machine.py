@@ -8,7 +8,7 @@ cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -29,6 +29,7 @@ _BYTES, _LOOKS = 1 << 8, 1 << 4
 _PIECES = 4
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Grown(Protocol):
@@ -228,14 +229,18 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
+        return self._find(self._work_out, config)
+
+    def _find(self, find: Callable[[Configuration[T]], R], config: Configuration[T]) -> R:
+        """What is found of a configuration under the lock. Tells if that took new rows."""
         told = self._told
         with self._lock:
             known = self.known_rows if told else 0
-            row = self._work_out(config)
+            found = find(config)
             fresh = told and self.known_rows > known
         if told and fresh:
             told()
-        return row
+        return found
 
     @contextmanager
     def _filling(self) -> Iterator[None]:

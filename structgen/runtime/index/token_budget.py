@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ..core.machine import ByteState, Config, Machine
+from ...system.types import RowParts
+from ..core.machine import WHOLE, ByteState, Config, Machine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -120,6 +121,11 @@ class LimitedMachine:
                 row.flags.writeable = False
             self._rows[key] = row
         return row
+
+    def row_parts(self, limited: LimitedConfig) -> RowParts:
+        """What the bitmask of a configuration is put together of."""
+        config, left, near = limited
+        return self.machine.row_parts(config) if left > near else ((self.row(limited), WHOLE),)
 
     def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
