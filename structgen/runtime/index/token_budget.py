@@ -142,8 +142,9 @@ class LimitedStackMachine(LimitedMachine):
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = limited
         targets = config.targets  # read once: another thread may have the machine forget at any time
-        if left > near + 1 and token_id in targets:
-            target = targets[token_id]
+        key = config.offset + token_id
+        if left > near + 1 and key in targets:
+            target = targets[key]
             return None if target is None else (target, left - 1, near)
         return super().advance(limited, token_id)
 

@@ -183,7 +183,7 @@ class PushdownMachine(InternedMachine[Thread]):
                     if count and live[state] < 0:
                         count = 0
                     continue
-                move = [(None, (move,))]
+                move = ((None, (move,)),)
             if (returns[state] and frame is not None) or len(move) > 1 or move[0][0] is not None:
                 return self.step(((state, count, frame),), data[i]), i + 1
             sequence = move[0][1]
