@@ -32,7 +32,7 @@ MOST_SEQUENCE = 1 << 13
 Record: TypeAlias = "tuple[int, ...] | None"
 
 #: A group's moves: the record of each, and its sequence.
-Moves: TypeAlias = list[tuple[Record, tuple[int, ...]]]
+Moves: TypeAlias = tuple[tuple[Record, tuple[int, ...]], ...]
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -185,12 +185,12 @@ class PushdownTables:
         records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
 
         def of(group: int) -> Moves:
-            found: Moves = []
+            found: list[tuple[Record, tuple[int, ...]]] = []
             for move in range(groups[group], groups[group + 1]):
                 number = 5 * numbers[move]
                 record = tuple(records[number - 5 : number]) if number else None
                 found.append((record, tuple(states[starts[move] : starts[move + 1]])))
-            return found
+            return tuple(found)
 
         return LazyTable(of)
 
@@ -199,7 +199,7 @@ class PushdownTables:
         records = [None, *map(tuple, self.records.tolist())]
         starts, states, numbers = self.move_start.tolist(), self.sequence.tolist(), self.move_record.tolist()
         for i, j in pairwise(self.group_start.tolist()):
-            yield [(records[numbers[m]], tuple(states[starts[m] : starts[m + 1]])) for m in range(i, j)]
+            yield tuple([(records[numbers[m]], tuple(states[starts[m] : starts[m + 1]])) for m in range(i, j)])
 
     def is_deterministic(self, below: list[set[int]]) -> bool:
         """Whether no text leads to two stacks, as far as that is seen without following any.

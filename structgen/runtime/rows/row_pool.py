@@ -12,7 +12,7 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
 from ...system.digest import blake2b
-from ...system.types import Array, Sections
+from ...system.types import Array, RowParts, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -151,6 +151,24 @@ class RowPool:
             more = self.dense(other).view(np.uint32) & ~bits
             ids = np.flatnonzero(np.unpackbits(more.view(np.uint8), bitorder="little")).astype(np.uint32)
         return self.add_difference(row, ids)
+
+    def parts(self, numbers: Iterable[int]) -> RowParts:
+        """What the union of some rows is put together of."""
+        found = []
+        for number in numbers:
+            base, gaps = self._row(number)
+            found.append((self._base_row(base) if base else None, gaps))
+        return found
+
+    def _base_row(self, base: int) -> NDArray[np.int32]:
+        """A base that is not empty, the same array each time while it is remembered."""
+        if base < 0:
+            return self.dense(-1 - base)
+        found = self._decoded.get(-base)
+        if found is None:
+            found = self._decoded[-base] = self._whole(base).view(np.int32)
+            found.flags.writeable = False
+        return found
 
     def add_to(self, row: NDArray[np.int32], number: int) -> None:
         """Set the bits of a pool's row in ``row``, ``int32[words]``."""

@@ -7,7 +7,7 @@ accept what unconstrained strings do *are* those states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -211,7 +211,10 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
 
 
 def _step(
-    mine: list[tuple[int, int, int]], theirs: list[tuple[int, int, int]], pairs: dict[int, int], todo: list[int]
+    mine: Sequence[tuple[int, int, int]],
+    theirs: Sequence[tuple[int, int, int]],
+    pairs: dict[int, int],
+    todo: list[int],
 ) -> bool:
     """Pair the targets of two states; False where they differ."""
     if len(mine) != len(theirs):
