@@ -47,13 +47,18 @@ def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | G
 def _normal_form(definition: JsonSchema, meter: Meter) -> tuple[Values, TextOptions, list[str]]:
     """The values, how they are written, and what was relaxed so far."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    style = STYLES.get(definition.style)
-    values = normalise(document, meter, lenient=definition.lenient, style=style)
+    layout = TextOptions(
+        definition.gap,
+        definition.indent,
+        definition.property_order,
+        definition.escapes,
+        STYLES.get(definition.style),
+        definition.tag_gap,
+        definition.excludes,
+    )
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = TextOptions(
-        definition.gap, definition.indent, definition.property_order, definition.escapes, style, definition.tag_gap
-    )
     return values, layout, list(values.relaxations)
 
 
