@@ -181,7 +181,7 @@ class Lowering:
                 self._check()
         return self._first[rule]
 
-    def _start_calls(self, rule: int) -> list[tuple[int, int]]:
+    def _start_calls(self, rule: int) -> tuple[tuple[int, int], ...]:
         there = self._rules[rule]
         return there.calls[there.start]
 

@@ -246,12 +246,13 @@ def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
     assert isinstance(format_, FreeTokens)
     assert format_.max_tokens is not None
     token = externals.token(externals.names.tokens(free_tokens(part)))
-    ended = [(-1 - externals.part(Part(end)), _END) for end in ends or ()]
-    calls = [[(-1 - token, _SOME), *ended], [(-1 - token, _SOME), *ended], ended, []]
+    ended = tuple((-1 - externals.part(Part(end)), _END) for end in ends or ())
+    going_on = ((-1 - token, _SOME), *ended)
+    calls: list[tuple[tuple[int, int], ...]] = [going_on, going_on, ended, ()]
     accepting = [ends is None] * 3 + [True]
     bounds = {_SOME: (format_.max_tokens, _NO_MORE)}
     start = _NONE_YET if format_.max_tokens else _NO_MORE
-    return EdgeLists([[], [], [], []], calls, accepting, [-1] * 4, [], [], start, bounds)
+    return EdgeLists([(), (), (), ()], calls, accepting, [-1] * 4, [], [], start, bounds)
 
 
 def _without_empty(ends: tuple[Text | OneToken, ...]) -> Ends:

@@ -326,7 +326,6 @@ class PushdownMachine(InternedMachine[Thread]):
         if tables.tokens is not None and self._token_moves is not None:
             self._token_moves.take(tables.tokens, tables.states, tables.moves)
             self._counts_tokens = tables.tokens.counts
-            self._counts = self._counts or self._counts_tokens
             for state in self._token_moves.bounds:  # which keep counts, that nothing but the ends of tokens looks at
                 self._live[state] = len(self._loops)
 

@@ -75,6 +75,7 @@ class RowPool:
         # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
         self._hold(np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16))
         self._added: list[tuple[int, NDArray[np.uint16]]] = []
+        self._added_bytes = 0
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
@@ -104,7 +105,7 @@ class RowPool:
     def nbytes(self) -> int:
         """Bytes of the rows as stored, without what was decoded for use."""
         flat = self._base.nbytes + self._start.nbytes + self._gaps.nbytes
-        return 4 * self.words * self._n_bases + flat + sum(4 + gaps.nbytes for _, gaps in self._added)
+        return 4 * self.words * self._n_bases + flat + self._added_bytes
 
     # -- adding ----------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class RowPool:
         return self.add_gaps(encode_gaps(ids))
 
     def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
-        """`add_ids` for ids as `encode_gaps` has them, in an array that the pool may keep."""
+        """`add_ids` for ids as `encode_gaps` has them; the array may be reused by the caller."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -210,7 +211,8 @@ class RowPool:
         numbers = self._numbers()
         number = numbers.setdefault(key, len(self))
         if number == len(self):
-            self._added.append((base, gaps))
+            self._added.append((base, gaps.copy()))
+            self._added_bytes += 4 + gaps.nbytes
             self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
         return number
 
@@ -252,7 +254,7 @@ class RowPool:
         self._hold(*(sections[name] for name in ("row_base", "row_start", "row_gaps")))
         self._bases = sections["bases"].copy()
         self._flat_bases, self._flat_shared = self._n_bases, len(self.shared)
-        self._added = []
+        self._added, self._added_bytes = [], 0
         self._known = None
         self._decoded.clear()
         self.grown = 0
@@ -265,6 +267,7 @@ class RowPool:
         """Take away all rows that came since a mark, which is not older than the last `compact`."""
         rows, self._n_bases, shared = mark
         del self._added[rows - len(self._base) :], self.shared[shared:]
+        self._added_bytes = sum(4 + gaps.nbytes for _, gaps in self._added)
         self._bases = self._bases[: self._n_bases].copy()  # somebody may hold rows of the old array
         self._known = None
         self._decoded.clear()
@@ -463,13 +466,23 @@ def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     if kernels is not None:
         gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
         return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
-    steps = np.diff(ids.astype(np.int64), prepend=0)
-    if int(steps.max(initial=0)) < LONG_GAP:
-        return steps.astype(np.uint16)
-    long = steps // LONG_GAP
-    gaps = np.full(len(steps) + int(long.sum()), LONG_GAP, np.uint16)
-    gaps[np.cumsum(long + 1) - 1] = steps % LONG_GAP
-    return gaps
+    return encode_lists(ids, [0, len(ids)])[0]
+
+
+def encode_lists(ids: Array, bounds: list[int]) -> tuple[NDArray[np.uint16], list[int]]:
+    """`encode_gaps` of several lists that lie one after another, and where each begins and ends there."""
+    if not len(ids):
+        return np.empty(0, np.uint16), [0] * len(bounds)
+    steps = ids.astype(np.int32)
+    steps[1:] -= steps[:-1].copy()
+    steps[bounds[:-1]] = ids[bounds[:-1]]
+    if int(steps.max()) < LONG_GAP:
+        return steps.astype(np.uint16), bounds
+    long = np.flatnonzero(steps >= LONG_GAP)
+    more, steps[long] = np.divmod(steps[long], LONG_GAP)
+    before = np.repeat(long, more)
+    gaps = np.insert(steps.astype(np.uint16), before, LONG_GAP)
+    return gaps, (np.array(bounds) + np.searchsorted(before, bounds)).tolist()
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:
