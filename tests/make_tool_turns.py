@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ TURNS: tuple[tuple[str | None, str | None, tuple[tuple[str, dict[str, Any]], ...
 def turn(template: str, begin: str, end: str, said: tuple[str | None, str | None, Any], **options: Any) -> str:
     """The assistant's turn as a template renders it. Raises what the template does where it cannot."""
     text, reasoning, calls = said
-    for written in (dict, json.dumps):  # templates take arguments as objects, or as JSON text
+    for written in (dict, partial(json.dumps, ensure_ascii=False)):  # objects, or JSON text
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if calls:
             message["tool_calls"] = [

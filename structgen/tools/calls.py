@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ..definitions.structural_tag import StructuralTag
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign
 from .gemma import gemma_arguments
@@ -18,6 +19,55 @@ Format: TypeAlias = "dict[str, object]"
 
 #: Whether a reply reasons first: yes, no, or as it likes.
 Reasoning: TypeAlias = 'bool | Literal["auto"]'
+
+
+def tool_calls(
+    tools: object,
+    style: str | ToolStyle = "auto",
+    *,
+    tokenizer: Foreign = None,
+    tool_choice: object = "auto",
+    parallel: bool = True,
+    reasoning: Reasoning = True,
+    **options: Foreign,
+) -> StructuralTag:
+    """The replies that a request with tools asks for, as a definition.
+
+    Parameters
+    ----------
+    tools:
+        A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters": ...,
+        "strict": ...}}``, nested or flat; Python functions; Pydantic models. One without parameters, or with
+        ``"strict": False``, takes any arguments.
+    style:
+        How the model writes calls: a name (`tool_styles`), a `ToolStyle`, or ``"auto"``, by the chat template.
+    tokenizer:
+        For ``"auto"``: a tokenizer with a ``chat_template``, or the template's text.
+    tool_choice:
+        ``"auto"`` or None; ``"none"``; ``"required"``; a tool's name, or ``{"type": "function", "function": {"name":
+        ...}}``; ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``.
+    parallel:
+        Whether a reply may hold more than one call.
+    reasoning:
+        Whether a section of reasoning comes first. Its opening tag may be in the prompt or in the reply. ``"auto"``
+        leaves that to the model. Of no effect on styles without.
+    options:
+        Those of `StructuralTag`.
+
+    Raises
+    ------
+    DefinitionError
+        For tools, choices, styles and options that are malformed, with the tool's place in the list; where a tool
+        must be called and there is none; where no style is known for the chat template.
+    UnsupportedError
+        For schemas that the style's notation of arguments cannot honour.
+    """
+    return StructuralTag(
+        tool_call_format(
+            tools, style, tokenizer=tokenizer, tool_choice=tool_choice, parallel=parallel, reasoning=reasoning
+        ),
+        **options,
+    )
 
 
 def tool_call_format(

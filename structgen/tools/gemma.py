@@ -131,10 +131,10 @@ class _Schemas:
             return _const("[]")
         more: Format = {
             "type": "repeat", "min": max(least - 1, 0), "max": most - 1 if most > 0 else -1,
-            "content": _sequence([_const(","), item]),
+            "content": _after(",", item),
         }  # fmt: skip
         items = _sequence([item, more])
-        return _sequence([_const("["), items if least else _optional(items), _const("]")])
+        return _sequence([*([_after("[", items)] if least else [_const("["), _optional(items)]), _const("]")])
 
     def _object(self, said: Mapping[str, object], where: str, above: tuple[str, ...]) -> Format:
         properties, named = said.get("properties", {}), said.get("required", [])
@@ -149,7 +149,7 @@ class _Schemas:
             if not _KEY.fullmatch(key):
                 raise _unsupported(f"a member with the name {key!r}", where)
             value = self.format(properties[key], f"{where}/properties/{key}", above)
-            members.append((_sequence([_const(f"{key}:"), value]), key in named))
+            members.append((_after(f"{key}:", value), key in named))
         return _sequence([_const("{"), *self._members(members), _const("}")])
 
     def _members(self, members: list[tuple[Format, bool]]) -> Iterator[Format]:
@@ -159,9 +159,13 @@ class _Schemas:
                 yield _optional(self._some([member for member, _ in members]))
             return
         for i, (member, required) in enumerate(members):
-            comma = [_const(",")]
-            whole = _sequence([member, *comma] if i < first else [member] if i == first else [*comma, member])
-            yield whole if required else _optional(whole)
+            if i < first:
+                yield _optional(_sequence([member, _const(",")]))
+            elif i == first:
+                yield member
+            else:
+                whole = _after(",", member)
+                yield whole if required else _optional(whole)
 
     def _some(self, members: list[Format]) -> Format:
         """At least one of the members, in order: of the first half and perhaps of the second, or of that alone."""
@@ -172,7 +176,7 @@ class _Schemas:
             return members[0]
         half = len(members) // 2
         right = self._some(members[half:])
-        return _one_of([_sequence([self._some(members[:half]), _optional(_sequence([_const(","), right]))]), right])
+        return _one_of([_sequence([self._some(members[:half]), _optional(_after(",", right))]), right])
 
 
 def _written(value: object, where: str) -> str:
@@ -198,6 +202,18 @@ def _unsupported(what: str, where: str) -> UnsupportedError:
 
 def _const(text: str) -> Format:
     return {"type": "const_string", "value": text}
+
+
+def _after(text: str, format: Format) -> Format:
+    """A format with a text before it, in as few formats as will do."""
+    kind, elements = format["type"], format.get("elements")
+    if kind == "const_string":
+        return _const(f"{text}{format['value']}")
+    if kind == "tag":
+        return {**format, "begin": f"{text}{format['begin']}"}
+    if kind == "sequence" and isinstance(elements, list):
+        return _sequence([_after(text, elements[0]), *elements[1:]])
+    return _sequence([_const(text), format])
 
 
 def _optional(content: Format) -> Format:

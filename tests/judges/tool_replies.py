@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeAlias
 
 import pytest
 
+import structgen
+
 Format: TypeAlias = "dict[str, Any]"
 
 WEATHER = {
@@ -190,8 +192,25 @@ class XGrammarEngine:
         return bool(matcher.accept_string(text) and matcher.accept_token(256))
 
 
+class StructgenEngine:
+    """structgen, byte by byte."""
+
+    def __init__(self) -> None:
+        self.vocabulary = structgen.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
+        self.indexes: dict[str, structgen.Index] = {}
+
+    def accepts(self, format: Format, text: str) -> bool:
+        """Whether the text is a whole reply."""
+        written = json.dumps(format)
+        if written not in self.indexes:
+            tag = structgen.StructuralTag(written, whitespace="any")
+            self.indexes[written] = structgen.compile(tag, self.vocabulary, eager=False, base_rows=False)
+        guide = structgen.Guide(self.indexes[written])
+        return all(guide.advance(byte) for byte in text.encode()) and guide.is_accepting()
+
+
 #: The engines by name.
-ENGINES: dict[str, Callable[[], Engine]] = {"xgrammar": XGrammarEngine}
+ENGINES: dict[str, Callable[[], Engine]] = {"structgen": StructgenEngine, "xgrammar": XGrammarEngine}
 
 
 @cache

@@ -181,9 +181,11 @@ class _SchemaInner:
         """Lower it into a linker's program."""
         program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
         start = linker.program.append(program)
-        if program.like[program.start] >= 0 or program.start in program.plain.states:
+        if program.start in program.plain.states:
             raise InternalError("a schema's program begins with edges that are not listed")
-        return First(linker.program.edges[start], linker.program.token_edges.get(start, []))
+        like = linker.program.like[start]
+        edges = linker.program.edges[start] + ([] if like < 0 else linker.program.edges[like])
+        return First(edges, linker.program.token_edges.get(start, []))
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:
