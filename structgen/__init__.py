@@ -27,6 +27,9 @@ _HOMES = {
     "StructuralTag": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
+    "ToolStyle": "tools",
+    "register_tool_style": "tools",
+    "tool_calls": "tools",
     "compile": "api",
     "compile_base_rows": "api",
     "Index": "runtime.index.index",
@@ -59,6 +62,9 @@ if TYPE_CHECKING:
     from .runtime.guide.guide import Guide as Guide
     from .runtime.index.index import Index as Index
     from .system.types import Foreign
+    from .tools import ToolStyle as ToolStyle
+    from .tools import register_tool_style as register_tool_style
+    from .tools import tool_calls as tool_calls
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
 
 

@@ -27,6 +27,8 @@ from judges.guides import EACH_BYTE, ids_of_bits
 from numpy.typing import NDArray
 
 import structgen as sg
+from structgen.compiler.programs.program import Program, TokenBound, TokenSet
+from structgen.compiler.programs.tables import to_tables
 from structgen.runtime.automaton.machine import AutomatonMachine
 from structgen.runtime.grammar.machine import GrammarMachine
 from structgen.runtime.grammar.parser import stack as parser_stack
@@ -65,7 +67,25 @@ OBJECT = {
     "required": ["id"],
 }
 
-DEFINITIONS: dict[str, sg.Definition] = {
+def of_tokens() -> Program:
+    """``a`` or ``b`` as often as one likes, in at most three tokens, and between these any tokens but some."""
+    program = Program()
+    entry, text, only = program.state("entry"), program.state("text"), program.state("only")
+    end, other = program.state("end", returns=True), program.state("other")
+    for state in (entry, text):
+        program.edge(state, 97, 98, text)
+        program.token_edge(state, TokenSet((97, 258, 270)), text, other)
+    for state in (entry, text, only):
+        program.edge(state, 123, 123, end)
+    program.edge(end, 48, 57, end)
+    program.token_edge(entry, TokenSet((257,)))
+    program.token_edge(other, TokenSet((257, 258), complement=True), other)
+    program.token_edge(other, TokenSet((258,)))
+    program.token_bounds[text] = TokenBound(3, only)
+    return program
+
+
+DEFINITIONS: dict[str, sg.Definition | Program] = {
     "regex": sg.Regex(r"(ab|c[d-f]*)+ \d{4}"),
     "counted": sg.Regex(r'"([^"\\]|\\.){3,200}"(a{2,90}b){2}'),
     "look-around": sg.Regex(r"\b(?!foo)[a-z]+(?<!a)(, [a-z]+)*"),
@@ -78,6 +98,7 @@ DEFINITIONS: dict[str, sg.Definition] = {
     "blocks": sg.Grammar(BLOCKS, lexer="basic", postlex=indentation(6)),
     "ambiguous": sg.Grammar('start: a+\na: "a" | "a" "a" | "(" a ")"\n%ignore " "', ambiguity="all"),
     "definitions": sg.Grammar(REPLY, definitions={"PERSON": PERSON, "DATE": sg.Regex(r"\d{4}-\d\d(-\d\d)?")}),
+    "tokens": of_tokens(),
 }
 
 
@@ -373,7 +394,10 @@ def write_originals(folder: Path) -> None:
     """Two files of each definition, without a vocabulary and with one; where no bounds are checked, it is quick."""
     known = vocabulary()
     for number, (name, definition) in enumerate(DEFINITIONS.items()):
-        index = sg.compile(definition, known, eager=number % 3 > 0)
+        if isinstance(definition, Program):
+            index = sg.Index("gbnf", name, PushdownMachine(to_tables(definition), known))
+        else:
+            index = sg.compile(definition, known, eager=number % 3 > 0)
         walk(index, Random(0))
         use(index, Random(0), 5)
         for with_vocabulary in (False, True):

@@ -100,12 +100,9 @@ class _Construction:
                 self._leave(state, here)
             else:
                 self._go_on(state, copy, here[0])
-        for edges in self._edges:
-            edges.sort()
         loops = [(0, self._characters - 1)] if self._characters is not None and self._characters > 1 else []
-        return EdgeLists(
-            self._edges, self._calls, self._accepting, self._live, self._records, loops, start, self._bounds
-        )
+        edges, calls = [tuple(sorted(each)) for each in self._edges], [*map(tuple, self._calls)]
+        return EdgeLists(edges, calls, self._accepting, self._live, self._records, loops, start, self._bounds)
 
     def _state(self, *, accepting: bool = False, live: bool = False) -> int:
         self._edges.append([])

@@ -80,6 +80,7 @@ class Lowering:
         self._names = names
         self._meter = meter
         self._externals = externals
+        self._uncalled = -1  # a rule whose states are at the bottom of the stack
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
         self._first: dict[int, First] = {}
@@ -87,7 +88,8 @@ class Lowering:
         self._edges = 0
 
     def run(self, start: int) -> Program:
-        """The program of a rule. Raises `BudgetExceededError`."""
+        """The program of a rule, which is called by none. Raises `BudgetExceededError`."""
+        self._uncalled = start
         self.program.start = self._state(start, self._rules[start].start)
         self._drain()
         return self.program
@@ -118,6 +120,10 @@ class Lowering:
         self.program.edges[state].extend(edges)
         if tokens:
             self.program.token_edges[state] = tokens
+        if rule == self._uncalled:
+            found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
+            if found is not None:
+                self.program.interiors[state] = found[0], self._state(rule, found[1])
         self._check()
 
     def _waits(self, rule: int, q: int, externals: Externals) -> bool:
@@ -175,7 +181,7 @@ class Lowering:
                 self._check()
         return self._first[rule]
 
-    def _start_calls(self, rule: int) -> list[tuple[int, int]]:
+    def _start_calls(self, rule: int) -> tuple[tuple[int, int], ...]:
         there = self._rules[rule]
         return there.calls[there.start]
 

@@ -10,9 +10,10 @@ from ...definitions import JsonSchema
 from ...errors import UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
+from .layout.options import TextOptions
+from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
-from .lower.options import TextOptions
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
@@ -57,10 +58,18 @@ def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | G
 def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    values = normalise(document, meter, lenient=definition.lenient)
+    layout = TextOptions(
+        definition.gap,
+        definition.indent,
+        definition.property_order,
+        definition.escapes,
+        STYLES.get(definition.style),
+        definition.tag_gap,
+        definition.excludes,
+    )
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = TextOptions(definition.gap, definition.indent, definition.property_order, definition.escapes)
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 

@@ -183,6 +183,10 @@ class Program:
     Every state must be able to finish: some bytes or tokens lead from it to a pop or a return. Whoever builds one
     sees to that; the tests' `pushdown_oracle` checks it.
 
+    Some states at the bottom of the stack have ``interiors``: a state for each, and the one behind it. They do with
+    every byte as that interior above that other one does. What they decide is found by way of it, and shared as it
+    is.
+
     One that is lowered on demand says from the beginning, in ``reads_tokens`` and ``counts_tokens``, whether any of
     its states will have token edges or bounds. A state that is open has no bound.
     """
@@ -197,6 +201,7 @@ class Program:
     plain: PlainEdges = field(default_factory=PlainEdges)
     token_edges: dict[State, list[TokenEdge]] = field(default_factory=dict)
     token_bounds: dict[State, TokenBound] = field(default_factory=dict)
+    interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
     counts_tokens: bool = False
 
@@ -254,7 +259,7 @@ class Program:
         return Program(
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
             self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
-            self.token_bounds.copy(), self.reads_tokens, self.counts_tokens,
+            self.token_bounds.copy(), self.interiors.copy(), self.reads_tokens, self.counts_tokens,
         )  # fmt: skip
 
 

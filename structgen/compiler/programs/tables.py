@@ -260,6 +260,11 @@ class Flattener:
             live=self._array(program.live)[states].astype(np.int32),
             start=int(number[program.start]),
             tokens=self._token_tables(states, number, of_group),
+            interiors={
+                int(number[state]): (int(number[interior]), int(number[behind]))
+                for state, (interior, behind) in program.interiors.items()
+                if states[state]
+            },
         )
 
     def all_tables(self) -> PushdownTables:
@@ -285,6 +290,7 @@ class Flattener:
             tokens=self._token_tables(
                 np.ones(states, np.bool_), np.arange(states), states + 1 + np.arange(len(self._groups))
             ),
+            interiors=program.interiors,
         )
 
     def _token_tables(self, states: NDArray[np.bool_], number: _Numbers, of_group: _Numbers) -> TokenTables | None:
@@ -341,6 +347,7 @@ class Flattener:
             (owner[record > 0], first_record - 1 + record[record > 0]),
             (first_record + counting, records[counting, zone]),
             *self._token_pairs(first_group),
+            *self._interior_pairs(),
         ]
         tails, heads = (np.concatenate(nodes).astype(np.int32) for nodes in zip(*pairs, strict=True))
         begin = np.zeros(first_record + len(records), np.uint8)
@@ -348,6 +355,12 @@ class Flattener:
         found = kernels.co_accessible(heads, tails, begin).astype(np.bool_)
         return np.split(found, [first_group, first_record])
 
+
+    def _interior_pairs(self) -> list[tuple[_Numbers, _Numbers]]:
+        """Which states have interiors, and the states of these, as nodes of the graph."""
+        found = [(state, *there) for state, there in self._program.interiors.items()]
+        state, interior, behind = np.array(found, np.int64).reshape(-1, 3).T
+        return [(state, interior), (state, behind)]
 
     def _token_pairs(self, first_group: int) -> list[tuple[_Numbers, _Numbers]]:
         """Where token edges and bounds lead, by state, as nodes of the graph."""

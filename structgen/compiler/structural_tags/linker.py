@@ -13,7 +13,7 @@ from typing import Protocol
 from ...budget import Meter
 from ...definitions import Gbnf, Regex
 from ...definitions.structural_tag import StructuralTag
-from ...errors import DefinitionError, EmptyLanguageError, StructgenError
+from ...errors import DefinitionError, EmptyLanguageError, InternalError, StructgenError
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
@@ -57,6 +57,7 @@ class Linker:
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
+        self.regexes: dict[Regex, _RulesInner] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
         self._inner: dict[Format, _Inner] = {
@@ -154,23 +155,34 @@ class _RulesInner:
         self._rules = rules
         self._names = names
         self._start = start
+        self._found: First | None = None
         self.nullable = nullable
 
     def first(self, linker: Linker) -> First:
-        """Lower it into a linker's program."""
-        return linker.lowering(self._rules, self._names).first(self._start)
+        """Lower it into a linker's program, once."""
+        if self._found is None:
+            self._found = linker.lowering(self._rules, self._names).first(self._start)
+        return self._found
 
 
 class _SchemaInner:
-    """A schema, which is read now unless one look says that it has a value."""
+    """A schema, which is read now unless one look says that it has a value that can be written."""
 
     def __init__(self, format_: Inner, definition: StructuralTag, linker: Linker) -> None:
         self._format = format_
         self._definition = definition
-        self.nullable = False
+        self._program: Program | None = None
         self._schema: ReadSchema | None = None
-        if isinstance(definition.whitespace, int) or not is_plain(format_.value) or "style" in format_.options:
+        self.nullable = False
+        tagged = format_.options.get("style", "json") != "json"
+        narrowed = isinstance(definition.whitespace, int) or "excludes" in format_.options
+        if narrowed or not is_plain(format_.value, tagged=tagged):
             self._schema = self._read(linker)
+            if tagged:
+                self._program = lower_schema(self._schema, linker.meter)
+                self.nullable = self._program.returns[self._program.start]
+        elif tagged:
+            self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
         schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
@@ -179,15 +191,23 @@ class _SchemaInner:
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
-        start = linker.program.append(lower_schema(self._schema or self._read(linker), linker.meter))
-        return First(linker.program.edges[start], linker.program.token_edges.get(start, []))
+        program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
+        start = linker.program.append(program)
+        if program.start in program.plain.states:
+            raise InternalError("a schema's program begins with edges that are not listed")
+        like = linker.program.like[start]
+        edges = linker.program.edges[start] + ([] if like < 0 else linker.program.edges[like])
+        return First(edges, linker.program.token_edges.get(start, []))
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:
     """Read a definition of another kind. Raises its errors, with its place before theirs."""
     try:
         if format_.kind == "regex":
-            return _regex(Regex(format_.value, **format_.options), linker.meter)
+            regex = Regex(format_.value, **format_.options)
+            if regex not in linker.regexes:
+                linker.regexes[regex] = _regex(regex, linker.meter)
+            return linker.regexes[regex]
         if format_.kind == "grammar":
             gbnf = Gbnf(format_.value, **format_.options)
             facts, start = read_gbnf(gbnf, linker.meter)

@@ -258,12 +258,13 @@ def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
     assert isinstance(format_, FreeTokens)
     assert format_.max_tokens is not None
     token = externals.token(externals.names.tokens(free_tokens(format_, externals)))
-    ended = [(-1 - externals.part(Part(end)), _END) for end in _written(ends)]
-    calls = [[(-1 - token, _SOME), *ended], [(-1 - token, _SOME), *ended], ended, []]
+    ended = tuple((-1 - externals.part(Part(end)), _END) for end in _written(ends))
+    going_on = ((-1 - token, _SOME), *ended)
+    calls: list[tuple[tuple[int, int], ...]] = [going_on, going_on, ended, ()]
     accepting = [_may_end(ends)] * 3 + [True]
     bounds = {_SOME: (format_.max_tokens, _NO_MORE)}
     start = _NONE_YET if format_.max_tokens else _NO_MORE
-    return EdgeLists([[], [], [], []], calls, accepting, [-1] * 4, [], [], start, bounds)
+    return EdgeLists([(), (), (), ()], calls, accepting, [-1] * 4, [], [], start, bounds)
 
 
 def _written(ends: Ends) -> Stops:

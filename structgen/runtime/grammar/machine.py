@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MOST_MASKS = 50_000
 
 #: So many of them are decided at once, over so many nodes of the trie.
-_BATCH, _NODES = 256, 1 << 16
+_BATCH, _NODES = 256, 1 << 18
 
 #: So many of them where each walks the whole trie.
 _FEW = 16

@@ -529,3 +529,13 @@ def test_a_complete_compile_decides_the_lexeme_behind_a_watched_one() -> None:
     assert [watched != () for _, watched in threads] == [False, True]
     assert all((ROOT, at, watched) in decided for at, watched in threads)
     assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]
+
+
+def test_a_partial_mask_goes_on_once_behind_a_terminal() -> None:
+    """A name ends in the states of keywords and in that of other names: one residual list for all of them."""
+    vocabulary = with_end([*EACH_BYTE, b"i=", b"ix=", b"if=", b"thex ", b"s;", b"th;e"])
+    index = sg.compile(sg.Grammar(STATEMENTS, lexer="basic"), vocabulary)
+    assert isinstance(index.machine, GrammarMachine)
+    for (residual, *_), decided in index.machine.lexeme_masks.all_decided().items():
+        inside = [(end.terminal, end.watched) for end in decided.ends if end.residual != residual]
+        assert len(set(inside)) == len(inside)

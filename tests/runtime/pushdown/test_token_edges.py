@@ -17,8 +17,10 @@ from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
 from structgen.compiler.programs.program import Program, TokenBound, TokenSet
 from structgen.compiler.programs.tables import to_tables
-from structgen.errors import BudgetExceededError, InternalError, UnsupportedError
+from structgen.compiler.stuck import check_stack_never_stuck
+from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
 from structgen.runtime.index.index import Index
+from structgen.runtime.pushdown import machine as stack_machine
 from structgen.runtime.pushdown.machine import PushdownMachine
 
 pytestmark = pytest.mark.usefixtures("_widths")
@@ -42,8 +44,8 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
     states = len(program.edges)
     plain = [state for state in range(states) if program.live[state] < 0]
     for state in rng.choices(plain, k=rng.randint(0, 4)) if plain else ():
-        sequence = [rng.randrange(states) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
-        program.token_edge(state, random_tokens(vocabulary, rng), *sequence)
+        places = [rng.randrange(states) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
+        program.token_edge(state, random_tokens(vocabulary, rng), *places)
     bounded = [state for state in plain if rng.random() < 0.4 and hands_nothing_on(program, state)]
     for state in bounded:
         exhausted = program.state(f"{program.names[state]} exhausted", returns=program.returns[state])
@@ -138,8 +140,11 @@ def check_walk(machine: PushdownMachine, program: Program, rng: random.Random, s
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_masks_and_steps_are_those_of_the_interpreter(seed: int) -> None:
+def test_masks_and_steps_are_those_of_the_interpreter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program, vocabulary, rng = drawn_program(seed)
+    if seed % 3 == 0:  # all threads are walked together
+        monkeypatch.setattr(stack_machine, "_MANY_WALKS", 0)
+        monkeypatch.setattr(stack_machine, "_MANY_THREADS", 0)
     machine = PushdownMachine(to_tables(program), vocabulary)
     growing = machine_in_parts(program, vocabulary, seed)
     for _ in range(3):
@@ -182,7 +187,8 @@ def test_texts_are_finished_within_max_tokens(seed: int) -> None:
 
 def walks(index: Index, rng: random.Random, texts: int = 8) -> Iterator[tuple[sg.Guide, list[int]]]:
     for _ in range(texts):
-        guide, tokens = sg.Guide(index), []
+        guide = sg.Guide(index)
+        tokens: list[int] = []
         while len(tokens) < 10 and not guide.is_finished() and (ids := sorted(allowed(guide.bitmask()))):
             tokens.append(rng.choice(ids))
             assert guide.advance(tokens[-1])
@@ -210,6 +216,26 @@ def test_rows_of_a_batch_are_at_the_places_of_guides(seed: int) -> None:
                 assert batch.advance([token], [row])[0]
                 assert guide.advance(token)
             batch.remove([row])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_a_batch_with_max_tokens_have_the_masks_of_guides(seed: int) -> None:
+    rng = random.Random(4000 + seed)
+
+    def check() -> None:
+        program, vocabulary, _ = drawn_program(rng.randrange(1 << 30))
+        index = Index("gbnf", "", PushdownMachine(to_tables(program), vocabulary))
+        batch, guides = sg.GuideBatch(vocabulary), []
+        for most in (index.shortest() + rng.randint(0, 9) for _ in range(8)):
+            batch.add(index, max_tokens=most)
+            guides.append(sg.Guide(index, max_tokens=most))
+        while not all(guide.is_finished() for guide in guides):
+            assert [allowed(row) for row in batch.bitmask()] == [allowed(guide.bitmask()) for guide in guides]
+            tokens = [rng.choice(sorted(allowed(guide.bitmask()))) for guide in guides]
+            assert batch.advance(tokens).all()
+            assert all(guide.advance(token) for guide, token in zip(guides, tokens, strict=True))
+
+    drawn(check, UnsupportedError, BudgetExceededError)
 
 
 LETTERS = sg.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, None, None, b"aa"], eos_ids=[6])
@@ -284,6 +310,29 @@ def test_eos_ids_are_in_no_complement_and_may_be_named() -> None:
     assert allowed(guide.bitmask()) == {0, 6, 7}
     assert guide.advance(6)  # what the definition names is no end
     assert allowed(guide.bitmask()) == {1, 2, 3, 4, 5, 7}
+
+
+@pytest.mark.parametrize("bound", [None, 1, 2])
+@pytest.mark.parametrize("way_out", [False, True])
+def test_token_edges_are_ways_out_of_what_cannot_be_spelled(way_out: bool, bound: int | None) -> None:
+    """Behind ``a`` follows ``x``, which no token has, or a token that is named; with a bound, that alone."""
+    program = Program()
+    begin, inside, only = program.state("begin"), program.state("inside"), program.state("only")
+    program.edge(begin, 97, 97, inside)
+    program.edge(inside, 97, 97, inside)
+    for state in (inside, only):
+        program.edge(state, 120, 120)
+        if way_out:
+            program.token_edge(state, TokenSet((0,), complement=True))
+    if bound:
+        program.token_bounds[inside] = TokenBound(bound, only)
+    machine = PushdownMachine(to_tables(program), LETTERS)
+    if way_out:
+        check_stack_never_stuck(machine, Meter(Budget()))
+        check_bounds(Index("gbnf", "", machine), random.Random(0), texts=3, steps=5)
+    else:
+        with pytest.raises(VocabularyError, match="no sequence of this vocabulary's tokens"):
+            check_stack_never_stuck(machine, Meter(Budget()))
 
 
 def test_programs_that_mix_counts_are_refused() -> None:

@@ -140,7 +140,8 @@ class MarkedOrder(Members):
         return self.builder.whitespace.colon(self.builder.value(refs, self.inner))
 
     def _others(self) -> Others | None:
-        embedding = self.builder.embedding
-        classes = [(embedding.body(k.keys), self._value(k.choice)) for k in self.shape.others if k.choice]
-        self.check_counted([body for body, _ in classes])
-        return Others(*zip(*classes, strict=True)) if classes else None
+        classes = [each for each in self.shape.others if each.choice]
+        bodies = tuple(self.builder.embedding.body(each.keys) for each in classes)
+        others = Others(bodies, tuple((self._value(each.choice),) for each in classes)) if classes else None
+        self.check_counted(others)
+        return others

@@ -12,12 +12,16 @@ _TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", 
 _SCHEMAS, _SILENT = frozenset({"items", "additionalProperties"}), frozenset({"title", "description"})
 
 
-def is_plain(schema: Foreign) -> bool:
+def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
     """Whether a schema is seen to be satisfiable, and to have nothing that could be refused.
 
     That is one of types, lists of strings or integers, and objects and arrays of such; no more keywords than it takes
-    to say that. Of others it is not known.
+    to say that. Of others it is not known. One that is to be written in tags is an object with simple names.
     """
+    if tagged and not (
+        type(schema) is dict and schema.get("type") == "object" and all(map(_is_name, schema.get("properties", ())))
+    ):
+        return False
     todo = [schema]
     while todo:
         each = todo.pop()
@@ -37,8 +41,14 @@ def is_plain(schema: Foreign) -> bool:
     return True
 
 
+def _is_name(name: Foreign) -> bool:
+    return type(name) is str and name.isidentifier()
+
+
 def _is_type(value: Foreign, schema: dict[str, Foreign]) -> bool:
-    names = value if type(value) is list else [value]
+    if type(value) is str:
+        return value in _TYPES
+    names = value if type(value) is list else []
     return bool(names) and all(type(name) is str and name in _TYPES for name in names) and len(names) == len({*names})
 
 
