@@ -53,7 +53,7 @@ def bounded_text(
 
     Raises the errors of `AhoCorasick.of`.
     """
-    text = FreeText(tuple(Exit(exit_.text, -1, exit_.token) for exit_ in exits), excludes, may_end)
+    text = FreeText(tuple(Exit(exit_.text, -1, exit_.token, is_end=True) for exit_ in exits), excludes, may_end)
     automaton = AhoCorasick.of(text, meter, _DOING)
     return _Construction(automaton, exits, may_end, characters, tokens, meter).run()
 
@@ -137,25 +137,28 @@ class _Construction:
         for each in begun:
             self._token_exits(state, each)
             for ranges, goal in self._automaton.leaving_moves(each):
-                self._move(state, utf8_edges(ranges), self._target(goal))
+                self._exit(state, ranges, goal)
 
     def _token_exits(self, state: int, begun: int) -> None:
         for number in self._automaton.tokens(begun):
             self._calls[state].append((-1 - self._exits[number].token, self._done[number]))
 
-    def _target(self, goal: Goal) -> int:
-        """The state of a goal at which the text does not go on."""
-        return self._done[goal.exit] if goal.exit >= 0 else self._at(_LEAVING, *goal.leaving)
+    def _exit(self, state: int, ranges: Ranges, goal: Goal) -> None:
+        """A character with which the text is over."""
+        if goal.exit >= 0:
+            self._move(state, utf8_edges(ranges), self._done[goal.exit])
+        if goal.leaving:
+            self._move(state, utf8_edges(ranges), self._at(_LEAVING, *goal.leaving))
 
     def _go_on(self, state: int, copy: int, here: int) -> None:
         """The edges of a state in which the text goes on."""
         for begun in self._automaton.begun(here):
             self._token_exits(state, begun)
         for ranges, goal in self._automaton.free_moves(here):
-            if not ranges or goal == Goal():
+            if not ranges:
                 continue
             if goal.free < 0:
-                self._move(state, utf8_edges(ranges), self._target(goal))
+                self._exit(state, ranges, goal)
             else:
                 self._count(state, copy, ranges, goal.free)
 

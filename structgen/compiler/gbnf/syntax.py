@@ -73,20 +73,22 @@ class External:
 class Exit:
     """What free text comes to: a text, or the `External` token behind it, and what follows.
 
-    ``again`` has the free text go on after that. No text is empty unless a token follows it.
+    An *end* is no part of the free text. Other exits are *triggers*, which are: ``again`` has it go on after that.
+    No text is empty unless a token follows it.
     """
 
     text: str
     behind: NodeId
     token: int = -1
     again: bool = False
+    is_end: bool = False
 
 
 @dataclass(frozen=True)
 class FreeText:
-    """Characters up to the first place where an exit is complete, or without one, if that ``may_end``.
+    """Characters, and then an exit, or none, if that ``may_end``.
 
-    None of the strings in ``excludes`` is among them.
+    The characters hold no exit, and none of the strings in ``excludes``; nor does a trigger, with them before it.
     """
 
     exits: tuple[Exit, ...]

@@ -29,6 +29,7 @@ from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
 from .formats import Format, FreeText, FreeTokens, Inner, OneToken, Text
 from .reader import read
+from .stops import stops_of
 from .tokens import TokenNames
 from .translation import Externals, Part, bounded_rule, translate
 
@@ -66,7 +67,9 @@ class Linker:
         for each in formats:
             self._nullable[each] = each.is_nullable(self._nullable)
         names = TokenNames(vocabulary)
-        self._externals = Externals(names)
+        for each in formats:
+            _check_names(each, names)
+        self._externals = Externals(names, stops_of(root, meter))
         self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, FreeText | FreeTokens) and each.max_tokens is not None for each in formats
@@ -122,6 +125,15 @@ class Linker:
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
+
+
+def _check_names(format_: Format, names: TokenNames) -> None:
+    """Raise `VocabularyError` for tokens that the vocabulary lacks, which may be asked for later."""
+    if isinstance(format_, OneToken):
+        names.tokens(format_)
+    elif isinstance(format_, FreeTokens):
+        triggers = (trigger for trigger, _ in format_.triggers)
+        names.tokens(OneToken(format_.where, (*format_.excludes, *triggers)))
 
 
 def _reads_tokens(format_: Format, names: TokenNames) -> bool:

@@ -3,13 +3,13 @@
 What a token or a definition of another kind describes is external to such a grammar. So is what stands behind a
 trigger: it is translated by itself, when a text first comes to it.
 
-A tag's ends are handed down to the free text that its content ends with: the first of them ends that text, and with
-it the tag. Special tokens: wherever the name of one stands in a text, the token may stand in its place.
+A tag's ends are handed down to the free text that its content ends with, as exits; of other free text in it they are
+excluded. Special tokens: wherever the name of one stands in a text, the token may stand in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
@@ -32,11 +32,11 @@ from ..gbnf.syntax import (
 from ..gbnf.syntax import FreeText as FreeTextNode
 from ..programs.program import TokenSet
 from .formats import Format, FreeText, FreeTokens, Inner, InRow, OneOf, OneToken, Repeated, Tag, Text
+from .stops import Stops, texts_of
 from .tokens import TokenNames
 
-#: What may end a tag; None where nothing has to.
+#: The ends of a tag; None where there is none.
 Ends: TypeAlias = "tuple[Text | OneToken, ...] | None"
-
 
 #: The states of free tokens with a bound.
 _NONE_YET, _SOME, _NO_MORE, _END = range(4)
@@ -52,8 +52,9 @@ class Part(NamedTuple):
 class Externals:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
-    def __init__(self, names: TokenNames) -> None:
+    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops]) -> None:
         self.names = names
+        self.stops = stops
         self.all: list[TokenSet | Part] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Part, int] = {}
@@ -103,7 +104,7 @@ class _Translation:
         if isinstance(format_, Text):
             return [], lambda _: self._text(format_.value)
         if isinstance(format_, OneToken):
-            return [], lambda _: self._token(format_)
+            return [], lambda _: self._token(free_tokens(format_, self._externals) if format_.complement else format_)
         if isinstance(format_, Inner):
             return [], lambda _: self._part(part)
         if isinstance(format_, InRow):
@@ -114,7 +115,7 @@ class _Translation:
         if isinstance(format_, Repeated):
             return self._repeated(format_, ends)
         if isinstance(format_, Tag):
-            return [Part(format_.begin), Part(format_.content, _without_empty(format_.ends))], self._row
+            return [Part(format_.begin), Part(format_.content, format_.ends)], self._row
         if isinstance(format_, FreeText):
             return self._free_text(format_, ends)
         assert isinstance(format_, FreeTokens)
@@ -144,7 +145,7 @@ class _Translation:
         return self._add(External(self._externals.token(tokens), is_token=True))
 
     def _part(self, part: Part) -> NodeId:
-        return self._add(External(self._externals.part(part), part.ends is None and self._nullable(part.format)))
+        return self._add(External(self._externals.part(part), _may_end(part.ends) and self._nullable(part.format)))
 
     def _ends(self, ends: tuple[Text | OneToken, ...]) -> NodeId:
         return self._choice([self._text(end.value) if isinstance(end, Text) else self._token(end) for end in ends])
@@ -166,25 +167,28 @@ class _Translation:
         def make(_: list[NodeId]) -> NodeId:
             exits: list[Exit] = []
             for (trigger, _format), inner in zip(format_.triggers, behind, strict=True):
-                exits += self._exits(Text(format_.where, trigger), self._part(inner), format_.again)
+                exits += self._exits(Text(format_.where, trigger), self._part(inner), again=format_.again)
             nothing = self._add(Sequence(()))
-            for end in ends or ():
-                exits += self._exits(end, nothing, False)
-            return self._add(FreeTextNode(tuple(dict.fromkeys(exits)), format_.excludes, ends is None))
+            for end in _written(ends):
+                exits += self._exits(end, nothing, is_end=True)
+            excludes = excludes_of(Part(format_, ends), self._externals)
+            return self._add(FreeTextNode(tuple(dict.fromkeys(exits)), excludes, _may_end(ends)))
 
         return [], make
 
-    def _exits(self, end: Text | OneToken, behind: NodeId, again: bool) -> Iterator[Exit]:
+    def _exits(
+        self, end: Text | OneToken, behind: NodeId, *, again: bool = False, is_end: bool = False
+    ) -> Iterator[Exit]:
         """The exits that an end or a trigger is, each with what is written behind it, and then ``behind``."""
         for before, token, after in exits_of(end, self._externals):
             there = self._row([self._text(after), behind]) if after else behind
-            yield Exit(before, there, token, again)
+            yield Exit(before, there, token, again, is_end)
 
     def _free_tokens(self, format_: FreeTokens, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
         if format_.is_bounded:
             return [], lambda _: self._part(Part(format_, ends))
-        free = free_tokens(Part(format_, ends))
+        free = free_tokens(format_, self._externals)
 
         def make(_: list[NodeId]) -> NodeId:
             turn = self._token(free)
@@ -221,12 +225,20 @@ def exits_of(end: Text | OneToken, externals: Externals) -> Iterator[tuple[str, 
         before += piece
 
 
-def free_tokens(part: Part) -> OneToken:
-    """The tokens that are free; those that trigger something, and those that end the tag, are not."""
-    format_, ends = part
-    assert isinstance(format_, FreeTokens)
+def excludes_of(part: Part, externals: Externals) -> tuple[str, ...]:
+    """What free text does not hold, but for what it ends with."""
+    assert isinstance(part.format, FreeText)
+    stops = externals.stops[part.format] if part.ends is None else ()
+    return (*part.format.excludes, *texts_of(stops))
+
+
+def free_tokens(format_: FreeTokens | OneToken, externals: Externals) -> OneToken:
+    """The tokens that are free, or one of them: none that triggers something, and none that ends the tag around."""
+    stops = externals.stops.get(format_, ())
+    ending = [name for stop in stops if isinstance(stop, OneToken) for name in stop.names]
+    if isinstance(format_, OneToken):
+        return OneToken(format_.where, (*format_.names, *ending), complement=True)
     triggers = [trigger for trigger, _ in format_.triggers]
-    ending = [name for end in ends or () if isinstance(end, OneToken) for name in end.names]
     return OneToken(format_.where, (*format_.excludes, *triggers, *ending), complement=True)
 
 
@@ -236,25 +248,30 @@ def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
     if isinstance(format_, FreeText):
         exits = [
             BoundedExit(before, token, externals.part(Part(Text(end.where, after))) if after else -1)
-            for end in ends or ()
+            for end in _written(ends)
             for before, token, after in exits_of(end, externals)
         ]
         return bounded_text(
-            exits, format_.excludes, may_end=ends is None, characters=format_.max_chars, tokens=format_.max_tokens,
-            meter=meter,
+            exits, excludes_of(part, externals), may_end=_may_end(ends), characters=format_.max_chars,
+            tokens=format_.max_tokens, meter=meter,
         )  # fmt: skip
     assert isinstance(format_, FreeTokens)
     assert format_.max_tokens is not None
-    token = externals.token(externals.names.tokens(free_tokens(part)))
-    ended = tuple((-1 - externals.part(Part(end)), _END) for end in ends or ())
+    token = externals.token(externals.names.tokens(free_tokens(format_, externals)))
+    ended = tuple((-1 - externals.part(Part(end)), _END) for end in _written(ends))
     going_on = ((-1 - token, _SOME), *ended)
     calls: list[tuple[tuple[int, int], ...]] = [going_on, going_on, ended, ()]
-    accepting = [ends is None] * 3 + [True]
+    accepting = [_may_end(ends)] * 3 + [True]
     bounds = {_SOME: (format_.max_tokens, _NO_MORE)}
     start = _NONE_YET if format_.max_tokens else _NO_MORE
     return EdgeLists([(), (), (), ()], calls, accepting, [-1] * 4, [], [], start, bounds)
 
 
-def _without_empty(ends: tuple[Text | OneToken, ...]) -> Ends:
-    """The ends, or None where one is the empty text: then the tag may end wherever its content does."""
-    return None if any(isinstance(end, Text) and not end.value for end in ends) else ends
+def _written(ends: Ends) -> Stops:
+    """The ends that are not empty."""
+    return tuple(end for end in ends or () if not isinstance(end, Text) or end.value)
+
+
+def _may_end(ends: Ends) -> bool:
+    """Whether nothing has to be written at the end."""
+    return ends is None or len(_written(ends)) < len(ends)
