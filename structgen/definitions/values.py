@@ -202,6 +202,9 @@ class JsonSchema:
         members, which are in tags again. Values that are not objects have no text then.
         ``whitespace`` also says what may stand around members and their values: with ``"single"`` one space, tab or
         line end, or none. An indentation is refused.
+    excludes:
+        Texts that stand in no string and in no name of a member: what a server or a parser would mistake for
+        something else. They are looked for in the decoded strings.
 
     Raises
     ------
@@ -220,6 +223,7 @@ class JsonSchema:
     additional_properties: bool = True
     lenient: bool = False
     style: str = "json"
+    excludes: tuple[str, ...] = ()
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -235,6 +239,7 @@ class JsonSchema:
         _check_choice("additional_properties", self.additional_properties, (True, False))
         _check_choice("lenient", self.lenient, (True, False))
         _check_choice("style", self.style, STYLES)
+        object.__setattr__(self, "excludes", _texts("excludes", self.excludes))
         if self.style != "json" and self.indent is not None:
             raise DefinitionError(f"style {self.style!r} takes no indentation", remedy='Use whitespace="single".')
 
@@ -269,8 +274,9 @@ class JsonSchema:
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient
         )
-        style = "" if self.style == "json" else f'"{self.style}",'
-        return f'["json_schema",{options},{style}{self.text}]'
+        written = [self.style, *self.excludes]
+        more = "" if written == ["json"] else json.dumps(written) + ","
+        return f'["json_schema",{options},{more}{self.text}]'
 
 
 @lru_cache(1 << 8, typed=True)
@@ -495,6 +501,14 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if not isinstance(value, str | bool) or value not in choices:
         raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """Texts, each once. Raises `DefinitionError`."""
+    found = () if isinstance(value, str) or not isinstance(value, Iterable) else tuple(dict.fromkeys(value))
+    if (not found and value != () and value != []) or not all(isinstance(text, str) and text for text in found):
+        raise DefinitionError(f"{name} is {value!r}", remedy="Use a list of texts that are not empty.")
+    return found
 
 
 def _folders(paths: object) -> tuple[str, ...]:

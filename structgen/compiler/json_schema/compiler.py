@@ -58,13 +58,18 @@ def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | G
 def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    style = STYLES.get(definition.style)
-    values = normalise(document, meter, lenient=definition.lenient, style=style)
+    layout = TextOptions(
+        definition.gap,
+        definition.indent,
+        definition.property_order,
+        definition.escapes,
+        STYLES.get(definition.style),
+        definition.tag_gap,
+        definition.excludes,
+    )
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = TextOptions(
-        definition.gap, definition.indent, definition.property_order, definition.escapes, style, definition.tag_gap
-    )
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 

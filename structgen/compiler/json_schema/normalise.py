@@ -15,7 +15,7 @@ from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
-from .layout.styles import Style
+from .layout.options import TextOptions
 from .layout.writable import writable
 from .normal_form.assembling import assemble
 from .normal_form.inhabited import inhabited
@@ -25,7 +25,9 @@ from .read.document import Document
 from .read.dynamic import without_dynamic_references
 
 
-def normalise(document: Document, meter: Meter, *, lenient: bool = False, style: Style | None = None) -> Values:
+def normalise(
+    document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None
+) -> Values:
     """Bring a schema into its normal form.
 
     Parameters
@@ -37,8 +39,8 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, style:
     lenient:
         Drop the keywords that can't be honoured, and list them in ``Values.relaxations``, in place of refusing them.
 
-    style:
-        The tags that values must be writable in, if any.
+    layout:
+        How the values must be writable; None: as JSON.
 
     Raises
     ------
@@ -60,14 +62,14 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False, style:
     if 0 not in alive:
         refs = shaping.refs
         raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
-    if style is not None:
-        drafts = writable(drafts, style, meter)
+    if layout is not None and layout.forbidden:
+        drafts = list(writable(drafts, layout, meter))
         alive = inhabited(drafts, meter)
         if 0 not in alive:
             raise EmptyLanguageError(
-                "no object satisfies the schema and can be written in tags",
+                "no value satisfies the schema and can be written",
                 where="#",
-                remedy="Describe an object, whose values do not hold the closing tag.",
+                remedy="Exclude less, and describe an object for a style, whose strings do not hold the closing tag.",
             )
     return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 

@@ -163,7 +163,8 @@ class _SchemaInner:
         self._schema: ReadSchema | None = None
         self.nullable = False
         tagged = format_.options.get("style", "json") != "json"
-        if isinstance(definition.whitespace, int) or not is_plain(format_.value, tagged=tagged):
+        narrowed = isinstance(definition.whitespace, int) or "excludes" in format_.options
+        if narrowed or not is_plain(format_.value, tagged=tagged):
             self._schema = self._read(linker)
             if tagged:
                 self._program = lower_schema(self._schema, linker.meter)

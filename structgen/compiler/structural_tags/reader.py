@@ -174,9 +174,8 @@ def _json_schema(fields: _Fields) -> _Plan:
         options["property_order"] = "any"
     if (gap := fields.bound("max_whitespace_cnt")) is not None:
         options |= {"whitespace": "any", "max_whitespace": gap}
-    if fields.texts("excludes", []):
-        what = "excludes within the strings of a schema are not supported"
-        raise DefinitionError(what, where=f"{fields.where}/excludes", remedy="Say it with a pattern.")
+    if excludes := fields.texts("excludes", []):
+        options["excludes"] = excludes
     return _leaf(Inner(fields.where, "json_schema", fields.take("json_schema", (dict, bool)), options))
 
 

@@ -202,9 +202,11 @@ class LexemeMasks:
             known = {each: number for number, each in enumerate(sets)}
             numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which.reshape(-1)]
             sets = list(known)
-        walk = np.repeat(np.arange(len(walks.id_starts) - 1), np.diff(walks.id_starts))
         found: list[list[tuple[int, int]]] = [[] for _ in walks.id_starts[1:]]
-        keyed, bounds, ids = _by_value(walk * len(sets) + numbers, walks.ids, self.vocabulary.size)
+        narrow = np.int32 if len(found) * len(sets) < 1 << 31 else np.int64
+        place = np.repeat(np.arange(len(found), dtype=narrow) * len(sets), np.diff(walks.id_starts))
+        place += numbers
+        keyed, bounds, ids = _by_value(place, walks.ids, self.vocabulary.size)
         gaps, places = encode_lists(ids, bounds)
         for key, (i, j), (begin, end) in zip(keyed, pairwise(bounds), pairwise(places), strict=True):
             future = sets[key % len(sets)]
@@ -282,7 +284,10 @@ class LexemeMasks:
         ids, ends, end_watch = found[:3, : id_starts[-1]]
         below, below_state, below_watch = found[3:, : below_starts[-1]]
         names = np.unique(np.concatenate([_distinct(below_watch), _distinct(end_watch), [-1]]))
-        numbers = [np.searchsorted(names, each) for each in (end_watch, below_watch)]
+        numbers = [
+            np.searchsorted(names, each) if len(names) > 1 else np.broadcast_to(np.int64(0), each.shape)
+            for each in (end_watch, below_watch)
+        ]  # fmt: skip
         return _Walks(
             [sets.watched(name) for name in names.tolist()], id_starts, ids.copy(), ends.copy(), numbers[0],
             below_starts, below.copy(), below_state.copy(), numbers[1],

@@ -134,23 +134,27 @@ class RowPool:
 
     def add_difference(self, row: int, ids: Array) -> int:
         """The number of the row that differs from ``row`` in these token ids, ascending."""
-        if not len(ids):
+        return self._add_difference(row, encode_gaps(ids))
+
+    def _add_difference(self, row: int, gaps: NDArray[np.uint16]) -> int:
+        if not len(gaps):
             return row
-        base, gaps = self._row(row)
-        if base == 0 and not len(gaps):
-            return self.add_ids(ids) if len(ids) <= self.longest_list else self._add_list(-1 - row, ids)
-        return self._add_list(-1 - row, ids)
+        base, own = self._row(row)
+        if base == 0 and not len(own) and len(gaps) <= self.longest_list:
+            return self.add_gaps(gaps)
+        return self._add(_key(-1 - row, gaps), -1 - row, gaps)
 
     def union(self, row: int, other: int) -> int:
         """The number of the row of the tokens in either."""
+        from ... import kernels
+
         bits = self.dense(row).view(np.uint32)
         base, gaps = self._row(other)
         if base == 0:
-            ids = decode_gaps(gaps)
-            ids = ids[(bits[ids >> 5] >> (ids & np.uint32(31))) & 1 == 0]
-        else:
-            more = self.dense(other).view(np.uint32) & ~bits
-            ids = np.flatnonzero(np.unpackbits(more.view(np.uint8), bitorder="little")).astype(np.uint32)
+            more = np.empty(len(gaps), np.uint16)
+            return self._add_difference(row, more[: kernels.missing_gaps(bits, gaps, LONG_GAP, more)])
+        new = self.dense(other).view(np.uint32) & ~bits
+        ids = np.flatnonzero(np.unpackbits(new.view(np.uint8), bitorder="little")).astype(np.uint32)
         return self.add_difference(row, ids)
 
     def parts(self, numbers: Iterable[int]) -> RowParts:

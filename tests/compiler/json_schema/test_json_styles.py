@@ -3,6 +3,7 @@ program, and by XGrammar where it is installed."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.compiler.json_schema.layout.styles import STYLES as TABLE
 from structgen.compiler.programs.program import Program
 from structgen.definitions import values
-from structgen.errors import DefinitionError, EmptyLanguageError, UnsupportedError
+from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
 each_style = pytest.mark.parametrize("style", STYLES)
 
@@ -197,9 +198,9 @@ class TestText:
     def test_values_that_tags_cannot_hold_are_left_out(self) -> None:
         schema = {"type": "object", "required": ["a"], "properties": {"a": {"enum": ["</parameter>", "x"]}}}
         assert accepts(schema, "<parameter=a>x</parameter>")
-        with pytest.raises(EmptyLanguageError, match="written in tags"):
+        with pytest.raises(EmptyLanguageError, match="can be written"):
             program_of({**schema, "properties": {"a": {"const": "</parameter>"}}}, "qwen_xml")
-        with pytest.raises(EmptyLanguageError, match="written in tags"):
+        with pytest.raises(EmptyLanguageError, match="can be written"):
             program_of({"type": "integer"}, "qwen_xml")
 
     @pytest.mark.parametrize(
@@ -294,6 +295,53 @@ def test_xgrammar_takes_the_same_texts(style: str) -> None:
                 assert not any(map(judge(schema), readings(text, style))), (schema, text)
     assert min(alike.values()) > 30
     assert sum(alike.values()) > 100
+
+
+EXCLUDING: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}, "b": {"enum": ["x|y", "z"]}, "c": {"type": "array"}},
+    "additionalProperties": {"type": "string", "maxLength": 40},
+}
+
+
+class TestExcludes:
+    @pytest.mark.parametrize("style", ["json", *STYLES])
+    def test_no_string_and_no_name_holds_them(self, style: str) -> None:
+        excludes = ("|", "<b>", "ab", "</")
+        program, free = program_of(EXCLUDING, style, excludes=excludes), program_of(EXCLUDING, style)
+        random = Random(style)
+        texts = ["x", "a", "ab", "a<b", "a<b>", "x|", "<", "</", "</b", "aab", "é|", "b>"]
+        for _ in range(150):
+            value: dict[str, Any] = {"a": random.choice(texts), "b": random.choice(["x|y", "z"])}
+            value["c"] = [random.choice(texts), {random.choice(["x", "ab", "a"]): random.choice(texts)}]
+            value[random.choice(["x", "xab", "x|"])] = random.choice(texts)
+            text = json.dumps(value, ensure_ascii=False) if style == "json" else render(value, style, random)
+            assert oracle.accepts(free, text.encode())
+            expected = not any(each in str(value) for each in excludes)
+            assert oracle.accepts(program, text.encode()) == expected, text
+
+    def test_they_may_begin_the_closing_tag(self) -> None:
+        program = program_of({"type": "object", "required": ["a"]}, "kimi_k3_xml", excludes=["<|close|>", "<|sep|>"])
+        begin, end = '<|open|>argument key="a" type="string"<|sep|>', "<|close|>argument<|sep|>"
+        for text, expected in (("x", True), ("<|clos", True), ("<|close|>", False), ("<|sep|>", False), ("<|", True)):
+            assert oracle.accepts(program, f"{begin}{text}{end}".encode()) == expected, text
+
+    def test_a_schema_that_asks_for_them_is_refused(self) -> None:
+        with pytest.raises(EmptyLanguageError, match="can be written"):
+            program_of({"const": "a|b"}, "json", excludes=["|"])
+
+    def test_many(self) -> None:
+        excludes = [f"<word{i}>" for i in range(2_000)]
+        program = program_of({"type": "string"}, "json", excludes=excludes)
+        assert oracle.accepts(program, b'"<word2000>"')
+        assert not oracle.accepts(program, b'"<word1999>"')
+        with pytest.raises(BudgetExceededError):
+            program_of({"type": "string"}, "json", excludes=["x" * 10_000_000])
+
+    @pytest.mark.parametrize("excludes", ["<", [""], [1], None, 3])
+    def test_what_are_no_texts_is_refused(self, excludes: Any) -> None:
+        with pytest.raises(DefinitionError, match="excludes is"):
+            sg.JsonSchema({}, excludes=excludes)
 
 
 class TestOption:

@@ -30,6 +30,8 @@ class TextOptions:
         The tags that the members of the root are written in; None for JSON throughout.
     tag_gap:
         As ``gap``, around members that are written in tags.
+    excludes:
+        Texts that no string and no name holds, none of them empty.
     """
 
     gap: str | None = " ?"
@@ -38,3 +40,9 @@ class TextOptions:
     escapes: str = "minimal"
     style: Style | None = None
     tag_gap: str = ""
+    excludes: tuple[str, ...] = ()
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """What no string holds: what is excluded, and the closing tag."""
+        return self.excludes if self.style is None else (self.style.closing.decode(), *self.excludes)

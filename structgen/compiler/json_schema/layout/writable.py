@@ -1,7 +1,8 @@
-"""The values that can be written in the tags of a style: the drafts of a schema, narrowed to them.
+"""The values that can be written: the drafts of a schema, narrowed to them.
 
-Only objects can. Their members' values end where the closing tag first stands, so no string in them holds it. Names
-that the schema does not declare are of characters that mean nothing in any tag.
+No string and no name holds what a `TextOptions` excludes. In the tags of a style only objects can be written. Their
+members' values end where the closing tag first stands, so no string in them holds it. Names that the schema does not
+declare are of characters that mean nothing in any tag.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ....budget import Budget, Meter
 from ....errors import UnsupportedError
 from ..normal_form.shapes import Choice, KeyClass, ObjectShape, Option, Value
 from ..strings.strings import StringSet
+from .options import TextOptions
 from .styles import Style
 
 
@@ -22,49 +24,69 @@ def _plain_names() -> StringSet:
     return StringSet.pattern(r'^[^<>"&\x00-\x1f]+$', Meter(Budget()), "")
 
 
-def writable(drafts: Sequence[Value], style: Style, meter: Meter) -> list[Value]:
+def writable(drafts: Sequence[Value], layout: TextOptions, meter: Meter) -> Sequence[Value]:
     """Drafts whose first is the root, narrowed; some may have no values then. Raises `UnsupportedError`."""
-    return _Narrowing(drafts, style, meter).run()
+    if not layout.forbidden:
+        return drafts
+    narrowing = _Narrowing(drafts, layout.forbidden, meter)
+    return narrowing.plain() if layout.style is None else _Tagging(narrowing, layout.style).run()
 
 
 class _Narrowing:
-    def __init__(self, drafts: Sequence[Value], style: Style, meter: Meter) -> None:
-        self.drafts = drafts
-        self.style = style
+    """Values without the strings and names that hold one of some texts."""
+
+    def __init__(self, drafts: Sequence[Value], forbidden: tuple[str, ...], meter: Meter) -> None:
         self.meter = meter
-        self.closing = style.closing.decode()
+        self._drafts = drafts
+        self._forbidden = forbidden
         self._known: dict[StringSet, StringSet] = {}
 
-    def run(self) -> list[Value]:
-        """The root as it is written in tags, and then all drafts as they are written within a member's value."""
-        within = [self._within(draft) for draft in self.meter.each(self.drafts, "narrowing values to what tags hold")]
-        root = within[0]
-        shapes = tuple(self._tagged(shape, root.pointer) for shape in root.objects)
-        return [Value(objects=shapes, pointer=root.pointer), *within]
+    def plain(self) -> list[Value]:
+        """All drafts, narrowed."""
+        return [self._narrowed(draft) for draft in self.meter.each(self._drafts, "narrowing values", every=1)]
 
-    def _within(self, draft: Value) -> Value:
-        """A draft, by its number plus one."""
+    def _narrowed(self, draft: Value) -> Value:
         strings = draft.strings and self._without(draft.strings)
-        draft = draft._replace(strings=None if strings is None or strings.is_empty() else strings).mapped(_moved)
+        draft = draft._replace(strings=None if strings is None or strings.is_empty() else strings)
+        return draft._replace(objects=tuple(map(self._shape, draft.objects))) if draft.objects else draft
+
+    def _shape(self, shape: ObjectShape) -> ObjectShape:
+        properties = tuple(
+            p._replace(choice=()) if any(text in p.name for text in self._forbidden) else p
+            for p in self.meter.each(shape.properties, "narrowing values")
+        )
+        others = [KeyClass(self._without(keys), choice) for keys, choice in shape.others]
+        return shape._replace(properties=properties, others=_inhabited(others))
+
+    def _without(self, strings: StringSet) -> StringSet:
+        known = self._known.get(strings)
+        if known is None:
+            known = self._known[strings] = strings.without(self._forbidden, self.meter)
+        return known
+
+
+class _Tagging:
+    """Values whose objects can be written in tags: those of the root, or, where items have tags too, all."""
+
+    def __init__(self, narrowing: _Narrowing, style: Style) -> None:
+        self._within = [draft.mapped(_moved) for draft in narrowing.plain()]
+        self._style = style
+        self._meter = narrowing.meter
+
+    def run(self) -> list[Value]:
+        """The root, of objects only, and then all drafts as they are written within a member's value."""
+        root = self._tagged(self._within[0])
+        within = map(self._tagged, self._within) if self._style.item else self._within
+        return [Value(objects=root.objects, pointer=root.pointer), *within]
+
+    def _tagged(self, draft: Value) -> Value:
         if not draft.objects:
             return draft
         return draft._replace(objects=tuple(self._shape(shape, draft.pointer) for shape in draft.objects))
 
     def _shape(self, shape: ObjectShape, pointer: str) -> ObjectShape:
-        properties = [p._replace(choice=()) if self.closing in p.name else p for p in shape.properties]
-        others = [KeyClass(self._without(keys), choice) for keys, choice in shape.others]
-        shape = shape._replace(properties=tuple(properties), others=_inhabited(others))
-        return self._tagged(shape, pointer) if self.style.item else shape
-
-    def _without(self, strings: StringSet) -> StringSet:
-        known = self._known.get(strings)
-        if known is None:
-            known = self._known[strings] = strings.without(self.closing, self.meter)
-        return known
-
-    def _tagged(self, shape: ObjectShape, pointer: str) -> ObjectShape:
         for p in shape.properties:
-            if p.choice and self.style.spelled(p.name) is None:
+            if p.choice and self._style.spelled(p.name) is None:
                 raise UnsupportedError(
                     f"the name {p.name!r} cannot be written in tags",
                     where=pointer or "#",
@@ -73,9 +95,9 @@ class _Narrowing:
         if not shape.others:
             return shape
         # Lowering forbids declared names at closing quotes only.
-        declared = StringSet.literal(p.name for p in shape.properties).complement(self.meter)
-        names = _plain_names().intersect(declared, self.meter)
-        others = [KeyClass(keys.intersect(names, self.meter), choice) for keys, choice in shape.others]
+        declared = StringSet.literal(p.name for p in shape.properties).complement(self._meter)
+        names = _plain_names().intersect(declared, self._meter)
+        others = [KeyClass(keys.intersect(names, self._meter), choice) for keys, choice in shape.others]
         return shape._replace(others=_inhabited(others))
 
 

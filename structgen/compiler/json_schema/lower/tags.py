@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeAlias
 
-from ....budget import Budget, Meter
+from ....budget import Unremembered
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
@@ -188,20 +188,23 @@ class Tags(MemberText):
     @property
     def _any(self) -> StringSet:
         """The strings of which nothing is asked."""
-        return StringSet.ANY.without(self._style.closing.decode(), self._builder.meter)
+        return StringSet.ANY.without(self._builder.layout.forbidden, self._builder.meter)
 
     @remembered
     def _any_string(self) -> State:
         state = self._program.state("any text")
-        self._program.edges[state] = embedded(self._program, _closed(self._any, self._style.closing), "text")
+        closed = _closed if len(self._builder.layout.forbidden) == 1 else _closed.__wrapped__
+        meter = self._builder.meter
+        automaton = closed(self._any, self._style.closing, Unremembered(meter))
+        meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
+        self._program.edges[state] = embedded(self._program, automaton, "text")
         return state
 
 
 @lru_cache(maxsize=32)
-def _closed(strings: StringSet, closing: bytes) -> EdgeLists:
+def _closed(strings: StringSet, closing: bytes, by: Unremembered) -> EdgeLists:
     """The automaton of strings with a closing tag behind them."""
-    meter = Meter(Budget())
-    return of_dfa(strings.followed_by(closing, meter), meter)
+    return of_dfa(strings.followed_by(closing, by.meter), by.meter)
 
 
 def _of_types(value: Value, types: frozenset[str]) -> Value:

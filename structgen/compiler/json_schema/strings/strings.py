@@ -31,7 +31,7 @@ from ...automata.words import words_dfa
 from ...patterns import ecma
 from ...patterns.lower import language
 from ...patterns.measures import post_order
-from ...patterns.syntax import Chars, Concat, Node
+from ...patterns.syntax import Alternate, Chars, Concat, Node
 from .json_escapes import json_text, needs_escape
 from .languages import Language, complement, digest, texts_of, union
 from .lengths import bounded, text_widths
@@ -40,6 +40,8 @@ from .words import everything, other_words_dfa
 
 #: A pattern or a run of so many texts, or fewer, becomes their set.
 _FEW = 64
+#: What excludes texts of so many characters, all together, is remembered.
+_REMEMBERED = 1_000
 #: Trees of patterns up to this length are remembered.
 _SHORT_PATTERN = 1_000
 
@@ -195,9 +197,11 @@ class StringSet(ABC):
         """What it does not hold."""
         return _of_dfa(complement(self._plain(meter), meter), meter)
 
-    def without(self, text: str, meter: Meter) -> StringSet:
-        """The members that do not hold a text."""
-        return self.intersect(_lacking(text), meter)
+    def without(self, texts: tuple[str, ...], meter: Meter) -> StringSet:
+        """The members that hold none of some texts; the texts are not empty."""
+        if sum(map(len, texts)) > _REMEMBERED:
+            return self.intersect(_lacking.__wrapped__(texts, meter), meter)
+        return self.intersect(_lacking(texts), meter) if texts else self
 
     def followed_by(self, text: bytes, meter: Meter) -> Dfa:
         """The minimal automaton of the members with a text behind them, without counters."""
@@ -348,17 +352,14 @@ class _Regular(StringSet):
         common = automata.intersect(a.plain(meter), b.plain(meter), meter, "intersecting patterns")
         return _of_dfa(common, meter, low, high)
 
-    def without(self, text: str, meter: Meter) -> StringSet:
+    def without(self, texts: tuple[str, ...], meter: Meter) -> StringSet:
         tree = self.language.tree
-        first = ord(text[0])
-        if tree is not None and not any(
-            low <= first <= high
-            for node in post_order(tree)
-            if isinstance(node, Chars)
-            for low, high in node.ranges
-        ):
-            return self
-        return super().without(text, meter)
+        if tree is not None:
+            ranges = [chars for node in post_order(tree) if isinstance(node, Chars) for chars in node.ranges]
+            first = set(map(ord, {text[0] for text in texts}))
+            if not any(low <= code <= high for low, high in ranges for code in first):
+                return self
+        return super().without(texts, meter)
 
     def most_states(self, escapes: str, meter: Meter) -> int:
         if escapes == "any":
@@ -459,11 +460,13 @@ def _of_format(name: str) -> StringSet:
 
 
 @lru_cache(maxsize=64)
-def _lacking(text: str) -> StringSet:
-    """All strings that do not hold a text."""
-    characters = [Chars(((ord(character), ord(character)),)) for character in text]
-    holding = language(Concat((ANY_TEXT, *characters, ANY_TEXT)), Meter(Budget()), count=False)
-    return _of_dfa(complement(holding, Meter(Budget())), Meter(Budget()))
+def _lacking(texts: tuple[str, ...], meter: Meter | None = None) -> StringSet:
+    """All strings that hold none of some texts: the complement of an automaton that looks for them all at once."""
+    meter = meter or Meter(Budget())
+    meter.check_states(sum(map(len, texts)) // 4, "excluding texts")
+    words = [Concat(tuple(Chars(((ord(character), ord(character)),)) for character in text)) for text in texts]
+    holding = language(Concat((ANY_TEXT, Alternate(tuple(words)), ANY_TEXT)), meter, count=False)
+    return _of_dfa(complement(holding, meter), meter)
 
 
 @cache
