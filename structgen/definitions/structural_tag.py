@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError
@@ -57,6 +57,10 @@ class StructuralTag(Composable):
         object.__setattr__(self, "text", dumps(_format_of(format)))
         self.schema(True)  # which checks the options
 
+    def __repr__(self) -> str:
+        given = [f"{name}={value!r}" for name in SCHEMA_OPTIONS if (value := getattr(self, name)) != _DEFAULTS[name]]
+        return f"StructuralTag({', '.join([repr(self.text), *given])})"
+
     def schema(self, schema: object, **options: Foreign) -> JsonSchema:
         """A schema in the format, with the options of all but for those that it has of its own."""
         common = {name: getattr(self, name) for name in SCHEMA_OPTIONS}
@@ -72,6 +76,9 @@ class StructuralTag(Composable):
 SCHEMA_OPTIONS = (
     "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
 )  # fmt: skip
+
+
+_DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}
 
 
 def _format_of(value: object) -> object:
