@@ -30,8 +30,8 @@ takes its place. Such a count is kept and left behind as others are, beside the 
 live. (Counts of loops, and sets, are not kept along a token edge.) An exhausted state is live in no loop and has no
 bound. To exhaust a state must take possibilities away and add none: what an exhausted state does with a byte or a
 token, the state does too, whatever its counts, and comes to the same states with the same counts, or to states that
-are exhausted to those. Texts that are followed by bytes alone (`Index.match`, a healed prefix) meet no token edge, and
-count nothing.
+are exhausted to those. Texts that are followed by bytes alone (`Index.match`, a healed prefix) meet no token edge,
+and count nothing.
 """
 
 from __future__ import annotations

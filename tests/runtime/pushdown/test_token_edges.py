@@ -20,6 +20,7 @@ from structgen.compiler.programs.tables import to_tables
 from structgen.compiler.stuck import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
 from structgen.runtime.automaton.tables import INC, SET
+from structgen.runtime.index.healing_machine import HealingMachine
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import machine as stack_machine
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -234,6 +235,29 @@ def test_rows_of_a_batch_with_max_tokens_have_the_masks_of_guides(seed: int) -> 
             assert all(guide.advance(token) for guide, token in zip(guides, tokens, strict=True))
 
     drawn(check, UnsupportedError, BudgetExceededError)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_healed_prefix_goes_on_as_the_definition_does(seed: int) -> None:
+    """Masks and steps agree, and behind a token that ends with the prefix all is as at the beginning."""
+    program, vocabulary, rng = drawn_program(5000 + seed)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    prefix = bytes(rng.choice(ALPHABET) for _ in range(rng.randint(1, 3)))
+    healed = HealingMachine(prefix, machine)
+    for _ in range(6):
+        config, text = healed.start, b""
+        for _ in range(6):
+            steps = {token: healed.advance(config, token) for token in range(vocabulary.size)}
+            taken = sorted(token for token, after in steps.items() if after is not None)
+            ends = set(vocabulary.eos_ids) if healed.is_accepting(config) else set()
+            assert allowed(healed.row(config)) == ends.union(taken)
+            if not taken:
+                break
+            token = rng.choice(taken)
+            config, text = steps[token], text + (vocabulary.token(token) or b"")
+            if text == prefix and vocabulary.token(token):
+                assert config is machine.start
+                check_walk(machine, program, rng, 4)
 
 
 LETTERS = sg.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, None, None, b"aa"], eos_ids=[6])
