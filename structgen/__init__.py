@@ -24,8 +24,16 @@ _HOMES = {
     "Grammar": "definitions",
     "Indentation": "definitions",
     "Gbnf": "definitions",
+    "StructuralTag": "definitions",
+    "tag": "definitions",
+    "sequence": "definitions",
+    "one_of": "definitions",
+    "text": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
+    "ToolStyle": "tools",
+    "register_tool_style": "tools",
+    "tool_calls": "tools",
     "compile": "api",
     "compile_base_rows": "api",
     "Index": "runtime.index.index",
@@ -51,12 +59,20 @@ if TYPE_CHECKING:
     from .definitions import Indentation as Indentation
     from .definitions import JsonSchema as JsonSchema
     from .definitions import Regex as Regex
+    from .definitions import StructuralTag as StructuralTag
+    from .definitions import one_of as one_of
+    from .definitions import sequence as sequence
+    from .definitions import tag as tag
+    from .definitions import text as text
     from .errors import Error as Error
     from .runtime.batch.batch import GuideBatch as GuideBatch
     from .runtime.events.events import JsonEvents as JsonEvents
     from .runtime.guide.guide import Guide as Guide
     from .runtime.index.index import Index as Index
     from .system.types import Foreign
+    from .tools import ToolStyle as ToolStyle
+    from .tools import register_tool_style as register_tool_style
+    from .tools import tool_calls as tool_calls
     from .vocabulary.vocabulary import Vocabulary as Vocabulary
 
 

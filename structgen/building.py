@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .budget import Meter
-from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex
+from .definitions import Definition, Fsm, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from .definitions.grammar_marks import special_token
 from .errors import DefinitionError, EmptyLanguageError, GrammarWarning
 from .runtime.automaton.machine import AutomatonMachine
@@ -57,6 +57,8 @@ def build(
     """
     if isinstance(definition, JsonSchema | Gbnf):
         return stack_machine(definition, vocabulary, meter, on_demand=on_demand)
+    if isinstance(definition, StructuralTag):
+        return _tag_machine(definition, vocabulary, meter, on_demand=on_demand)
     if isinstance(definition, Grammar):
         return _grammar_machine(definition, vocabulary, meter, cache)
     return _automaton_machine(definition, vocabulary, meter), ()
@@ -102,14 +104,36 @@ def stack_machine(
 def _growing_machine(
     definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for."""
+    """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for.
+
+    The few states that the start does not lead to stay: to leave them out takes longer than all they cost.
+    """
     from .compiler.json_schema.compiler import begin_json_schema
     from .compiler.programs.program import Program
-    from .compiler.programs.tables import to_tables
+    from .compiler.programs.tables import Flattener
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = begin_json_schema(definition, meter)
-    tables = to_tables(program, meter) if isinstance(program, Program) else program.tables()
+    tables = Flattener(program, meter).all_tables() if isinstance(program, Program) else program.tables()
+    machine = PushdownMachine(tables, vocabulary)
+    check_stack_never_stuck(machine, meter)
+    return machine, relaxations
+
+
+def _tag_machine(
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool
+) -> tuple[PushdownMachine, tuple[str, ...]]:
+    """`stack_machine` for a structural tag, whose program depends on the vocabulary's special tokens."""
+    from .compiler.programs.tables import to_tables
+    from .compiler.structural_tags.linker import begin_program, whole_program
+    from .compiler.stuck import check_stack_never_stuck
+
+    if on_demand:
+        growing, relaxations = begin_program(definition, vocabulary, meter)
+        tables = growing.tables()
+    else:
+        program, relaxations = whole_program(definition, vocabulary, meter)
+        tables = to_tables(program, meter)
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations

@@ -21,6 +21,7 @@ from ..system.types import Foreign
 if TYPE_CHECKING:
     from .grammar_marks import MarkedText
     from .grammar_text import Imports
+    from .structural_tag import StructuralTag
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -43,8 +44,36 @@ class Definition(Protocol):
         ...
 
 
+class Composable:
+    """What ``+`` puts in a row with another definition, and ``|`` beside one."""
+
+    def __add__(self, other: object) -> StructuralTag:
+        """This, then the other one."""
+        from .combinators import sequence
+
+        return sequence(self, other)
+
+    def __radd__(self, other: object) -> StructuralTag:
+        """The other one, then this."""
+        from .combinators import sequence
+
+        return sequence(other, self)
+
+    def __or__(self, other: object) -> StructuralTag:
+        """This or the other one."""
+        from .combinators import one_of
+
+        return one_of(self, other)
+
+    def __ror__(self, other: object) -> StructuralTag:
+        """The other one or this."""
+        from .combinators import one_of
+
+        return one_of(other, self)
+
+
 @dataclass(frozen=True)
-class Regex:
+class Regex(Composable):
     r"""The texts that a Python regular expression matches from end to end (`re.fullmatch`).
 
     Parameters
@@ -149,12 +178,21 @@ class Fsm:
 #: What the words of `JsonSchema.whitespace` mean, as the pattern of a gap; ``"any"`` is still without its bound.
 WHITESPACE = {"compact": "", "single": " ?", "any": r"[ \t\n\r]"}
 
+#: What may stand around members that are written in tags, by the words of `JsonSchema.whitespace`, alike.
+_TAG_WHITESPACE = {"compact": "", "single": r"[ \t\n\r]?", "any": r"[ \t\n\r]"}
+
+#: How the members of an object can be written.
+STYLES = (
+    "json", "qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml",
+    "kimi_k3_xml",
+)  # fmt: skip
+
 #: Widest indentation that `JsonSchema` writes.
 MAX_INDENT = 16
 
 
 @dataclass(frozen=True)
-class JsonSchema:
+class JsonSchema(Composable):
     r"""The JSON texts that are valid under a schema, written in a canonical layout.
 
     ``JsonSchema(Person)`` keeps the schema as ``text``; what the argument holds later makes no difference. The text
@@ -185,6 +223,17 @@ class JsonSchema:
         has it that they may.
     lenient:
         Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
+    style:
+        ``"json"``, or the tags of a tool-call format in which an object's members are written, one after the other:
+        ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"deepseek_xml"``,
+        ``"deepseek_v4_1_xml"``, ``"glm_xml"``, ``"cohere_xml"``, ``"kimi_k3_xml"``. In tags, strings are written as
+        they are, up to the closing tag, which no value holds; all else is JSON, but for Cohere's items and members of
+        members, which are in tags again. Values that are not objects have no text then.
+        ``whitespace`` also says what may stand around members and their values: with ``"single"`` one space, tab or
+        line end, or none. An indentation is refused.
+    excludes:
+        Texts that stand in no string and in no name of a member: what a server or a parser would mistake for
+        something else. They are looked for in the decoded strings.
 
     Raises
     ------
@@ -202,6 +251,8 @@ class JsonSchema:
     escapes: str = "minimal"
     additional_properties: bool = True
     lenient: bool = False
+    style: str = "json"
+    excludes: tuple[str, ...] = ()
     text: str = field(init=False)
 
     kind = "json_schema"
@@ -216,6 +267,10 @@ class JsonSchema:
         _check_choice("escapes", self.escapes, ("minimal", "ascii", "any"))
         _check_choice("additional_properties", self.additional_properties, (True, False))
         _check_choice("lenient", self.lenient, (True, False))
+        _check_choice("style", self.style, STYLES)
+        object.__setattr__(self, "excludes", _texts("excludes", self.excludes))
+        if self.style != "json" and self.indent is not None:
+            raise DefinitionError(f"style {self.style!r} takes no indentation", remedy='Use whitespace="single".')
 
     def __repr__(self) -> str:
         options = ((f, getattr(self, f.name)) for f in fields(self) if f.init)
@@ -225,10 +280,16 @@ class JsonSchema:
     @property
     def gap(self) -> str | None:
         """The pattern of what may stand in a gap, or None where the layout is an indentation."""
-        if isinstance(self.whitespace, int):
-            return None
-        pattern = WHITESPACE.get(self.whitespace, self.whitespace)
-        if self.whitespace == "any":
+        return None if isinstance(self.whitespace, int) else self._pattern(self.whitespace, WHITESPACE)
+
+    @property
+    def tag_gap(self) -> str:
+        """The same of what may stand around members that are written in tags; no indentation does."""
+        return "" if isinstance(self.whitespace, int) else self._pattern(self.whitespace, _TAG_WHITESPACE)
+
+    def _pattern(self, whitespace: str, words: Mapping[str, str]) -> str:
+        pattern = words.get(whitespace, whitespace)
+        if whitespace == "any":
             pattern += "*" if self.max_whitespace is None else f"{{0,{self.max_whitespace}}}"
         return pattern
 
@@ -242,7 +303,9 @@ class JsonSchema:
         options = _as_json(
             self.gap, self.indent, self.property_order, self.escapes, self.additional_properties, self.lenient
         )
-        return f'["json_schema",{options},{self.text}]'
+        written = [self.style, *self.excludes]
+        more = "" if written == ["json"] else json.dumps(written) + ","
+        return f'["json_schema",{options},{more}{self.text}]'
 
 
 @lru_cache(1 << 8, typed=True)
@@ -400,7 +463,7 @@ class Grammar:
 
 
 @dataclass(frozen=True)
-class Gbnf:
+class Gbnf(Composable):
     """The texts that a grammar in GBNF, the format of llama.cpp, describes.
 
     Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.
@@ -467,6 +530,14 @@ def _named_definitions(value: object) -> tuple[tuple[str, Definition], ...]:
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if not isinstance(value, str | bool) or value not in choices:
         raise DefinitionError(f"{name} is {value!r}", remedy=f"Use one of {', '.join(map(repr, choices))}.")
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """Texts, each once. Raises `DefinitionError`."""
+    found = () if isinstance(value, str) or not isinstance(value, Iterable) else tuple(dict.fromkeys(value))
+    if (not found and value != () and value != []) or not all(isinstance(text, str) and text for text in found):
+        raise DefinitionError(f"{name} is {value!r}", remedy="Use a list of texts that are not empty.")
+    return found
 
 
 def _folders(paths: object) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from .automaton_walks import *
 from .batches import *
+from .count_tables import *
 from .distances import *
 from .grammar import *
 from .key_tries import *

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import bare_kernel, spliced
+from .jit import bare_kernel, inlined, spliced
 
 #: Of a transition: not taken before; see `structgen.runtime.batch.lazy_automaton`.
 UNKNOWN = -2
@@ -47,13 +47,20 @@ def _token_target(config, token, offsets, blob, following, spelled_in, keys, val
 
 
 @bare_kernel
-def remember_token(keys, values, config, token, target):
-    """Remember where a configuration's token leads; returns whether it is new. There is a free slot."""
-    slot = token_slot(keys, config, token)
-    is_new = keys[slot] < 0
-    keys[slot] = np.int64(config) << 32 | np.int64(token)
-    values[slot] = target
-    return is_new
+def remember_tokens(keys, values, taken):
+    """Remember where tokens lead; returns how many are new. There are free slots for all of them.
+
+    ``taken`` is ``int64[*, 3]``: configurations, their tokens, and the configurations behind these.
+    """
+    count = 0
+    for i in range(len(taken)):
+        config, token = taken[i, 0], taken[i, 1]
+        slot = token_slot(keys, config, token)
+        if keys[slot] < 0:
+            count += 1
+        keys[slot] = config << 32 | token
+        values[slot] = taken[i, 2]
+    return count
 
 
 @bare_kernel
@@ -183,30 +190,36 @@ def place_rows(hashes, count, slots):
         slots[slot] = number
 
 
-@bare_kernel
-def add_row(row, rows, counts, offsets, hashes, slots, count):
-    """The number of a row: of an equal one of the first ``count``, or ``count``, the next, to which it is copied.
-
-    Parameters
-    ----------
-    row:
-        ``int32[words]``.
-    rows, counts, offsets:
-        As for `copy_rows`; there is room for one more.
-    hashes, slots:
-        ``int64[rows]``, and ``int32[2**n]``: numbers by the hash of a row, -1 where there is none; linear probing.
-    """
-    words = len(row)
+@inlined
+def _number_of_row(row, wide, counts, offsets, values, hashes, slots, used):
+    """The number of a row: of an equal one, or the next; as `add_row`."""
+    words, most = len(row), offsets.shape[1]
+    count = used[0]
+    n = 0
+    w = 0
+    while w < words and n <= most:
+        if row[w]:
+            if n < most:
+                offsets[count, n] = w
+                values[count, n] = row[w]
+            n += 1
+        w += 1
     h0, h1, h2, h3 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     factor = np.uint64(0x9E3779B97F4A7C15)
-    whole = words - words % 4
-    for w in range(0, whole, 4):  # four sums, since a multiplication waits for the one before
-        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
-        h1 = (h1 ^ np.uint64(np.int64(row[w + 1]) & 0xFFFFFFFF)) * factor
-        h2 = (h2 ^ np.uint64(np.int64(row[w + 2]) & 0xFFFFFFFF)) * factor
-        h3 = (h3 ^ np.uint64(np.int64(row[w + 3]) & 0xFFFFFFFF)) * factor
-    for w in range(whole, words):
-        h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+    if n <= most:
+        for k in range(n):
+            pair = np.int64(offsets[count, k]) << 32 | np.int64(values[count, k]) & 0xFFFFFFFF
+            h0 = (h0 ^ np.uint64(pair)) * factor
+            h0 = h0 ^ (h0 >> np.uint64(32))
+    else:
+        whole = words - words % 4
+        for w in range(0, whole, 4):  # four sums, since a multiplication waits for the one before
+            h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
+            h1 = (h1 ^ np.uint64(np.int64(row[w + 1]) & 0xFFFFFFFF)) * factor
+            h2 = (h2 ^ np.uint64(np.int64(row[w + 2]) & 0xFFFFFFFF)) * factor
+            h3 = (h3 ^ np.uint64(np.int64(row[w + 3]) & 0xFFFFFFFF)) * factor
+        for w in range(whole, words):
+            h0 = (h0 ^ np.uint64(np.int64(row[w]) & 0xFFFFFFFF)) * factor
     h0 = ((h0 ^ (h1 >> np.uint64(1))) * factor ^ (h2 >> np.uint64(2))) * factor ^ (h3 >> np.uint64(3))
     found = np.int64((h0 * factor) >> np.uint64(20))
     mask = len(slots) - 1
@@ -214,59 +227,130 @@ def add_row(row, rows, counts, offsets, hashes, slots, count):
     while slots[slot] >= 0:
         number = slots[slot]
         if hashes[number] == found:
-            w = 0
-            while w < words and rows[number, w] == row[w]:
-                w += 1
-            if w == words:
-                return number
+            k = 0
+            if counts[number] < 0 and n > most:
+                at = -1 - counts[number]
+                while k < words and wide[at, k] == row[k]:
+                    k += 1
+                if k == words:
+                    return number
+            elif counts[number] == n:
+                while k < n and offsets[number, k] == offsets[count, k] and values[number, k] == values[count, k]:
+                    k += 1
+                if k == n:
+                    return number
         slot = (slot + 1) & mask
     slots[slot] = count
     hashes[count] = found
-    n = 0
-    for w in range(words):
-        word = row[w]
-        rows[count, w] = word
-        if word:
-            if n < offsets.shape[1]:
-                offsets[count, n] = w
-            n += 1
-    counts[count] = n if n <= offsets.shape[1] else -1
+    counts[count] = n
+    if n > most:
+        at = used[1]
+        for k in range(words):
+            wide[at, k] = row[k]
+        counts[count] = -1 - at
+        used[1] = at + 1
+    used[0] = count + 1
     return count
 
 
 @bare_kernel
-def copy_rows(numbers, rows, counts, offsets, masks):
+def add_row(row, wide, counts, offsets, values, hashes, slots, used):
+    """The number of a row: of an equal one, or the next, under which it is kept.
+
+    Parameters
+    ----------
+    row:
+        ``int32[words]``.
+    wide, counts, offsets, values:
+        As for `copy_rows`; there is room for one more.
+    hashes, slots:
+        ``int64[rows]``, and ``int32[2**n]``: numbers by the hash of a row, -1 where there is none; linear probing.
+    used:
+        ``int64[2]``, in and out: how many rows there are, and wide ones.
+    """
+    return _number_of_row(row, wide, counts, offsets, values, hashes, slots, used)
+
+
+@bare_kernel
+def add_unions(parts, gaps, long_gap, scratch, wide, counts, offsets, values, hashes, slots, used, numbers):
+    """`add_row` for several rows that are unions of others, each of which has some bits flipped.
+
+    Parameters
+    ----------
+    parts:
+        ``int64[*, 3]``: what each is a part of, ascending; the number of a row; and where its gaps end.
+    gaps:
+        ``uint16[*]``: the ids whose bits are flipped, part after part, as `write_gaps` has them with ``long_gap``.
+    scratch:
+        ``int32[2, words]``.
+    numbers:
+        ``int32[*]``, out: the number of each row.
+    """
+    words = scratch.shape[1]
+    k = 0
+    begin = 0
+    while k < len(parts):
+        place = parts[k, 0]
+        first = k
+        while k < len(parts) and parts[k, 0] == place:
+            number, end = parts[k, 1], parts[k, 2]
+            into = 0 if k == first else 1
+            if counts[number] < 0:
+                at = -1 - counts[number]
+                for w in range(words):
+                    scratch[into, w] = wide[at, w]
+            else:
+                for w in range(words):
+                    scratch[into, w] = 0
+                for n in range(counts[number]):
+                    scratch[into, offsets[number, n]] = values[number, n]
+            position = np.int64(0)
+            for g in range(begin, end):
+                position += gaps[g]
+                if gaps[g] != long_gap:
+                    scratch[into, position >> 5] ^= np.int32(np.uint32(1) << np.uint32(position & 31))
+            if into:
+                for w in range(words):
+                    scratch[0, w] |= scratch[1, w]
+            begin = end
+            k += 1
+        numbers[place] = _number_of_row(scratch[0], wide, counts, offsets, values, hashes, slots, used)
+
+
+@bare_kernel
+def copy_rows(numbers, wide, counts, offsets, values, masks):
     """Write rows into masks.
 
     Parameters
     ----------
     numbers:
         ``int32[batch]``: the row of each mask.
-    rows, counts, offsets:
-        ``int32[rows, words]``; how many words of each are not zero, -1 for many; and where these are.
+    wide, counts, offsets, values:
+        ``int32[*, words]``: the rows with many words that are not zero. By row how many these are, or -1 minus its
+        place among those; where they are; and which.
     masks:
         ``int32[batch, width]``, at least as wide; what is wider becomes zero.
     """
-    words = rows.shape[1]
+    words = wide.shape[1]
     for i in range(len(numbers)):
         number = numbers[i]
         if counts[number] < 0:
+            at = -1 - counts[number]
             for w in range(words):
-                masks[i, w] = rows[number, w]
+                masks[i, w] = wide[at, w]
             for w in range(words, masks.shape[1]):
                 masks[i, w] = 0
             continue
         for w in range(masks.shape[1]):
             masks[i, w] = 0
         for k in range(counts[number]):
-            w = offsets[number, k]
-            masks[i, w] = rows[number, w]
+            masks[i, offsets[number, k]] = values[number, k]
 
 
 @bare_kernel
-def change_rows(numbers, shown, rows, counts, offsets, masks):
+def change_rows(numbers, shown, wide, counts, offsets, values, masks):
     """As `copy_rows`, for masks that hold the rows ``shown`` (``int32[batch]``, updated); nobody else writes them."""
-    words = rows.shape[1]
+    words = wide.shape[1]
     for i in range(len(numbers)):
         number = numbers[i]
         before = shown[i]
@@ -274,8 +358,9 @@ def change_rows(numbers, shown, rows, counts, offsets, masks):
             continue
         shown[i] = number
         if counts[number] < 0:
+            at = -1 - counts[number]
             for w in range(words):
-                masks[i, w] = rows[number, w]
+                masks[i, w] = wide[at, w]
             continue
         if before < 0 or counts[before] < 0:
             for w in range(words):
@@ -284,8 +369,7 @@ def change_rows(numbers, shown, rows, counts, offsets, masks):
             for k in range(counts[before]):
                 masks[i, offsets[before, k]] = 0
         for k in range(counts[number]):
-            w = offsets[number, k]
-            masks[i, w] = rows[number, w]
+            masks[i, offsets[number, k]] = values[number, k]
 
 
 @bare_kernel

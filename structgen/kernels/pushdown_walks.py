@@ -1048,25 +1048,117 @@ def heights_of(depth, max_depth):
     return height
 
 
+@kernel
+def kinds_below(byte, depth, max_depth, kinds):
+    """By node of the trie which kinds of bytes are on the edge into it and on those below, ``uint64[nodes]``.
+
+    ``kinds`` is ``uint64[256]``: one bit each.
+    """
+    below = np.empty(len(byte), np.uint64)
+    met = np.zeros(max_depth + 2, np.uint64)  # by depth, on edges into nodes whose parent is still to come
+    for i in range(len(byte) - 1, -1, -1):
+        d = depth[i]
+        below[i] = kinds[byte[i]] | met[d + 1]
+        met[d + 1] = 0
+        met[d] |= below[i]
+    return below
+
+
+#: Pairs of states that are looked at to tell where two states agree, and pairs of which it is remembered.
+_MOST_PAIRS, _REMEMBERED = 64, 8
+
+#: All kinds of bytes.
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@inlined
+def _parting_kinds(arena, state, other, kinds):
+    """The kinds of bytes that one of two states takes by a plain move and the other one does not, ``kinds`` those of
+    each class; all where either returns."""
+    if arena[arena[A_RETURNS] + state] or arena[arena[A_RETURNS] + other]:
+        return _EVERY
+    row = _row(arena, state)
+    row_of_other = _row(arena, other)
+    found = np.uint64(0)
+    for c in range(arena[A_CLASSES]):
+        here = arena[row + c]
+        there = arena[row_of_other + c]
+        if (here >= 0) != (there >= 0) or here >= arena[A_STATES] or there >= arena[A_STATES]:
+            found |= kinds[c]
+    return found
+
+
+@inlined
+def _telling_kinds(arena, state, other, kinds, pairs):
+    """Kinds of bytes without any of which two states, whatever lies below them, allow the same texts.
+
+    A fixed point: from the kinds that part the two themselves on, each that leads to a pair which others part.
+
+    Parameters
+    ----------
+    kinds:
+        ``uint64[classes]``: of the bytes of each class.
+    pairs:
+        Room: ``int64[_MOST_PAIRS, 2]``.
+    """
+    telling = _parting_kinds(arena, state, other, kinds)
+    pairs[0, 0] = state
+    pairs[0, 1] = other
+    n = 0
+    while n == 0 and telling != _EVERY:
+        n = 1
+        here = 0
+        while here < n:
+            row = _row(arena, pairs[here, 0])
+            row_of_other = _row(arena, pairs[here, 1])
+            for c in range(arena[A_CLASSES]):
+                target = np.int64(arena[row + c])
+                its = np.int64(arena[row_of_other + c])
+                if kinds[c] & telling or target < 0:
+                    continue
+                k = 0
+                while k < n and (pairs[k, 0] != target or pairs[k, 1] != its):
+                    k += 1
+                if k < n:
+                    continue
+                if n == len(pairs):
+                    return _EVERY
+                pairs[n, 0] = target
+                pairs[n, 1] = its
+                n += 1
+                if _parting_kinds(arena, target, its, kinds) & ~telling:
+                    telling |= kinds[c]
+                    n = 0  # begin again
+                    break
+            here += 1
+    return telling
+
+
 #: Pairs of first moves that are remembered to lead to the same.
 _PAIRS = 16
+
+#: Trees of fewer nodes are looked at node by node.
+_FEW_NODES = 4
 
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, height, arena, config, base, room, limit, ids, below
+    byte, depth, skip, first_token, token_ids, max_depth, height, met, kinds, arena, config, base, room, limit, ids,
+    below
 ):  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
     Like `walk_stack` from the root, except that ``ids`` and ``below`` get what one allows and the other does not.
     A subtree is left out as soon as both have come to the same threads, or to some that differ in counts which no
-    token below brings to a bound. ``(TOO_FAR, 0)`` where more than ``limit`` nodes, threads and cells tell them
-    apart, or they need more than ``room``.
+    token below brings to a bound, or in states which no byte below tells apart. ``(TOO_FAR, 0)`` where more than
+    ``limit`` nodes, threads and cells tell them apart, or they need more than ``room``.
 
     Parameters
     ----------
     height:
         ``uint16[nodes]``: the bytes of the longest way down from a node.
+    met, kinds:
+        ``uint64[nodes]``: which kinds of bytes are into a node and below it; ``uint64[classes]``: those of a class.
     config, base:
         ``int64[2 * n]``: state and count, then those of the stack cells above the unknown bottom, topmost first. The
         count of a state may be `UNBOUNDED`, less a zone.
@@ -1101,6 +1193,10 @@ def walk_stack_difference(
     paired = not arena[arena[A_RETURNS] + threads[0, 0]] and not arena[arena[A_RETURNS] + others[0, 0]]
     row = _row(arena, threads[0, 0])
     row_of_base = _row(arena, others[0, 0])
+    room_for_pairs = np.empty((_MOST_PAIRS, 2), np.int64)
+    known = np.empty((_REMEMBERED, 2), np.int64)  # pairs of states, and what tells them apart
+    telling = np.empty(_REMEMBERED, np.uint64)
+    n_known = 0
     i = 1
     n_nodes = len(byte)
     while i < n_nodes:
@@ -1115,6 +1211,20 @@ def walk_stack_difference(
         if d == 1 and same_after[c]:
             i = skip[i]
             continue
+        if begin == first[d - 1] + 1 and other == second[d - 1] + 1 and skip[i] > i + _FEW_NODES:
+            state = threads[begin - 1, 0]
+            its = others[other - 1, 0]
+            k = 0
+            while k < n_known and (known[k, 0] != state or known[k, 1] != its):
+                k += 1
+            if k == n_known and n_known < _REMEMBERED:
+                known[k, 0] = state
+                known[k, 1] = its
+                telling[k] = _telling_kinds(arena, state, its, kinds, room_for_pairs)
+                n_known += 1
+            if k < n_known and not met[i] & telling[k]:
+                i = skip[i]
+                continue
         visited += 1
         top = tops[d - 1]
         if begin >= room or other >= room:

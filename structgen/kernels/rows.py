@@ -75,6 +75,30 @@ def write_gaps(ids, long_gap, gaps):
 
 
 @bare_kernel
+def missing_gaps(row, gaps, long_gap, out):
+    """Those of a stored list of ids whose bits a row, ``uint32[words]``, does not have, as `write_gaps` has them.
+
+    ``out`` is as long as ``gaps``. Returns how many.
+    """
+    n = 0
+    position = np.int64(0)
+    before = np.int64(0)
+    for i in range(len(gaps)):
+        position += gaps[i]
+        if gaps[i] == long_gap or row[position >> 5] >> np.uint32(position & 31) & np.uint32(1):
+            continue
+        gap = position - before
+        while gap >= long_gap:
+            out[n] = long_gap
+            gap -= long_gap
+            n += 1
+        out[n] = gap
+        before = position
+        n += 1
+    return n
+
+
+@bare_kernel
 def sort_to_gaps(ids, long_gap, gaps):
     """`write_gaps` for ids in any order, which it sorts in place: a few, since a Shell sort moves them."""
     shell_sort(ids, len(ids))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
 _Node = TypeVar("_Node", bound=Hashable)
+_Part = TypeVar("_Part")
+_Value = TypeVar("_Value")
 
 
 def post_order(
@@ -39,3 +41,21 @@ def post_order(
                 if on_cycle is not None:
                     left.add(node)
                 yield node
+
+
+def fold(root: _Part, expand: Callable[[_Part], tuple[Iterable[_Part], Callable[[list[_Value]], _Value]]]) -> _Value:
+    """The value of a node: ``expand`` gives its parts, and what makes a value of theirs."""
+    parts, make = expand(root)
+    frames: list[tuple[Iterator[_Part], list[_Value], Callable[[list[_Value]], _Value]]] = [(iter(parts), [], make)]
+    while True:
+        remaining, values, make = frames[-1]
+        for part in remaining:
+            parts, make = expand(part)
+            frames.append((iter(parts), [], make))
+            break
+        else:
+            frames.pop()
+            value = make(values)
+            if not frames:
+                return value
+            frames[-1][1].append(value)

@@ -1,8 +1,8 @@
-"""Names for what the type checker can't look into."""
+"""Names for types that several rooms have in common, most of them what the type checker can't look into."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # commands that only show their help load no NumPy
@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # commands that only show their help load no NumPy
 #: An array of numbers of some width, and the arrays of a file by name.
 Array: TypeAlias = "NDArray[Any]"
 Sections: TypeAlias = "Mapping[str, NDArray[Any]]"
+
+#: A bitmask as the union of some: each a read-only ``int32[words]``, None for an empty one, and the ids in which it
+#: differs from that, as gaps (`structgen.runtime.rows.row_pool.encode_gaps`).
+RowParts: TypeAlias = "Sequence[tuple[NDArray[np.int32] | None, NDArray[np.uint16]]]"
 
 #: What the numbers of an array are.
 DType: TypeAlias = "np.dtype[Any]"

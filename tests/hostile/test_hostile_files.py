@@ -149,7 +149,7 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     assert kernels.walk_stack(*walk._trie, walk._arena, root, deep, ROOM, 1000, 1000, ids, below) == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, walk._height, walk._arena, one, other, ROOM, 1000, ids, below
+            *walk._trie, *walk._below_nodes, walk._kinds, walk._arena, one, other, ROOM, 1000, ids, below
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
 

@@ -26,6 +26,7 @@ ROOMS = {
     "cache": "storage",
     "vocabulary": "storage",
     "definitions": "grammars vocabulary",
+    "tools": "definitions",
     "runtime.core": "vocabulary",
     "runtime.rows": "kernels storage vocabulary",
     "runtime.automaton": "kernels runtime.core runtime.rows storage vocabulary",
@@ -54,13 +55,14 @@ ROOMS = {
     "compiler.json_schema.normal_form": (
         "compiler.json_schema.algebra compiler.json_schema.numbers compiler.json_schema.strings"
     ),
+    "compiler.json_schema.layout": "compiler.json_schema.normal_form compiler.json_schema.strings",
     "compiler.json_schema.lower": (
-        "compiler.automata compiler.json_schema.normal_form compiler.json_schema.numbers compiler.json_schema.strings"
-        " compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
+        "compiler.automata compiler.json_schema.layout compiler.json_schema.normal_form compiler.json_schema.numbers"
+        " compiler.json_schema.strings compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
     ),
     "compiler.json_schema": (
-        "compiler.json_schema.algebra compiler.json_schema.lower compiler.json_schema.normal_form"
-        " compiler.json_schema.read compiler.programs definitions"
+        "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
+        " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",

@@ -49,7 +49,7 @@ def check(batch: sg.GuideBatch, oracle: list[Sequence]) -> None:
     batch.fill_bitmask(wide)
     assert [allowed_tokens(row, size + 100) for row in wide] == wanted
     assert [allowed_tokens(row, size) for row in batch.bitmask()] == wanted
-    rows = batch.rows.rows[batch.rows.numbers_of(batch.row_ids())]
+    rows = batch.rows.dense(batch.rows.numbers_of(batch.row_ids()))
     assert [allowed_tokens(row, size) for row in rows] == wanted
     assert batch.is_accepting().tolist() == [each.guide is None or each.guide.is_accepting() for each in oracle]
     assert batch.is_finished().tolist() == [each.guide is not None and each.guide.is_finished() for each in oracle]

@@ -208,6 +208,10 @@ def rows(random: Random) -> None:
     more = [each for each in range(1 << 19) if random.random() < 0.001]
     kernels.set_gaps(bits.view(np.int32), row_pool.encode_gaps(np.array(more, np.uint32)), LONG_GAP)
     assert ids_of_bits(bits) == sorted({*ids, *more})
+    others = sorted({*random.sample(range(1 << 19), 90), *ids[::2]})
+    stored = row_pool.encode_gaps(np.array(others, np.uint32))
+    missing = stored[: kernels.missing_gaps(bits, stored.copy(), LONG_GAP, stored)]
+    assert row_pool.decode_gaps(missing).tolist() == [each for each in others if each not in {*ids, *more}]
 
 
 # -- masks: token by token -------------------------------------------------------------------------------------------
@@ -354,6 +358,16 @@ def heights(_: Random) -> None:
     np.testing.assert_array_equal(kernels.heights_of(trie.depth, trie.max_depth), expected)
 
 
+def kinds_of_bytes(_: Random) -> None:
+    trie = small_vocabulary().trie
+    kinds = np.uint64(1) << (np.arange(256, dtype=np.uint64) % np.uint64(60))
+    expected = [
+        np.bitwise_or.reduce(kinds[trie.byte[i : trie.skip[i]]]) for i in range(len(trie.depth))
+    ]
+    found = kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, kinds)
+    np.testing.assert_array_equal(found[1:], expected[1:])  # no byte leads to the root
+
+
 def named(tables: PushdownTables, first: int, zone: int | None) -> tuple[bytes, int, list[int]] | None:
     """The text that names what begins at a state, its loop, and its states; None where it has no name."""
     number, loops, text = {first: 0}, set[int](), b""
@@ -405,6 +419,47 @@ def subautomata(random: Random) -> None:
             plain = [{t for t in tables.edges(s).values() if t < tables.states} for s in members]
             for row, targets in zip(found.table.tolist(), plain, strict=True):
                 assert {members.index(target) for target in targets} <= {*row}
+
+
+def followed(tables: PushdownTables, state: int, count: int, byte: int) -> tuple[int, int]:
+    """State and count after a byte; -1 where it is dead, -2 where it pops."""
+    target = tables.edges(state).get(byte, -1)
+    if target >= tables.states:
+        ((record, _),) = tables.moves[target - tables.states]
+        if record is None:
+            return -2, 0
+        operation, loop, low, mid, high = record
+        least, most = tables.loops[loop].tolist()
+        count = 1 if operation == SET else count + 1
+        target = low if operation == SET else high if count >= most else mid if count >= least else low
+    return (target, count if tables.live[target] >= 0 else 0) if target >= 0 else (-1, 0)
+
+
+def spelled(random: Random) -> None:
+    """Texts lead in the table to the states and counts that they lead to, as far as they reach."""
+    reach, came_to = 6, Counter[int]()
+    for tables in pushdown_tables():
+        arena = tables.arena()
+        classes = arena[arena[kernels.A_CLASS_OF] :][:256].tolist()
+        for state in range(tables.states):
+            loop = int(tables.live[state])
+            most = int(tables.loops[loop, 1]) if loop >= 0 else 0
+            count = random.randint(1, most - 1) if most > 1 else most
+            members, slots = np.empty((300, 2), np.int64), np.full(1 << 10, -1, np.int32)
+            table = np.empty((300, 1 + max(classes)), np.int32)
+            n = kernels.spell_counts(arena, state, count, reach, members, slots, table)
+            for _ in range(20 if n else 0):
+                here, place = (state, count), 0
+                for _ in range(reach):
+                    byte = random.choice([*tables.edges(here[0]), random.randrange(256)])
+                    here, place = followed(tables, *here, byte), int(table[place, classes[byte]])
+                    came_to[min(here[0], 0)] += 1
+                    if here[0] < 0:
+                        assert place == (len(table) if here[0] == -2 else -1)
+                        break
+                    assert place < n
+                    assert members[place, 0] == here[0]
+    assert len(came_to) == 3
 
 
 # -- distances: a search over all configurations, and texts that have to end -----------------------------------------
@@ -549,6 +604,7 @@ ORACLES: Mapping[str, Oracle] = {
     "flip_gaps": rows,
     "set_gaps": rows,
     "sort_to_gaps": rows,
+    "missing_gaps": rows,
     "keep_allowed": logits,
     "write_gaps": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
     "walk_narrow": masks(sg.Regex(r"(ab|c[d-f]*)+ \d{4}"), eager=True),
@@ -558,6 +614,8 @@ ORACLES: Mapping[str, Oracle] = {
     "widest_entry": table_rows,
     "approach_base": bases,
     "heights_of": heights,
+    "kinds_below": kinds_of_bytes,
+    "spell_counts": spelled,
     "decide_state": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
@@ -580,10 +638,11 @@ ORACLES: Mapping[str, Oracle] = {
     "cheapest_pops": stack_distances,
     "most_gained": stack_distances,
     "most_completed": grammar_distances,
-    "remember_token": batches,
+    "remember_tokens": batches,
     "keep_tokens": cramped_batches,
     "forget_targets": cramped_batches,
     "add_row": batches,
+    "add_unions": batches,
     "place_rows": cramped_batches,
     "advance_batch": batches,
     "follow_tree": batches,

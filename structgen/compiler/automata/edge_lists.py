@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ _BYTES_OF_MOVE = 100
 class EdgeLists:
     """An automaton over bytes and calls of rules. Edges of one state are in order and may overlap.
 
+    Many are remembered: tuples of numbers alone are nothing that the collector of garbage looks at.
+
     Parameters
     ----------
     edges:
@@ -33,15 +35,18 @@ class EdgeLists:
         As in `Dfa`.
     start:
         The initial state.
+    bounds:
+        By state that a bound on tokens is for: how many may end there, and the state that takes its place then.
     """
 
-    edges: list[list[tuple[int, int, int]]]
-    calls: list[list[tuple[int, int]]]
+    edges: list[tuple[tuple[int, int, int], ...]]
+    calls: list[tuple[tuple[int, int], ...]]
     accepting: list[bool]
     live: list[int]
     records: list[tuple[int, int, int, int, int]]
     loops: list[tuple[int, int]]
     start: int
+    bounds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def dense(self) -> NDArray[np.int32]:
@@ -76,8 +81,8 @@ def of_dfa(dfa: Dfa, meter: Meter, rules: Sequence[int] = ()) -> EdgeLists:
             calls[state].extend((rules[symbol - BYTES], target) for symbol in range(max(low, BYTES), high + 1))
     counts = len(dfa.records) > 0
     return EdgeLists(
-        edges=edges,
-        calls=calls,
+        edges=[*map(tuple, edges)],
+        calls=[*map(tuple, calls)],
         accepting=[bool(a) for a in dfa.accepting.tolist()],
         live=to_tables(dfa).live.tolist() if counts else [-1] * dfa.states,
         records=[tuple(record) for record in dfa.records.tolist()] if counts else [],
@@ -96,8 +101,8 @@ def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> EdgeList
     begin, low, high, to = nfa.t_start.tolist(), first[nfa.t_lo].tolist(), last[nfa.t_hi].tolist(), nfa.t_to.tolist()
     e_begin, e_to = nfa.e_start.tolist(), nfa.e_to.tolist()
     number = {nfa.start: 0}
-    edges: list[list[tuple[int, int, int]]] = []
-    calls: list[list[tuple[int, int]]] = []
+    edges: list[tuple[tuple[int, int, int], ...]] = []
+    calls: list[tuple[tuple[int, int], ...]] = []
     accepting: list[bool] = []
     found = 0
     for state in (queue := [nfa.start]):
@@ -116,7 +121,8 @@ def of_nfa(nfa: Nfa, rules: Sequence[int], meter: Meter, doing: str) -> EdgeList
         found += len(moves)
         meter.check_memory(found * _BYTES_OF_MOVE, doing)
         meter.check_time(doing)
-        edges.append(sorted(move for move in moves if move[0] < BYTES))
-        calls.append([(rules[symbol - BYTES], target) for symbol, _, target in sorted(moves) if symbol >= BYTES])
+        edges.append(tuple(sorted(move for move in moves if move[0] < BYTES)))
+        called = [(rules[symbol - BYTES], target) for symbol, _, target in sorted(moves) if symbol >= BYTES]
+        calls.append(tuple(called))
         accepting.append(nfa.accept in closure)
     return EdgeLists(edges, calls, accepting, [-1] * len(edges), [], [], 0)

@@ -21,7 +21,8 @@ from ..automata.nfa import BYTES, Loop, Nfa, NfaBuilder
 from ..automata.utf8 import utf8_edges
 from .calls import Plan
 from .facts import RuleFacts
-from .syntax import CharacterSet, Choice, NodeId, QuotedText, Reference, Repetition, Sequence
+from .free_text import AhoCorasick
+from .syntax import CharacterSet, Choice, External, FreeText, NodeId, QuotedText, Reference, Repetition, Sequence
 
 #: A rule stays nondeterministic if otherwise it had so many times as many states, and more than these.
 _BLOWN_UP, _MANY = 8, 2_000
@@ -64,7 +65,7 @@ class _Construction:
         self._builder = NfaBuilder()
         self._todo: list[tuple[NodeId, int, int, int]] = []
         self.loops: list[NodeId] = []  # the repeat of each loop
-        self.markers: dict[int, int] = {}  # by rule
+        self.markers: dict[int, int] = {}  # by rule, or -1 minus the number of what is external
 
     def run(self, root: NodeId) -> Nfa:
         """Build a node between two new states."""
@@ -102,6 +103,12 @@ class _Construction:
             builder.template(utf8_edges(node.ranges), source, target, owner)
         elif isinstance(node, Reference):
             self._reference(node, source, target, owner)
+        elif isinstance(node, External):
+            self._call(-1 - node.number, source, target)
+            if node.nullable:
+                builder.epsilon(source, target)
+        elif isinstance(node, FreeText):
+            self._free_text(node, source, target, owner)
         elif isinstance(node, Choice):
             self._todo.extend((option, source, target, owner) for option in node.options)
         elif isinstance(node, Sequence):
@@ -116,10 +123,32 @@ class _Construction:
         if node.rule not in self._called:
             self._todo.append((root, source, target, owner))
             return
-        marker = BYTES + self.markers.setdefault(node.rule, len(self.markers))
-        self._builder.edge(source, marker, marker, target)
+        self._call(node.rule, source, target)
         if self._facts.nullable(root):
             self._builder.epsilon(source, target)
+
+    def _call(self, callee: int, source: int, target: int) -> None:
+        marker = BYTES + self.markers.setdefault(callee, len(self.markers))
+        self._builder.edge(source, marker, marker, target)
+
+    def _free_text(self, node: FreeText, source: int, target: int, owner: int) -> None:
+        """The states of an Aho-Corasick automaton; where an exit is complete goes on with what is behind it."""
+        builder = self._builder
+        automaton = AhoCorasick.of(node, self._meter, self._doing)
+        self._check_size(2 * len(automaton))
+        begin = automaton.embed(builder, owner)
+        builder.epsilon(source, begin.free[0])
+        if node.may_end:
+            for state in begin.free:
+                builder.epsilon(state, target)
+        for number, exit_ in enumerate(node.exits):
+            there = builder.state(owner)
+            for state in begin.completing[number]:
+                if exit_.token < 0:
+                    builder.epsilon(state, there)
+                else:
+                    self._call(-1 - exit_.token, state, there)
+            self._todo.append((exit_.behind, there, begin.free[0] if exit_.again else target, owner))
 
     def _in_a_row(self, parts: list[NodeId], source: int, target: int, owner: int) -> None:
         """One part after the other."""

@@ -18,7 +18,7 @@ from ...budget import Meter
 from ...system.depth_first import post_order
 from ..automata.utf8 import utf8_edges
 from .facts import RuleFacts
-from .syntax import CharacterSet, NodeId, QuotedText, Reference, Repetition, children
+from .syntax import CharacterSet, External, FreeText, NodeId, QuotedText, Reference, Repetition, children
 
 #: Automaton states of the largest rule that is written out: the first bound that keeps the whole small, which is up
 #: to so many states, or so many times the grammar's nodes.
@@ -30,6 +30,9 @@ _COUNT_FROM = 24
 
 #: A rule with a repeat of more turns is called: copies of it would differ in nothing but what follows.
 _FEW_TURNS = 4
+
+#: States for each character of what free text watches for.
+_OF_CHARACTER = 4
 
 _DOING = "measuring the rules"
 
@@ -67,6 +70,8 @@ def plan(facts: RuleFacts, start: int, meter: Meter) -> Plan:
     order = list(post_order([start], mentioned, lambda path, rule: circular.add(rule)))
     rules, nodes = facts.document.rules, len(facts.document.nodes)
     counted = frozenset(number for number in meter.each(range(nodes), _DOING) if _worth_counting(facts, number))
+    if any(isinstance(node, External) and node.is_token for node in facts.document.nodes):
+        counted = frozenset()  # no state counts and takes tokens as such
     for bound in _BOUNDS:
         sizes = [0] * nodes
         called = set(circular)
@@ -114,8 +119,12 @@ def _measure(
         elif isinstance(node, Repetition):
             turns = node.max if node.max is not None else node.min + 1
             size = (3 if number in counted else turns) * (sizes[node.item] + 1) + 2
+        elif isinstance(node, External):
+            size = 1
         else:
             size = 2 + sum(sizes[child] for child in children(node))
+            if isinstance(node, FreeText):
+                size += _OF_CHARACTER * sum(map(len, (*node.excludes, *(exit_.text for exit_ in node.exits))))
         sizes[number] = min(size, _HUGE)
         loops |= number in counted or (isinstance(node, Repetition) and max(node.min, node.max or 0) > _FEW_TURNS)
     return loops or sizes[whole.root] > bound

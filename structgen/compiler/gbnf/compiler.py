@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ...budget import Meter
 from ...definitions import Gbnf
 from ...errors import DefinitionError, EmptyLanguageError
@@ -9,13 +11,25 @@ from ..automata.edge_lists import EdgeLists
 from ..programs.program import Program
 from .automata import automaton_of
 from .calls import plan
-from .facts import establish, refuse_left_recursion
+from .facts import RuleFacts, establish, refuse_left_recursion
 from .lowering import Lowering
 from .reader import read
+
+#: The automata of the rules that are called, and of the start.
+Rules: TypeAlias = "dict[int, EdgeLists]"
 
 
 def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
     """Read a grammar, build the automata of its rules, put them together.
+
+    Raises the errors of `read_gbnf` and `BudgetExceededError`.
+    """
+    facts, start = read_gbnf(definition, meter)
+    return Lowering(*rules_of(facts, start, meter), meter).run(start)
+
+
+def read_gbnf(definition: Gbnf, meter: Meter) -> tuple[RuleFacts, int]:
+    """Read a grammar. Returns what holds of its rules, and which is the start.
 
     Raises the errors of `read`, `UnsupportedError` for left recursion, `EmptyLanguageError`, and
     `BudgetExceededError`.
@@ -33,12 +47,16 @@ def compile_gbnf(definition: Gbnf, meter: Meter) -> Program:
             where=document.rules[start].where,
             remedy="Give it, and the rules it needs, a way out that does not contain itself.",
         )
+    return facts, start
+
+
+def rules_of(facts: RuleFacts, start: int, meter: Meter) -> tuple[Rules, dict[int, str]]:
+    """The automata of the rules that are called, and their names. Raises `BudgetExceededError`."""
     decided = plan(facts, start, meter)
-    rules: dict[int, EdgeLists] = {}
+    rules: Rules = {}
     states = 0
     for rule in sorted(decided.called):
         rules[rule] = automaton_of(facts, decided, rule, meter)
         states += len(rules[rule].edges)
         meter.check_states(states, "the automata of the rules")
-    names_of = {rule: document.rules[rule].name for rule in rules}
-    return Lowering(rules, names_of, meter).run(start)
+    return rules, {rule: facts.document.rules[rule].name for rule in rules}

@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...system.depth_first import post_order
-from .syntax import CharacterSet, Choice, GbnfGrammar, NodeId, QuotedText, Reference, Repetition, Rule, Sequence
+from .syntax import (
+    CharacterSet,
+    Choice,
+    External,
+    FreeText,
+    GbnfGrammar,
+    NodeId,
+    QuotedText,
+    Reference,
+    Repetition,
+    Rule,
+    Sequence,
+)
 
 NULLABLE, PRODUCTIVE, FERTILE = 1, 2, 4
 
@@ -77,6 +89,9 @@ def _settle(document: GbnfGrammar, rule: Rule, flags: list[int]) -> None:
                 flag |= flags[option]
         elif isinstance(node, Sequence):
             flag = _in_a_row([flags[part] for part in node.parts])
+        elif isinstance(node, External | FreeText):
+            empty = node.nullable if isinstance(node, External) else node.may_end
+            flag = PRODUCTIVE | FERTILE | (NULLABLE if empty else 0)
         else:
             flag = flags[node.item] if node.max != 0 else 0
             if node.min == 0:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ..automata.edge_lists import EdgeLists
 from ..programs.program import CountedEdge, Edge, Program, State
 
-#: A state that takes so many bytes is worth sharing.
+#: A state that takes more bytes is worth sharing: more than end a character.
 _WIDE = 64
 
 #: States of the largest interior, and states behind it that are tried.
@@ -36,15 +36,23 @@ class Interiors:
     """The interiors of a program, each there once."""
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._known: dict[Hashable, State] = {}
         self._work = 0
 
-    def find(self, rule: EdgeLists, q: int) -> tuple[State, int] | None:
-        """If ``q`` is like that: the program's state for its interior, and the rule's state behind it."""
-        if rule.accepting[q] or rule.calls[q] or rule.live[q] >= 0 or self._work > _MOST_WORK:
+    def find(self, rule: EdgeLists, q: int, *, ending: bool = False) -> tuple[State, int] | None:
+        """If ``q`` is like that: the program's state for its interior, and the rule's state behind it.
+
+        States where the rule may end are among those if they are ``ending`` it at the bottom of the stack. Where
+        nothing counts, most bytes stay in ``q``.
+        """
+        if (rule.accepting[q] and not ending) or rule.calls[q] or rule.live[q] >= 0:
             return None
-        if sum(high - low + 1 for low, high, _ in rule.edges[q]) < _WIDE:
+        if rule.bounds or self._work > _MOST_WORK:
+            return None
+        if sum(high - low + 1 for low, high, _ in rule.edges[q]) <= _WIDE:
+            return None
+        if not rule.records and sum(high - low + 1 for low, high, target in rule.edges[q] if target == q) <= _WIDE:
             return None
         tried = {q}
         queue = [q]
@@ -53,19 +61,19 @@ class Interiors:
                 for behind in set(rule.targets(target)) - tried:
                     tried.add(behind)
                     queue.append(behind)
-                    if target >= 0 and rule.live[behind] < 0 and (inside := self._between(rule, q, behind)):
+                    if target >= 0 and rule.live[behind] < 0 and (inside := self._between(rule, q, behind, ending)):
                         return self._state(rule, inside, behind), behind
                     if len(tried) > _MOST_TRIES:
                         return None
         return None
 
-    def _between(self, rule: EdgeLists, q: int, behind: int) -> list[int] | None:
+    def _between(self, rule: EdgeLists, q: int, behind: int, ending: bool) -> list[int] | None:
         """The states on the ways from ``q`` to ``behind``, if there are no others and some go round."""
         queue = [q]
         inside = {q}
         circles = False
         for here in queue:
-            if rule.accepting[here] or rule.calls[here] or len(queue) > _MOST_STATES:
+            if (rule.accepting[here] and not ending) or rule.calls[here] or len(queue) > _MOST_STATES:
                 return None
             self._work += len(rule.edges[here])
             for _, _, target in rule.edges[here]:
@@ -96,7 +104,7 @@ class Interiors:
         self, moves: tuple[tuple[_Move, ...], ...], live: tuple[int, ...], bounds: tuple[tuple[int, int], ...]
     ) -> State:
         """Put an interior into the program; returns its first state."""
-        program = self._program
+        program = self.program
         loops = [program.loop(*each) for each in bounds] + [-1]
         states = [program.state("inside", live=loops[loop]) for loop in live] + [-1]
         for state, edges in zip(states, moves, strict=False):

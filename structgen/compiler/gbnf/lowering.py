@@ -4,23 +4,47 @@ A state of a rule's automaton is a state of the program: it moves where the auto
 rule may end. A call of the rule ``r`` that leads on to the state ``q`` takes the edges of ``r``'s first state, with
 ``q`` pushed first: ``(q, ...)``. Those may be calls, in turn; since no rule begins with itself, that comes to an end.
 Nothing is pushed where ``q`` could only return, so ``list ::= item ("," list)?`` takes no stack.
+
+Callees may be external: tokens, and what is lowered by others, which may be later. A state that calls what is not
+lowered yet is *open* until it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 from ...budget import Meter
 from ...system.depth_first import post_order
 from ...system.properties import remembered
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import CountedEdge, Edge, Program, State
+from ..programs.program import CountedEdge, Edge, Program, State, TokenBound, TokenEdge, TokenSet
 from .interiors import Interiors
 
 _DOING = "putting the rules together"
 
 #: What an edge takes in each list that it is in.
 _BYTES_OF_PLACE = 8
+
+
+class First(NamedTuple):
+    """What the first state of a rule does."""
+
+    edges: list[Edge]
+    tokens: list[TokenEdge]
+
+
+class Externals(Protocol):
+    """What rules call that is not among them, by number."""
+
+    def tokens(self, number: int) -> TokenSet | None:
+        """The tokens that an external is one of; None for a definition."""
+
+    def first(self, number: int) -> First:
+        """What the first state of a definition does, which is lowered now, if it was not before."""
+
+    def waits(self, number: int) -> bool:
+        """Whether a definition is not lowered yet."""
 
 
 class Lowering:
@@ -34,30 +58,83 @@ class Lowering:
         What to call them in the program.
     meter:
         Bounds time, states and memory.
+    interiors:
+        Of the program that they become part of; None begins one.
+    externals:
+        What they call besides.
     """
 
-    def __init__(self, rules: dict[int, EdgeLists], names: dict[int, str], meter: Meter) -> None:
-        self.program = Program()
+    def __init__(
+        self,
+        rules: dict[int, EdgeLists],
+        names: dict[int, str],
+        meter: Meter,
+        interiors: Interiors | None = None,
+        externals: Externals | None = None,
+    ) -> None:
+        self._interiors = interiors or Interiors(Program())
+        self.program = self._interiors.program
+        #: States without edges yet, each with its rule and the state there.
+        self.open: dict[State, tuple[int, int]] = {}
         self._rules = rules
         self._names = names
         self._meter = meter
-        self._interiors = Interiors(self.program)
+        self._externals = externals
+        self._uncalled = -1  # a rule whose states are at the bottom of the stack
         self._loops = {rule: [self.program.loop(*bounds) for bounds in there.loops] for rule, there in rules.items()}
         self._states: dict[tuple[int, int], State] = {}
-        self._first: dict[int, list[Edge]] = {}
+        self._first: dict[int, First] = {}
         self._todo: list[tuple[int, int]] = []
         self._edges = 0
 
     def run(self, start: int) -> Program:
-        """The program of a rule. Raises `BudgetExceededError`."""
-        self._find_first_edges()
+        """The program of a rule, which is called by none. Raises `BudgetExceededError`."""
+        self._uncalled = start
         self.program.start = self._state(start, self._rules[start].start)
+        self._drain()
+        return self.program
+
+    def first(self, rule: int) -> First:
+        """What the first state of a rule does; the states that it leads to are lowered."""
+        found = self._first_of(rule)
+        self._drain()
+        return found
+
+    def go_on(self, states: Iterable[State]) -> None:
+        """Lower some open states, and what they lead to."""
+        for state in states:
+            self._lower(state, *self.open.pop(state))
+        self._drain()
+
+    def _drain(self) -> None:
         while self._todo:
             rule, q = self._todo.pop()
-            edges = self._first[rule] if q == self._rules[rule].start else self._edges_of(rule, q)
-            self.program.edges[self._states[rule, q]].extend(edges)
-            self._check()
-        return self.program
+            state = self._states[rule, q]
+            if self._externals is not None and self._waits(rule, q, self._externals):
+                self.open[state] = rule, q
+            else:
+                self._lower(state, rule, q)
+
+    def _lower(self, state: State, rule: int, q: int) -> None:
+        edges, tokens = self._first_of(rule) if q == self._rules[rule].start else self._edges_of(rule, q)
+        self.program.edges[state].extend(edges)
+        if tokens:
+            self.program.token_edges[state] = tokens
+        if rule == self._uncalled:
+            found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
+            if found is not None:
+                self.program.interiors[state] = found[0], self._state(rule, found[1])
+        self._check()
+
+    def _waits(self, rule: int, q: int, externals: Externals) -> bool:
+        """Whether what a state does depends on a definition that is not lowered yet."""
+        if not self._rules[rule].calls[q]:
+            return False
+        called = [callee for callee, _ in self._rules[rule].calls[q]]
+        reached = post_order([callee for callee in called if callee >= 0], self._called_first)
+        outside = [callee for each in reached for callee, _ in self._start_calls(each) if callee < 0]
+        numbers = {-1 - callee for callee in (*called, *outside) if callee < 0}
+        return any(externals.tokens(number) is None and externals.waits(number) for number in numbers)
 
     def _check(self, edges: int = 0) -> None:
         self._meter.check_states(len(self.program.edges), _DOING)
@@ -71,6 +148,9 @@ class Lowering:
             live = self._loops[rule][there.live[q]] if there.live[q] >= 0 else -1
             state = self.program.state(self._names[rule], returns=there.accepting[q], live=live)
             self._states[rule, q] = state
+            if q in there.bounds:
+                most, exhausted = there.bounds[q]
+                self.program.token_bounds[state] = TokenBound(most, self._state(rule, exhausted))
             self._todo.append((rule, q))
         return state
 
@@ -91,24 +171,44 @@ class Lowering:
 
     # -- edges -----------------------------------------------------------------------------------------
 
-    def _find_first_edges(self) -> None:
-        """The edges of all rules' first states, callees before callers."""
-        for rule in post_order(self._rules, self._called_first):
-            self._first[rule] = self._edges_of(rule, self._rules[rule].start)
-            self._check()
+    def _first_of(self, rule: int) -> First:
+        """What a rule's first state does, after those of the rules that it may begin with."""
+        if rule in self._first:
+            return self._first[rule]
+        for each in post_order([rule], self._called_first):
+            if each not in self._first:
+                self._first[each] = self._edges_of(each, self._rules[each].start)
+                self._check()
+        return self._first[rule]
+
+    def _start_calls(self, rule: int) -> tuple[tuple[int, int], ...]:
+        there = self._rules[rule]
+        return there.calls[there.start]
 
     def _called_first(self, rule: int) -> Iterator[int]:
-        there = self._rules[rule]
-        return (callee for callee, _ in there.calls[there.start])
+        return (callee for callee, _ in self._start_calls(rule) if callee >= 0)
 
-    def _edges_of(self, rule: int, q: int) -> list[Edge]:
+    def _edges_of(self, rule: int, q: int) -> First:
         there = self._rules[rule]
         edges = [self._edge(rule, low, high, (), target) for low, high, target in there.edges[q]]
+        tokens: list[TokenEdge] = []
         for callee, target in there.calls[q]:
             self._check(len(edges))
-            edges += self._call(rule, self._first[callee], target)
+            first = self._callee(callee)
+            edges += self._call(rule, first.edges, target)
+            tokens += (
+                TokenEdge(edge.tokens, self._sequence(rule, target) + edge.sequence) for edge in first.tokens
+            )
         self._edges += len(edges)
-        return edges
+        return First(edges, tokens)
+
+    def _callee(self, callee: int) -> First:
+        """What the first state of a rule does, or an external."""
+        if callee >= 0:
+            return self._first_of(callee)
+        assert self._externals is not None
+        tokens = self._externals.tokens(-1 - callee)
+        return First([], [TokenEdge(tokens, ())]) if tokens is not None else self._externals.first(-1 - callee)
 
     def _call(self, rule: int, first: list[Edge], target: int) -> Iterable[Edge]:
         if target >= 0 and not self._sequence(rule, target):

@@ -60,7 +60,43 @@ class Reference:
     rule: int
 
 
-Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference
+@dataclass(frozen=True)
+class External:
+    """What is described elsewhere: a definition of another kind, or a token; its number there."""
+
+    number: int
+    nullable: bool = False
+    is_token: bool = False
+
+
+@dataclass(frozen=True)
+class Exit:
+    """What free text comes to: a text, or the `External` token behind it, and what follows.
+
+    An *end* is no part of the free text. Other exits are *triggers*, which are: ``again`` has it go on after that.
+    No text is empty unless a token follows it.
+    """
+
+    text: str
+    behind: NodeId
+    token: int = -1
+    again: bool = False
+    is_end: bool = False
+
+
+@dataclass(frozen=True)
+class FreeText:
+    """Characters, and then an exit, or none, if that ``may_end``.
+
+    The characters hold no exit, and none of the strings in ``excludes``; nor does a trigger, with them before it.
+    """
+
+    exits: tuple[Exit, ...]
+    excludes: tuple[str, ...] = ()
+    may_end: bool = False
+
+
+Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText
 
 
 @dataclass(frozen=True)
@@ -87,6 +123,8 @@ def children(node: Node) -> tuple[NodeId, ...]:
         return node.parts
     if isinstance(node, Choice):
         return node.options
+    if isinstance(node, FreeText):
+        return tuple(exit_.behind for exit_ in node.exits)
     return (node.item,) if isinstance(node, Repetition) else ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from ...budget import Meter
@@ -9,9 +10,10 @@ from ...definitions import JsonSchema
 from ...errors import UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
+from .layout.options import TextOptions
+from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
-from .lower.options import TextOptions
 from .normal_form.nesting import endless
 from .normal_form.shapes import Values
 from .normalise import normalise
@@ -21,36 +23,59 @@ from .read.reader import read
 _FEW_STATES = 100_000
 
 
+@dataclass(frozen=True)
+class ReadSchema:
+    """A schema in normal form: its values, how they are written, and what was relaxed so far."""
+
+    values: Values
+    layout: TextOptions
+    relaxed: list[str]
+    lenient: bool
+
+
 def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, tuple[str, ...]]:
     """Read the schema, bring it into normal form, lower it.
 
     Returns the program, and a line for each thing that was relaxed (only where the definition is lenient). Raises
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
-    values, layout, relaxed = _normal_form(definition, meter)
-    program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
-    return program, tuple(dict.fromkeys(relaxed))
+    schema = read_schema(definition, meter)
+    program = lower_schema(schema, meter)
+    return program, tuple(dict.fromkeys(schema.relaxed))
 
 
 def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
-    values, layout, relaxed = _normal_form(definition, meter)
-    most = most_states(values, layout, meter)
+    schema = read_schema(definition, meter)
+    most = most_states(schema.values, schema.layout, meter)
     if most is None or not _FEW_STATES < most <= meter.budget.states:
-        program = lower(values, layout, meter, lenient=relaxed if definition.lenient else None)
-        return program, tuple(dict.fromkeys(relaxed))
-    begin = partial(SchemaLowering, values, layout, meter, lenient=None, whole=False)
-    return GrowingProgram(begin, meter), tuple(dict.fromkeys(relaxed))
+        program = lower_schema(schema, meter)
+        return program, tuple(dict.fromkeys(schema.relaxed))
+    begin = partial(SchemaLowering, schema.values, schema.layout, meter, lenient=None, whole=False)
+    return GrowingProgram(begin, meter), tuple(dict.fromkeys(schema.relaxed))
 
 
-def _normal_form(definition: JsonSchema, meter: Meter) -> tuple[Values, TextOptions, list[str]]:
-    """The values, how they are written, and what was relaxed so far."""
+def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
+    """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
-    values = normalise(document, meter, lenient=definition.lenient)
+    layout = TextOptions(
+        definition.gap,
+        definition.indent,
+        definition.property_order,
+        definition.escapes,
+        STYLES.get(definition.style),
+        definition.tag_gap,
+        definition.excludes,
+    )
+    values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     if definition.indent is not None:
         _check_bounded(values)
-    layout = TextOptions(definition.gap, definition.indent, definition.property_order, definition.escapes)
-    return values, layout, list(values.relaxations)
+    return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
+
+
+def lower_schema(schema: ReadSchema, meter: Meter) -> Program:
+    """The program of a schema, as a whole; what is relaxed is noted in the schema."""
+    return lower(schema.values, schema.layout, meter, lenient=schema.relaxed if schema.lenient else None)
 
 
 def _check_bounded(values: Values) -> None:

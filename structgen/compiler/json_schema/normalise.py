@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...budget import Meter
-from ...errors import BudgetExceededError
+from ...errors import BudgetExceededError, EmptyLanguageError
 from .algebra.assertions import Assertions
 from .algebra.distinct import Distinct
 from .algebra.expansion import Expansion
@@ -15,6 +15,8 @@ from .algebra.goals import Conjunction
 from .algebra.member_rules import NamePartitions
 from .algebra.nodes import Nodes
 from .algebra.unsatisfiable import conflict
+from .layout.options import TextOptions
+from .layout.writable import writable
 from .normal_form.assembling import assemble
 from .normal_form.inhabited import inhabited
 from .normal_form.shapes import Value, Values
@@ -23,7 +25,9 @@ from .read.document import Document
 from .read.dynamic import without_dynamic_references
 
 
-def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Values:
+def normalise(
+    document: Document, meter: Meter, *, lenient: bool = False, layout: TextOptions | None = None
+) -> Values:
     """Bring a schema into its normal form.
 
     Parameters
@@ -35,10 +39,13 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     lenient:
         Drop the keywords that can't be honoured, and list them in ``Values.relaxations``, in place of refusing them.
 
+    layout:
+        How the values must be writable; None: as JSON.
+
     Raises
     ------
     EmptyLanguageError
-        No value satisfies the schema.
+        No value satisfies the schema, or none that does can be written.
     UnsupportedError
         A keyword can't be honoured exactly.
     BudgetExceededError
@@ -55,6 +62,15 @@ def normalise(document: Document, meter: Meter, *, lenient: bool = False) -> Val
     if 0 not in alive:
         refs = shaping.refs
         raise conflict(goal, expansion, lambda inner: refs[inner] in alive if inner in refs else None)
+    if layout is not None and layout.forbidden:
+        drafts = list(writable(drafts, layout, meter))
+        alive = inhabited(drafts, meter)
+        if 0 not in alive:
+            raise EmptyLanguageError(
+                "no value satisfies the schema and can be written",
+                where="#",
+                remedy="Exclude less, and describe an object for a style, whose strings do not hold the closing tag.",
+            )
     return Values(*assemble(drafts, alive, meter), tuple(assertions.relaxations))
 
 

@@ -161,6 +161,15 @@ class PlainEdges:
         found[3] += 1
         return found
 
+    def append(self, other: PlainEdges, by: int) -> None:
+        """The edges of other states, whose numbers are so many higher here."""
+        states, low, high, targets = other.columns()
+        shifted = np.where(targets > 0, targets + by, targets) - 1
+        for column, found in zip(
+            (self.states, self.lows, self.highs, self.targets), (states + by, low, high, shifted), strict=True
+        ):
+            column.frombytes(found.astype(np.int32).tobytes())
+
     def copy(self) -> PlainEdges:
         """The same, to go on with."""
         return PlainEdges(self.states[:], self.lows[:], self.highs[:], self.targets[:])
@@ -174,6 +183,10 @@ class Program:
 
     Every state must be able to finish: some bytes or tokens lead from it to a pop or a return. Whoever builds one
     sees to that; the tests' `pushdown_oracle` checks it.
+
+    Some states at the bottom of the stack have ``interiors``: a state for each, and the one behind it. They do with
+    every byte as that interior above that other one does. What they decide is found by way of it, and shared as it
+    is.
 
     One that is lowered on demand says from the beginning, in ``reads_tokens`` and ``counts_tokens``, whether any of
     its states will have token edges or bounds. A bound is there as soon as its state is, also where that is open.
@@ -189,6 +202,7 @@ class Program:
     plain: PlainEdges = field(default_factory=PlainEdges)
     token_edges: dict[State, list[TokenEdge]] = field(default_factory=dict)
     token_bounds: dict[State, TokenBound] = field(default_factory=dict)
+    interiors: dict[State, tuple[State, State]] = field(default_factory=dict)
     reads_tokens: bool = False
     counts_tokens: bool = False
 
@@ -229,10 +243,35 @@ class Program:
         self.loops.append((-1, size))
         return len(self.loops) - 1
 
+    def append(self, other: Program) -> State:
+        """Take over another program, its states and loops renumbered; returns what is its start here."""
+        by, loops = len(self.edges), len(self.loops)
+        self.edges += [[_shifted(edge, by, loops) for edge in edges] for edges in other.edges]
+        self.returns += other.returns
+        self.live += [loop + loops if loop >= 0 else -1 for loop in other.live]
+        self.loops += other.loops
+        self.names += other.names
+        self.like += [state + by if state >= 0 else -1 for state in other.like]
+        self.plain.append(other.plain, by)
+        return other.start + by
+
     def continued(self) -> Program:
         """A program to go on with from here. The two share the edges of the states so far, which are final."""
         return Program(
             self.start, self.edges[:], self.returns[:], self.live[:], self.loops[:], self.names[:], self.like[:],
             self.plain.copy(), {state: edges[:] for state, edges in self.token_edges.items()},
-            self.token_bounds.copy(), self.reads_tokens, self.counts_tokens,
+            self.token_bounds.copy(), self.interiors.copy(), self.reads_tokens, self.counts_tokens,
         )  # fmt: skip
+
+
+def _shifted(edge: Edge, by: int, loops: int) -> Edge:
+    """An edge of a program that becomes part of another one."""
+    low, high, sequence, counted = edge
+    if sequence != REFUSED:
+        sequence = tuple([state + by for state in sequence])
+    if isinstance(counted, CountedEdge):
+        states = (state + by if state >= 0 else -1 for state in counted[2:])
+        counted = CountedEdge(counted.operation, counted.loop + loops, *states)
+    elif counted is not None:
+        counted = counted._replace(register=counted.register + loops, state=counted.state + by)
+    return Edge(low, high, sequence, counted)

@@ -216,8 +216,7 @@ class GuideBatch:
         if len(self._masks) != len(self):
             self._masks = np.zeros((len(self), self.vocabulary.words), np.int32)
             self._shown[:] = UNKNOWN
-        rows = self.rows
-        kernels.change_rows(self._row_ids, self._shown, rows.rows, rows.counts, rows.offsets, self._masks)
+        self.rows.change(self._row_ids, self._shown, self._masks)
         view: NDArray[np.int32] = self._masks.view()
         view.flags.writeable = False
         return view
@@ -245,11 +244,8 @@ class GuideBatch:
         if not len(missing):
             return
         automaton, configs = self.automaton, self._histories.here()[missing]
-        for config in dict.fromkeys(configs.tolist()):
-            try:
-                automaton.row(config)
-            except StructgenError as error:  # these rows end
-                self.errors |= dict.fromkeys(missing[configs == config].tolist(), error)
+        for config, error in automaton.find_rows(configs).items():  # these rows end
+            self.errors |= dict.fromkeys(missing[configs == config].tolist(), error)
         found = automaton.row_of[configs]
         self._row_ids[missing] = np.where(found == UNKNOWN, EOS_IDS, found)
 
@@ -298,13 +294,11 @@ class GuideBatch:
                 break
             waiting = np.flatnonzero(outcome == PENDING)
             configs = histories.configs[histories.at[which[waiting]]]
-            for config, token in dict.fromkeys(zip(configs.tolist(), tokens[waiting].tolist(), strict=True)):
-                try:
-                    automaton.target(config, token)
-                except StructgenError as error:
-                    wrong = waiting[(configs == config) & (tokens[waiting] == token)]
-                    outcome[wrong] = REJECTED
-                    self.errors |= dict.fromkeys(which[wrong].tolist(), error)
+            pairs = dict.fromkeys(zip(configs.tolist(), tokens[waiting].tolist(), strict=True))
+            for (config, token), error in automaton.find_targets(pairs).items():
+                wrong = waiting[(configs == config) & (tokens[waiting] == token)]
+                outcome[wrong] = REJECTED
+                self.errors |= dict.fromkeys(which[wrong].tolist(), error)
         accepted: NDArray[np.bool_] = outcome == ACCEPTED
         self._limits.take(which[accepted], self._row_ids, self._indexes)
         if not accepted.all():

@@ -57,9 +57,8 @@ class Drafts:
             if index < 0:
                 return reached
             before = above[index]
-            try:
-                automaton.target(int(begins[index] if before < 0 else reached[before]), int(tokens[index]))
-            except StructgenError as error:
+            pair = int(begins[index] if before < 0 else reached[before]), int(tokens[index])
+            for error in automaton.find_targets([pair]).values():
                 self.errors[index], reached[index] = error, DEAD
 
     @property
@@ -83,12 +82,13 @@ class Drafts:
                 "the batch has moved on, and forgotten where a draft led",
                 remedy="Ask for a draft's masks before rows are moved.",
             )
+        allowed = np.flatnonzero(self._reached >= 0)
+        configs = self._reached[allowed]
+        for config, error in self._automaton.find_rows(configs).items():
+            self.errors |= dict.fromkeys(allowed[configs == config].tolist(), error)
         found = np.full(len(self._reached), EOS_IDS, np.int32)
-        for index in np.flatnonzero(self._reached >= 0).tolist():
-            try:
-                found[index] = self._automaton.row(int(self._reached[index]))
-            except StructgenError as error:
-                self.errors[index] = error
+        rows = self._automaton.row_of[configs]
+        found[allowed] = np.where(rows == UNKNOWN, EOS_IDS, rows)
         return found
 
     def fill_bitmask(self, bitmask: object) -> None:

@@ -10,12 +10,15 @@ remembering; there a token's target is remembered as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...errors import StructgenError
 from ...kernels import DEAD, ENDED, FREE, UNKNOWN
-from ...system.types import Array
+from ...system.types import Array, RowParts
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.machine import Config, Machine
 from ..rows.row_store import ALL_IDS, EOS_IDS, RowStore
@@ -51,6 +54,7 @@ class LazyAutomaton:
         # Copies: a kernel is compiled again for arrays that cannot be written, as those of files are.
         self.offsets = vocabulary.offsets.astype(np.int32)
         self.blob = np.array(vocabulary.blob)
+        self._bytes, self._bounds = vocabulary.bytes, vocabulary.offsets.data  # yields ints, faster than an array
         self._most, self._most_machines = MOST_CONFIGS, MOST_MACHINES
         #: How often configurations were forgotten: others may have their numbers since.
         self.generation = 0
@@ -59,7 +63,9 @@ class LazyAutomaton:
         #: ``int32[configurations]``: when each was come by last, by the clock that whoever moves rows puts forward.
         self.used_at = np.zeros(_FEW, np.int32)
         self.now = 0
-        self._pairs: list[tuple[Machine, Config] | None] = [None, None]
+        # What numbers stand for; None for these two, and for numbers that nothing has.
+        self._machines: list[Machine | None] = [None, None]
+        self._configs: list[Config] = [None, None]
         self._free: list[int] = []  # numbers that nothing has
         self._numbers: dict[int, dict[Config, int]] = {}  # by the identities of machines
         self.row_of[ENDED], self.row_of[FREE] = EOS_IDS, ALL_IDS
@@ -79,7 +85,7 @@ class LazyAutomaton:
         self._tokens = 0
 
     def __len__(self) -> int:
-        return len(self._pairs) - len(self._free)
+        return len(self._machines) - len(self._free)
 
     # -- configurations --------------------------------------------------------------------------------
 
@@ -96,10 +102,11 @@ class LazyAutomaton:
     def _new(self, machine: Machine, config: Config) -> int:
         if self._free:
             number = self._free.pop()
-            self._pairs[number] = machine, config
+            self._machines[number], self._configs[number] = machine, config
         else:
-            number = len(self._pairs)
-            self._pairs.append((machine, config))
+            number = len(self._machines)
+            self._machines.append(machine)
+            self._configs.append(config)
             if number == len(self.row_of):
                 self.row_of = np.pad(self.row_of, (0, number), constant_values=UNKNOWN)
                 self.used_at = np.pad(self.used_at, (0, number))
@@ -109,33 +116,44 @@ class LazyAutomaton:
 
     def pair(self, number: int) -> tuple[Machine, Config] | None:
         """What a number stands for; None for a text that has ended or has no definition."""
-        return self._pairs[number]
+        machine = self._machines[number]
+        return None if machine is None else (machine, self._configs[number])
 
     def is_accepting(self, number: int) -> bool:
         """Whether the text is complete there; it always is without a definition."""
-        pair = self._pairs[number]
-        return pair is None or pair[0].is_accepting(pair[1])
+        machine = self._machines[number]
+        return machine is None or machine.is_accepting(self._configs[number])
 
     # -- transitions -----------------------------------------------------------------------------------
 
-    def target(self, number: int, token: int) -> int:
-        """Where a token leads, `DEAD` where it is refused, to be remembered. Raises what the machine does."""
-        pair = self._pairs[number]
-        if number == FREE:
-            return FREE
-        if pair is None:  # of a text that has ended
-            return self._remember(number, token, ENDED if token in self.vocabulary.eos_ids else DEAD)
-        machine, config = pair
-        data = self.vocabulary.token(token)
-        if data and self._is_spelled(machine, config, number):
-            target = self._follow(machine, number, data)
+    def find_targets(self, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], StructgenError]:
+        """Remember where tokens lead, by configuration and token. Returns what machines raised."""
+        errors: dict[tuple[int, int], StructgenError] = {}
+        taken: list[int] = []
+        for number, token in pairs:
+            try:
+                target = self._target(number, token)
+            except StructgenError as error:
+                errors[number, token] = error
+                continue
             if target != UNKNOWN:
-                return target
+                taken += number, token, target
+        self._remember(np.array(taken, np.int64).reshape(-1, 3))
+        return errors
+
+    def _target(self, number: int, token: int) -> int:
+        """Where a token leads, `DEAD` where it is refused; `UNKNOWN` where its bytes are remembered now."""
+        machine, config = self._machines[number], self._configs[number]
+        if machine is None:  # the text has ended
+            return ENDED if token in self.vocabulary.eos_ids else DEAD
+        data = self._bytes[self._bounds[token] : self._bounds[token + 1]]
+        if data and self._is_spelled(machine, config, number) and self._spell_out(machine, number, data):
+            return UNKNOWN
         after = machine.advance(config, token)
         if after is not None:
-            return self._remember(number, token, self.number(machine, after))
+            return self.number(machine, after)
         ends = token in self.vocabulary.eos_ids and machine.is_accepting(config)
-        return self._remember(number, token, ENDED if ends else DEAD)
+        return ENDED if ends else DEAD
 
     def _is_spelled(self, machine: Machine, config: Config, number: int) -> bool:
         """Whether a configuration has transitions by byte. It gets them with its eighth token: few have so many."""
@@ -162,30 +180,32 @@ class LazyAutomaton:
         self.following[row] = UNKNOWN
         self.spelled_in[number] = row
 
-    def _follow(self, machine: Machine, number: int, data: bytes) -> int:
-        """Follow a token byte by byte; `UNKNOWN` where that comes to a configuration that isn't worth it."""
+    def _spell_out(self, machine: Machine, number: int, data: bytes) -> bool:
+        """Follow a token byte by byte; False where that comes to a configuration that isn't worth it."""
         for byte in data:
             spelled = int(self.spelled_in[number])
             target = int(self.following[spelled, byte])
             if target == UNKNOWN:
                 if not spelled:
-                    return UNKNOWN
-                _, config = self._pairs[number]  # type: ignore[misc]
-                after = machine.follow_byte(config, byte)
+                    return False
+                after = machine.follow_byte(self._configs[number], byte)
                 target = DEAD if after is None else self.number(machine, after)
                 if after is not None and not self.spelled_in[target] and machine.repeats(after):
                     self._spell(target)
                 self.following[spelled, byte] = target
             if target < 0:
-                return DEAD
+                return True
             number = target
-        return number
+        return True
 
-    def _remember(self, number: int, token: int, target: int) -> int:
-        if 2 * self._tokens >= len(self.keys):
-            self._keep_tokens(np.zeros(len(self.row_of), np.bool_), -1, 2 * len(self.keys))
-        self._tokens += kernels.remember_token(self.keys, self.values, number, token, target)
-        return target
+    def _remember(self, taken: NDArray[np.int64]) -> None:
+        """Remember configurations, tokens and targets, ``int64[*, 3]``."""
+        slots = len(self.keys)
+        while 2 * (self._tokens + len(taken)) > slots:
+            slots *= 2
+        if slots > len(self.keys):
+            self._keep_tokens(np.zeros(len(self.row_of), np.bool_), -1, slots)
+        self._tokens += kernels.remember_tokens(self.keys, self.values, taken)
 
     def _keep_tokens(self, gone: NDArray[np.bool_], since: int, slots: int) -> None:
         """Forget transitions by token of what is gone, or that were not taken after a time; see the kernel."""
@@ -195,15 +215,19 @@ class LazyAutomaton:
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def row(self, number: int) -> int:
-        """The number of a configuration's row in the store. Raises what the machine does."""
-        found = int(self.row_of[number])
-        if found == UNKNOWN:
-            pair = self._pairs[number]
-            assert pair is not None, "the rows of these two are never unknown"
-            found = self.rows.add(pair[0].row(pair[1]))
-            self.row_of[number] = found
-        return found
+    def find_rows(self, numbers: NDArray[np.int32]) -> dict[int, StructgenError]:
+        """Have the rows of configurations in the store, `row_of` says where. Returns what machines raised."""
+        errors: dict[int, StructgenError] = {}
+        found: dict[int, RowParts] = {}
+        for number in dict.fromkeys(numbers[self.row_of[numbers] == UNKNOWN].tolist()):
+            machine = self._machines[number]
+            assert machine is not None, "the rows of these two are never unknown"
+            try:
+                found[number] = machine.row_parts(self._configs[number])
+            except StructgenError as error:
+                errors[number] = error
+        self.row_of[list(found)] = self.rows.add_unions([*found.values()])
+        return errors
 
     def forget_rows(self) -> None:
         """Have rows asked for again, after the store began anew."""
@@ -232,9 +256,9 @@ class LazyAutomaton:
 
         ``standing`` are those that stay, in any order and as often as one likes. Numbers of others are given anew.
         """
-        stays = np.zeros(len(self._pairs), np.bool_)
+        stays = np.zeros(len(self._machines), np.bool_)
         stays[[ENDED, FREE]] = stays[standing] = True
-        live = {id(pair[0]) for number in np.flatnonzero(stays).tolist() if (pair := self._pairs[number])}
+        live = {id(self._machines[number]) for number in np.flatnonzero(stays).tolist() if number > FREE}
         self._most = max(MOST_CONFIGS, 2 * int(stays.sum()))
         self._most_machines = max(MOST_MACHINES, 2 * len(live))
         stays[self._free] = True
@@ -268,13 +292,12 @@ class LazyAutomaton:
         self._unspell(numbers)
         self.row_of[numbers] = UNKNOWN
         for number in numbers.tolist():
-            pair = self._pairs[number]
-            assert pair is not None, "these two stay"
-            known = self._numbers[id(pair[0])]
-            del known[pair[1]]
+            key = id(self._machines[number])
+            known = self._numbers[key]
+            del known[self._configs[number]]
             if not known:
-                del self._numbers[id(pair[0])]
-            self._pairs[number] = None
+                del self._numbers[key]
+            self._machines[number] = self._configs[number] = None
             self._left.pop(number, None)
         self._free += numbers.tolist()
 

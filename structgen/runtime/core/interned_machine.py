@@ -8,7 +8,7 @@ cache of states of a lazy DFA, as in RE2; when it is full it starts afresh.)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -25,10 +25,14 @@ MEMO_CONFIGS, MEMO_TARGETS = 1 << 15, 1 << 20
 #: Bytes of a text, and tokens that lead to what is known, between two looks at how much is remembered.
 _BYTES, _LOOKS = 1 << 8, 1 << 4
 
+#: Configurations that have their targets in one dictionary.
+_TOGETHER = 1 << 6
+
 #: Forgotten configurations that are taken apart whenever another one is made.
 _PIECES = 4
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Grown(Protocol):
@@ -42,19 +46,31 @@ class Grown(Protocol):
 
 
 class Configuration(Generic[T]):
-    """A set of threads, with what was found out about it. Interned by its machine."""
+    """A set of threads, with what was found out about it. Interned by its machine.
 
-    __slots__ = ("accepting", "dense", "row", "targets", "threads")
+    There are many, and the collector of garbage looks at each object: so one thread has no tuple around it, and some
+    configurations have their ``targets`` in one dictionary, where ``offset`` is added to the token.
+    """
 
-    def __init__(self, threads: tuple[T, ...]) -> None:
-        self.threads = threads
-        self.targets: dict[int, Configuration[T] | None] = {}
+    __slots__ = ("_all", "_one", "accepting", "dense", "offset", "row", "targets")
+
+    def __init__(
+        self, threads: tuple[T, ...], targets: dict[int, Configuration[T] | None], offset: int
+    ) -> None:
+        self._one = threads[0]
+        self._all = threads if len(threads) > 1 else ()
+        self.targets, self.offset = targets, offset
         self.accepting: bool | None = None
         self.row: tuple[int, ...] | None = None  # the key of its row, where the machine has such
         self.dense: NDArray[np.int32] | None = None  # the row, while the machine remembers it
 
     def __repr__(self) -> str:
         return " | ".join(map(repr, self.threads))
+
+    @property
+    def threads(self) -> tuple[T, ...]:
+        """The threads, at least one."""
+        return self._all or (self._one,)
 
 
 class InternedMachine(CompiledMachine, Generic[T]):
@@ -80,8 +96,9 @@ class InternedMachine(CompiledMachine, Generic[T]):
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data
         self._lock = Lock(Rank.MACHINE)  # held while rows are worked out
-        self._configs: dict[tuple[T, ...], Configuration[T]] = {}
-        self._forgotten: dict[tuple[T, ...], Configuration[T]] = {}  # taken apart as others are made
+        self._configs: dict[T | tuple[T, ...], Configuration[T]] = {}  # by the thread, where it is one
+        self._forgotten: dict[T | tuple[T, ...], Configuration[T]] = {}  # taken apart as others are made
+        self._open_targets()
         self._targets = 0  # how many the configurations remember
         self._start = self._config(start)
 
@@ -140,7 +157,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
     def advance(self, config: Configuration[T], token_id: int) -> Configuration[T] | None:
         """Follow a token; ``None`` where its bytes die, or it has none and the definition does not name it."""
         try:
-            return config.targets[token_id]
+            return config.targets[config.offset + token_id]
         except KeyError:
             pass
         data = self._bytes[self._bounds[token_id] : self._bounds[token_id + 1]]
@@ -152,7 +169,7 @@ class InternedMachine(CompiledMachine, Generic[T]):
         else:
             threads = self._follow(config.threads, data) if data else self._take(config.threads, token_id)
         target = self._config(threads) if threads else None
-        config.targets[token_id] = target
+        config.targets[config.offset + token_id] = target
         return target
 
     def follow_byte(self, config: Configuration[T], byte: int) -> Configuration[T] | None:
@@ -166,14 +183,28 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return False
 
     def _config(self, threads: tuple[T, ...]) -> Configuration[T]:
-        config = self._configs.get(threads)
+        key = threads[0] if len(threads) == 1 else threads
+        config = self._configs.get(key)
         if config is None:
             if len(self._configs) >= MEMO_CONFIGS:
                 self._forget()
-            config = self._configs[threads] = Configuration(threads)
+            config = self._configs[key] = self._made(threads)
             if self._forgotten:
                 self._take_apart(self._forgotten, _PIECES)
         return config
+
+    def _made(self, threads: tuple[T, ...]) -> Configuration[T]:
+        while True:
+            targets, offsets = self._page
+            try:
+                return Configuration(threads, targets, offsets.pop())
+            except IndexError:
+                self._open_targets()
+
+    def _open_targets(self) -> None:
+        """Have a dictionary for the targets of configurations to come, and what each adds to a token there."""
+        targets: dict[int, Configuration[T] | None] = {}
+        self._page = targets, [number * self.vocabulary.size for number in range(_TOGETHER)]
 
     def _make_room(self) -> None:
         """Forget what is remembered once it has reached its bound."""
@@ -192,9 +223,11 @@ class InternedMachine(CompiledMachine, Generic[T]):
         before, self._forgotten = self._forgotten, self._configs
         self._take_apart(before, len(before))
         self._start.targets = {}
-        self._configs, self._targets = {self._start.threads: self._start}, 0
+        self._configs, self._targets = {}, 0
+        self._open_targets()
+        self._configs[self._start._all or self._start._one] = self._start
 
-    def _take_apart(self, forgotten: dict[tuple[T, ...], Configuration[T]], count: int) -> None:
+    def _take_apart(self, forgotten: dict[T | tuple[T, ...], Configuration[T]], count: int) -> None:
         """Have so many forgotten configurations lead nowhere. Other threads may do the same."""
         with suppress(KeyError):
             for _ in range(count):
@@ -238,14 +271,18 @@ class InternedMachine(CompiledMachine, Generic[T]):
         return row if row is not None else self._find_row(config)
 
     def _find_row(self, config: Configuration[T]) -> NDArray[np.int32]:
+        return self._find(self._work_out, config)
+
+    def _find(self, find: Callable[[Configuration[T]], R], config: Configuration[T]) -> R:
+        """What is found of a configuration under the lock. Tells if that took new rows."""
         told = self._told
         with self._lock:
             known = self.known_rows if told else 0
-            row = self._work_out(config)
+            found = find(config)
             fresh = told and self.known_rows > known
         if told and fresh:
             told()
-        return row
+        return found
 
     @contextmanager
     def _filling(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...budget import Meter
 from ...errors import UnsupportedError
 from ...progress import Progress, silent
-from ...system.types import JsonMap, Sections
+from ...system.types import JsonMap, RowParts, Sections
 from ...vocabulary.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -28,6 +28,10 @@ T = TypeVar("T")
 #: A configuration, which can be hashed, and where one is between two bytes: whatever the machine makes of them.
 Config: TypeAlias = Any
 ByteState: TypeAlias = Config
+
+
+#: No differences from a row.
+WHOLE = np.zeros(0, np.uint16)
 
 
 class SharedRows(Protocol):
@@ -71,6 +75,10 @@ class Machine(Protocol):
 
     def row(self, config: Config) -> NDArray[np.int32]:
         """The bitmask of a configuration, EOS ids included: a read-only ``int32[words]``."""
+        ...
+
+    def row_parts(self, config: Config) -> RowParts:
+        """The same as what it is put together of, for batches, which remember what comes of it."""
         ...
 
     def is_accepting(self, config: Config) -> bool:
@@ -167,6 +175,10 @@ class CompiledMachine(Machine, Protocol):
         raise UnsupportedError(what, remedy="Leave max_tokens out.")
 
     # -- rows ------------------------------------------------------------------------------------------
+
+    def row_parts(self, config: Config) -> RowParts:
+        """What the bitmask of a configuration is put together of: itself, if nothing else is said."""
+        return ((self.row(config), WHOLE),)
 
     @property
     def known_rows(self) -> int:

@@ -31,7 +31,7 @@ from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
 from ..core.bitsets import sets_of
 from ..rows.residuals import NOTHING, ROOT, Residuals
-from ..rows.row_pool import MOST_GROWN, RowPool
+from ..rows.row_pool import MOST_GROWN, RowPool, encode_lists
 from .completability.obligations import Watched, WatchedSets
 from .lexeme_futures import LexemeFutures
 from .mask_table import LexemeEnd, PartialMask, PartialMaskTable
@@ -135,6 +135,10 @@ class LexemeMasks:
         words, number = self.tables.distinct_futures
         return sets_of(words), number
 
+    @property
+    def _nodes(self) -> int:
+        return len(self.vocabulary.trie.byte)
+
     def decide(self, residual: int, state: int, watched: Watched) -> PartialMask:
         """The partial mask of a lexer state that is entered at the nodes of a residual list."""
         key = residual, state, watched
@@ -175,17 +179,21 @@ class LexemeMasks:
         """By lexer state and obligations: the tokens that end there, and the nodes at which a lexeme may end."""
         walks = self._walk([(nodes, state, watched)])
         names, found = walks.watches, list[list[Walked]]()
-        for there, at, numbers in (
-            (walks.ids, walks.ends, walks.end_watch), (walks.below, walks.below_state, walks.below_watch),
+        for there, at, numbers, size in (
+            (walks.ids, walks.ends, walks.end_watch, self.vocabulary.size),
+            (walks.below, walks.below_state, walks.below_watch, self._nodes),
         ):  # fmt: skip
-            keyed = _by_value(at.astype(np.int64) * len(names) + numbers, there)
-            found.append([(key // len(names), names[key % len(names)], members) for key, members in keyed])
+            keys, bounds, members = _by_value(at.astype(np.int64) * len(names) + numbers, there, size)
+            found.append([
+                (key // len(names), names[key % len(names)], members[i:j])
+                for key, (i, j) in zip(keys, pairwise(bounds), strict=True)
+            ])  # fmt: skip
         return found[0], found[1]
 
     def _groups(self, walks: _Walks) -> list[list[tuple[int, int]]]:
         """By walk: its tokens by what the lexeme at their end can become, a set and a row each."""
         sets, set_of = self.distinct
-        names, numbers = walks.watches, set_of[walks.ends].astype(np.int64)
+        names, numbers = walks.watches, set_of[walks.ends]
         owing = np.flatnonzero(walks.end_watch != names.index(()))
         if len(owing):
             keys = walks.ends[owing].astype(np.int64) * len(names) + walks.end_watch[owing]
@@ -194,17 +202,17 @@ class LexemeMasks:
             known = {each: number for number, each in enumerate(sets)}
             numbers[owing] = np.array([known.setdefault(each, len(known)) for each in futures])[which.reshape(-1)]
             sets = list(known)
-        walk = np.repeat(np.arange(len(walks.id_starts) - 1), np.diff(walks.id_starts))
         found: list[list[tuple[int, int]]] = [[] for _ in walks.id_starts[1:]]
-        rows: dict[bytes, int] = {}
-        for key, members in _by_value(walk * len(sets) + numbers, walks.ids):
+        narrow = np.int32 if len(found) * len(sets) < 1 << 31 else np.int64
+        place = np.repeat(np.arange(len(found), dtype=narrow) * len(sets), np.diff(walks.id_starts))
+        place += numbers
+        keyed, bounds, ids = _by_value(place, walks.ids, self.vocabulary.size)
+        gaps, places = encode_lists(ids, bounds)
+        for key, (i, j), (begin, end) in zip(keyed, pairwise(bounds), pairwise(places), strict=True):
             future = sets[key % len(sets)]
             if future:
-                members = _ascending(members)
-                content = members.tobytes()
-                row = rows.get(content)
-                if row is None:
-                    row = rows[content] = self.row(members)
+                is_list = j - i <= self.pool.longest_list
+                row = self.pool.add_gaps(gaps[begin:end]) if is_list else self.row(ids[i:j])
                 found[key // len(sets)].append((future, row))
         return found
 
@@ -218,12 +226,17 @@ class LexemeMasks:
         names, states = walks.watches, len(self.tables.table)
         walk = np.repeat(np.arange(len(keys)), np.diff(walks.below_starts))
         wheres = (walk * states + walks.below_state) * len(names) + walks.below_watch
-        for key, where in _by_value(wheres, walks.below):
-            rest, before = self.residuals.add(_ascending(where)), names[key % len(names)]
+        # Lexemes that end in several states as one terminal go on alike.
+        nodes: dict[tuple[int, int, Watched], list[NDArray[np.int32]]] = {}
+        keyed, bounds, below = _by_value(wheres, walks.below, self._nodes)
+        for key, (i, j) in zip(keyed, pairwise(bounds), strict=True):
+            where, before = below[i:j], names[key % len(names)]
             number, state = divmod(key // len(names), states)
-            found[number] += (
-                LexemeEnd(terminal, rest, with_state(watch, before)) for terminal, watch in ends_of[state]
-            )
+            for terminal, watch in ends_of[state]:
+                nodes.setdefault((number, terminal, with_state(watch, before)), []).append(where)
+        for (number, terminal, watched), parts in nodes.items():
+            where = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+            found[number].append(LexemeEnd(terminal, self.residuals.add(where), watched))
         return found
 
     def row(self, ids: NDArray[np.int32]) -> int:
@@ -271,7 +284,10 @@ class LexemeMasks:
         ids, ends, end_watch = found[:3, : id_starts[-1]]
         below, below_state, below_watch = found[3:, : below_starts[-1]]
         names = np.unique(np.concatenate([_distinct(below_watch), _distinct(end_watch), [-1]]))
-        numbers = [np.searchsorted(names, each) for each in (end_watch, below_watch)]
+        numbers = [
+            np.searchsorted(names, each) if len(names) > 1 else np.broadcast_to(np.int64(0), each.shape)
+            for each in (end_watch, below_watch)
+        ]  # fmt: skip
         return _Walks(
             [sets.watched(name) for name in names.tolist()], id_starts, ids.copy(), ends.copy(), numbers[0],
             below_starts, below.copy(), below_state.copy(), numbers[1],
@@ -281,28 +297,27 @@ class LexemeMasks:
         return WatchedSets(self.tables.obligations, self.tables.rows, *self.tables.table.shape)
 
 
-def _ascending(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The values in order, each once. (`numpy.unique` hashes, which takes four times as long here.)"""
-    if len(values) == 1:
-        return values
-    values = np.sort(values)
-    again = values[1:] == values[:-1]
-    return values[np.concatenate([[True], ~again])] if again.any() else values
-
-
 def _distinct(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """The values, each at least once: mostly all are the same."""
     return values[:1] if not len(values) or (values == values[0]).all() else np.unique(values)
 
 
-def _by_value(values: Array, things: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int32]]]:
-    """Things that have the same value, value by value."""
-    if not len(values):
-        return []
-    if int(values.max()) < 1 << 16:
-        values = values.astype(np.uint16)  # NumPy sorts by digits then, in a tenth of the time
-    order = np.argsort(values, kind="stable")
-    values, things = values[order], things[order]
-    cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
-    bounds = [0, *cuts.tolist(), len(values)]
-    return [(key, things[i:j]) for key, (i, j) in zip(values[bounds[:-1]].tolist(), pairwise(bounds), strict=True)]
+def _by_value(
+    values: Array, things: NDArray[np.int32], size: int
+) -> tuple[list[int], list[int], NDArray[np.int32]]:
+    """Things, all below ``size``, by value.
+
+    The values that are there, where the things of each begin and end, and these, ascending, each once.
+    """
+    width = size.bit_length()
+    is_narrow = (int(values.max(initial=0)) + 1) << width <= 1 << 31
+    both = values.astype(np.int32 if is_narrow else np.int64)
+    both <<= width
+    both |= things
+    both.sort()
+    again = both[1:] == both[:-1]
+    if again.any():
+        both = both[np.append(True, ~again)]
+    values = both >> width
+    bounds = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)] if len(values) else [0]
+    return values[bounds[:-1]].tolist(), bounds, (both & ((1 << width) - 1)).astype(np.int32)

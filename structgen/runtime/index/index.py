@@ -28,7 +28,7 @@ def reader_of(kind: str) -> Reader | None:
         from ..automaton.machine import AutomatonMachine
 
         return AutomatonMachine.from_sections
-    if kind in ("json_schema", "gbnf"):
+    if kind in ("json_schema", "gbnf", "structural_tag"):
         from ..pushdown.machine import PushdownMachine
 
         return PushdownMachine.from_sections

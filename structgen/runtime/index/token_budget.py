@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ...errors import TokenBudgetError
 from ...system.arguments import integer
-from ..core.machine import ByteState, Config, Machine
+from ...system.types import RowParts
+from ..core.machine import WHOLE, ByteState, Config, Machine
 
 if TYPE_CHECKING:
     from .index import Index
@@ -121,6 +122,11 @@ class LimitedMachine:
             self._rows[key] = row
         return row
 
+    def row_parts(self, limited: LimitedConfig) -> RowParts:
+        """What the bitmask of a configuration is put together of."""
+        config, left, near = limited
+        return self.machine.row_parts(config) if left > near else ((self.row(limited), WHOLE),)
+
     def is_accepting(self, limited: LimitedConfig) -> bool:
         """Whether the text so far is complete."""
         return self.machine.is_accepting(limited[0])
@@ -136,8 +142,9 @@ class LimitedStackMachine(LimitedMachine):
         """Where a token leads; ``None`` where it is not allowed, or leads too far from the end."""
         config, left, near = limited
         targets = config.targets  # read once: another thread may have the machine forget at any time
-        if left > near + 1 and token_id in targets:
-            target = targets[token_id]
+        key = config.offset + token_id
+        if left > near + 1 and key in targets:
+            target = targets[key]
             return None if target is None else (target, left - 1, near)
         return super().advance(limited, token_id)
 

@@ -105,7 +105,7 @@ class DeviceAutomata:
         self.live, self.accepting, self.is_eos = put(live), put(accepting), put(is_eos)
         #: Where the rows of states begin, by state and count, ascending, and the rows.
         self._begins, self._row_of = put(begins), put(rows)
-        self.pool = put(store.rows[: len(store)])
+        self.pool = put(store.dense(np.arange(len(store), dtype=np.int32)))
 
     def start(self, indexes: Sequence[int | None]) -> tuple[torch.Tensor, torch.Tensor]:
         """The states and counts, ``int32[batch]`` each, of sequences that begin at indexes by number, or None."""
@@ -223,6 +223,6 @@ def _rows_of(
 
 def _longest_allowed(store: RowStore, offsets: Array) -> int:
     """Bytes of the longest token that some row of a definition allows."""
-    rows = np.delete(store.rows[: len(store)], ALL_IDS, axis=0)
+    rows = store.dense(np.delete(np.arange(len(store), dtype=np.int32), ALL_IDS))
     lengths = np.diff(offsets.astype(np.int64))
     return max(1, int(lengths[ids_of(np.bitwise_or.reduce(rows, axis=0))].max(initial=0)))

@@ -108,7 +108,7 @@ class DeviceRows:
         before = self._row_in[oldest]
         self._slot_of[before[before >= 0]] = -1
         self._row_in[oldest], self._slot_of[rows], self._used[oldest] = rows, oldest, self._clock
-        staged = torch.from_numpy(self._store.rows[rows])
+        staged = torch.from_numpy(self._store.dense(rows))
         self.bytes_of_rows += staged.nbytes
         self.pool.index_copy_(0, self._sent(torch.from_numpy(oldest)), self._sent(staged))
 

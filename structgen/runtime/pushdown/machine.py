@@ -20,13 +20,13 @@ from ...storage import columns
 from ...storage.columns import Field
 from ...system.locks import Lock
 from ...system.memo import shorten
-from ...system.types import Array, JsonMap, Sections
+from ...system.types import Array, JsonMap, RowParts, Sections
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import DEAD, FIELDS, MARK, SET
 from ..core.dense_rows import DENSE_ROWS
 from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
-from ..core.machine import SharedRows
+from ..core.machine import WHOLE, SharedRows
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
@@ -158,7 +158,7 @@ class PushdownMachine(InternedMachine[Thread]):
     def _follow(self, threads: tuple[Thread, ...], data: bytes) -> tuple[Thread, ...]:
         i, end = 0, len(data)
         while i < end and threads:
-            if len(threads) == 1 and not self._counts:
+            if len(threads) == 1:
                 threads, i = self._follow_one(threads[0], data, i)
             else:
                 threads = self.step(threads, data[i])
@@ -166,12 +166,12 @@ class PushdownMachine(InternedMachine[Thread]):
         return threads
 
     def _follow_one(self, thread: Thread, data: bytes, begin: int) -> tuple[tuple[Thread, ...], int]:
-        """`_follow` from byte ``begin`` on, for one thread that does not count, until it may become several.
+        """`_follow` from byte ``begin`` on, for one thread, until it may become several.
 
         Returns the threads, and the byte to go on from.
         """
-        state, _, frame = thread
-        moves, returns = self._moves, self._returns
+        state, count, frame = thread
+        moves, returns, keeps = self._moves, self._returns, self._keeps
         popped: Stack = None  # the frame that the state comes from, where that is negative
         for i in range(begin, len(data)):
             while True:
@@ -185,23 +185,28 @@ class PushdownMachine(InternedMachine[Thread]):
                 if not returns[state] or frame is None:
                     return (), i
                 popped = frame
-                state, frame = popped.state, popped.below
+                state, count, frame = popped.state, popped.count, popped.below
             if isinstance(move, int):
                 if not returns[state]:
                     state = move
+                    if count:
+                        count &= keeps[state]
                     continue
-                move = [(None, (move,))]
+                move = ((None, (move,)),)
             if (returns[state] and frame is not None) or len(move) > 1 or move[0][0] is not None:
-                return self.step(((state, 0, frame),), data[i]), i + 1
+                return self.step(((state, count, frame),), data[i]), i + 1
             sequence = move[0][1]
             if not sequence:
                 popped = frame
-                state, frame = (END, None) if popped is None else (popped.state, popped.below)
-            else:
-                for below in sequence[:-1]:
-                    frame = self.stacks.push(below, 0, frame)
-                state = sequence[-1]
-        return (self.stacks.opened(popped) if state == FORK else ((state, 0, frame),)), len(data)
+                state, count, frame = (END, 0, None) if popped is None else (popped.state, popped.count, popped.below)
+                continue
+            state = sequence[0]
+            if count:
+                count &= keeps[state]
+            for above in sequence[1:]:
+                frame = self.stacks.push(state, count, frame)
+                state, count = above, 0
+        return (self.stacks.opened(popped) if state == FORK else ((state, count, frame),)), len(data)
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
@@ -323,7 +328,6 @@ class PushdownMachine(InternedMachine[Thread]):
     def _take_counters(self) -> None:
         tables = self.tables
         self.states = tables.states
-        self._counts = bool(len(tables.loops))
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
         new = len(self._keeps)
@@ -334,7 +338,7 @@ class PushdownMachine(InternedMachine[Thread]):
             self._token_moves.take(tables.tokens, tables.states, tables.moves)
             self._counts_tokens = tables.tokens.counts
             if self._counts_tokens:
-                self._counts, self._counted = True, LOOP_COUNT
+                self._counted = LOOP_COUNT
                 self._keeps[new:] = [mask & LOOP_COUNT for mask in self._keeps[new:]]
                 for state in self._token_moves.bounds:
                     self._keeps[state] |= ~LOOP_COUNT
@@ -406,7 +410,9 @@ class PushdownMachine(InternedMachine[Thread]):
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+    def _key(self, config: Configuration[Thread]) -> tuple[int, ...]:
+        """What a configuration's row is put together of: the generation, whether EOS ids are in it, and partial rows.
+        """
         if self.rows.is_full() and not self._fills:
             self.rows.forget()
             self._dense.clear()
@@ -418,13 +424,34 @@ class PushdownMachine(InternedMachine[Thread]):
             if self._sees_tokens:
                 numbers += sorted({-1 - tokens for _, tokens, _ in self._token_edges(config.threads)})
             key = config.row = (self.rows.generation, self.is_accepting(config), *numbers)
+        return key
+
+    def _work_out(self, config: Configuration[Thread]) -> NDArray[np.int32]:
+        key = self._key(config)
         row = self._dense.get(key)
         if row is None:
             row = self._union(key)
             self._dense[key] = row
-            DENSE_ROWS.note(self, row.nbytes * len(self._dense) + self.pool.decoded_bytes)
+            self._note()
         config.dense = row
         return row
+
+    def _note(self) -> None:
+        DENSE_ROWS.note(self, 4 * self.pool.words * len(self._dense) + self.pool.decoded_bytes)
+
+    def row_parts(self, config: Configuration[Thread]) -> RowParts:
+        """What the row of a configuration is put together of."""
+        return self._find(self._parts, config)
+
+    def _parts(self, config: Configuration[Thread]) -> RowParts:
+        _, accepting, *numbers = self._key(config)
+        decoded = self.pool.decoded_bytes
+        parts = [*self.pool.parts([number for number in numbers if number >= 0])]
+        if self.pool.decoded_bytes > decoded:
+            self._note()
+        if self._token_moves is not None:
+            parts += [(self._token_moves.row(-1 - number), WHOLE) for number in numbers if number < 0]
+        return [*parts, (self.vocabulary.eos_row, WHOLE)] if accepting else parts
 
     def let_go(self) -> None:
         """Forget what can be put together again; see `structgen.runtime.core.dense_rows`."""

@@ -49,6 +49,9 @@ _WIDE = 20_000
 #: A state so near a bound is walked; one that is further is compared with the same where no bound matters.
 _FEW_LEFT = 16
 
+#: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
+_ALIKE = 1_200
+
 
 class StoredMasks:
     """Partial masks as they lie in a file, sorted: looked up one by one, since most are never asked for.
@@ -204,6 +207,8 @@ class StateMasks:
 
     def _walked(self, residual: int, state: int, count: int) -> PartialRow:
         """`decide` for what is not known."""
+        if residual == ROOT and state in self.tables.interiors:
+            return self._by_interior(*self.tables.interiors[state])
         walk, nodes = self._walk(), self.residuals[residual]
         walked = walk.decide(nodes, state, count, _WIDE)
         if walked is None:
@@ -219,6 +224,14 @@ class StateMasks:
             if found is not None:
                 return found
         return self._row(ids), self.residuals.add(below)
+
+    def _by_interior(self, interior: int, behind: int) -> PartialRow:
+        """What a state at the bottom decides that does as an interior above the state behind it."""
+        row, left = self.decide(ROOT, interior, 0)
+        if left == NOTHING:
+            return row, left
+        more, left = self.decide(left, behind, 0)
+        return self.pool.union(row, more), left
 
     def __len__(self) -> int:
         """Number of partial masks."""
@@ -284,12 +297,13 @@ class StateMasks:
         """The partial mask of a state that leads far, found by walking less than that; None where it can't be."""
         if count:
             return self._counted(state, count)
+        if not self.tables.like[state] and self.shared.is_known(state):
+            return self.shared.plain(state)
         walk = self._walk()
         base = walk.base(state)
         if base is None:
-            return self._before_counting(state) or self.shared.plain(state)
-        if not self.tables.like[state] and self.shared.is_known(state):
-            return self.shared.plain(state)
+            alike = self._before_counting(state) or self._like_a_shared_one(state)
+            return self.shared.plain(state) if alike is None else self.shared.share(state, alike)
         held = self._configuration(base)
         found = walk.difference((state, 0), base)
         return self.shared.plain(state) if found is None else self._different(held, *found)
@@ -314,6 +328,14 @@ class StateMasks:
             return self._near((state, 0), inside, *self._zone(inside, 0))
         found = self._walk().difference((state, 0), (inside, 0))
         return self._different(held, *found) if found else None
+
+    def _like_a_shared_one(self, state: int) -> PartialRow | None:
+        """A wide state as a difference from the first shared mask that was used, inside any string as a rule."""
+        for _, _, model, *held in self.shared.uses:
+            if self.tables.live[model] < 0:
+                found = self._walk().difference((state, 0), (model, 0), _ALIKE)
+                return self._different((held[0], held[1]), *found) if found else None
+        return None
 
     def _with_nothing_counted(self, state: int) -> PartialRow | None:
         """What a state that counts would decide with a count of 0."""
@@ -351,7 +373,9 @@ class StateMasks:
         zone, left = self._zone(state, count)
         if left > self.vocabulary.trie.max_depth:
             return self.shared.unbounded(state, zone)
-        return self.shared.counted(state, count) or self._near((state, count), state, zone, left)
+        found = self.shared.counted(state, count) or self._near((state, count), state, zone, left)
+        spelled = self._walk().spelled(state, count) if found is None else None
+        return found if spelled is None else (self.pool.add_dense(spelled[0]), self.residuals.add(spelled[1]))
 
     def _near(self, config: tuple[int, ...], state: int, zone: int, left: int) -> PartialRow | None:
         """What a configuration decides that comes to a state so much before a bound, as a difference from the same
@@ -444,6 +468,7 @@ class StateMasks:
             walk.narrow(self.residuals[ROOT], (state, 0), 0)
             walk.difference((state, 0), (self.tables.start, 0))
             walk.base(state)
+            walk.spelled(state, 0)
             if self.tables.live[state] >= 0:
                 walk.counted(state, (1, 2))
             elif (automaton := walk.subautomaton(state)) is not None:

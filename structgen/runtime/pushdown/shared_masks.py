@@ -238,6 +238,16 @@ class SharedMaskStore:
             self._add(name, SharedMasks([0], [self._walker().bits(ids)], [below.copy()]))
         return self._use(name, 0, state)
 
+    def share(self, state: int, found: PartialRow) -> PartialRow:
+        """Make a partial mask of this index that was found by another way a shared one, if it can be."""
+        name = self.name(state, PLAIN)
+        if name is None:
+            return found
+        if self._at_hand(name) is None:
+            row = self.pool.dense(found[0]).view(np.uint32)
+            self._add(name, SharedMasks([0], [row], [self.residuals[found[1]]]))
+        return self._use(name, 0, state)
+
     def segments(self, state: int) -> tuple[list[int], list[PartialRow]] | None:
         """The segments of a state that counts: how far it is to the next bound is all that matters."""
         minimum, maximum = self._tables.loops[self._tables.live[state]].tolist()

@@ -22,6 +22,9 @@ POP = _LARGEST
 #: Slots to find a state by its hash; bytes of the text that is hashed.
 _SLOTS, _LONGEST = 1 << 10, 1 << 17
 
+#: States with their counts that are told apart to be walked as states, and what a table of them has for a pop.
+MOST_SPELLED = 1 << 12
+
 
 class Subautomaton(NamedTuple):
     """The automaton that begins at a state, whatever it lies in.
@@ -70,6 +73,19 @@ def subautomaton(arena: NDArray[np.int32], state: int, zone: int | None = None) 
     if not n:
         return None
     return Subautomaton(blake2b(text[:length].data, digest_size=32).digest(), loop, table[:n].copy())
+
+
+def spelled(arena: NDArray[np.int32], state: int, count: int, reach: int) -> NDArray[np.int32] | None:
+    """The automaton that begins at a state with a count, 0 for none, with a state for each state and count.
+
+    ``int32[states, classes]``, as far as ``reach`` bytes come; `MOST_SPELLED` for a pop. None where it calls,
+    returns, branches, has a set, or is large.
+    """
+    from ... import kernels
+
+    members, slots = np.empty((MOST_SPELLED, 2), np.int64), np.full(4 * MOST_SPELLED, -1, np.int32)
+    table = np.empty((MOST_SPELLED, int(arena[kernels.A_CLASSES])), np.int32)
+    return table if kernels.spell_counts(arena, state, count, reach, members, slots, table) else None
 
 
 def calling_states(tables: PushdownTables) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ The readable form, and what the moves mean, is `structgen.compiler.programs.prog
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
@@ -32,7 +32,7 @@ MOST_SEQUENCE = 1 << 13
 Record: TypeAlias = "tuple[int, ...] | None"
 
 #: A group's moves: the record of each, and its sequence.
-Moves: TypeAlias = list[tuple[Record, tuple[int, ...]]]
+Moves: TypeAlias = tuple[tuple[Record, tuple[int, ...]], ...]
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -114,6 +114,9 @@ class PushdownTables:
         The initial state, alone on the stack.
     tokens:
         Token edges and token bounds, where there are or may come to be any.
+    interiors:
+        By state that is never above another one: a state, and the one behind it, such that with every byte it does as
+        the first above the second. Not kept in files.
     """
 
     edge_start: Array
@@ -132,6 +135,7 @@ class PushdownTables:
     tests: NDArray[np.int32]
     start: int
     tokens: TokenTables | None = None
+    interiors: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: The open states, and what lowers them; nothing, where all is there.
@@ -177,16 +181,17 @@ class PushdownTables:
     @cached_property
     def moves(self) -> LazyTable[Moves]:
         """The moves of each group, spelled out when first asked for."""
-        groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
-        records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
+        columns = self.group_start, self.move_record, self.move_start, self.records.reshape(-1), self.sequence
 
         def of(group: int) -> Moves:
-            found: Moves = []
+            # Slices of buffers cost less than those of arrays; but each is two objects to the collector of garbage.
+            groups, numbers, starts, records, states = (column.data for column in columns)
+            found: list[tuple[Record, tuple[int, ...]]] = []
             for move in range(groups[group], groups[group + 1]):
                 number = 5 * numbers[move]
                 record = tuple(records[number - 5 : number]) if number else None
                 found.append((record, tuple(states[starts[move] : starts[move + 1]])))
-            return found
+            return tuple(found)
 
         return LazyTable(of)
 
@@ -195,7 +200,7 @@ class PushdownTables:
         records = [None, *map(tuple, self.records.tolist())]
         starts, states, numbers = self.move_start.tolist(), self.sequence.tolist(), self.move_record.tolist()
         for i, j in pairwise(self.group_start.tolist()):
-            yield [(records[numbers[m]], tuple(states[starts[m] : starts[m + 1]])) for m in range(i, j)]
+            yield tuple([(records[numbers[m]], tuple(states[starts[m] : starts[m + 1]])) for m in range(i, j)])
 
     def is_deterministic(self, below: list[set[int]]) -> bool:
         """Whether no text leads to two stacks, as far as that is seen without following any.
@@ -331,7 +336,7 @@ class PushdownTables:
             _check_counters(found["records"], found["loops"], sizes, where)
         if tokens is not None and (found["live"][tokens.exhausted] >= 0).any():
             raise FormatError("section 'cap_exhausted' has a state that counts in a loop", where=where)
-        return cls(**own, start=sizes["start"], tokens=tokens)
+        return cls(**own, start=sizes["start"], tokens=tokens, interiors={})
 
 
 def _check_ranges(start: Array, low: NDArray[np.uint8], high: NDArray[np.uint8], where: str) -> None:

@@ -23,7 +23,7 @@ from ..core.lazy_table import LazyTable
 from ..rows.bitmask import fill_first, ids_of
 
 #: As in `structgen.runtime.pushdown.tables`.
-_Moves: TypeAlias = "list[tuple[tuple[int, ...] | None, tuple[int, ...]]]"
+_Moves: TypeAlias = "tuple[tuple[tuple[int, ...] | None, tuple[int, ...]], ...]"
 
 #: The sections of the file format (see docs/internals/format.md): all of them, or none.
 SECTIONS = (
@@ -145,7 +145,7 @@ class TokenMoves:
             edges = slice(bisect_left(owners, state), bisect_right(owners, state))
             targets = [int(target) - 1 for target in tables.targets[edges]]
             found = self._known[state] = [
-                (number, moves[target - states] if target >= states else [(None, (target,))])
+                (number, moves[target - states] if target >= states else ((None, (target,)),))
                 for number, target in zip(tables.sets[edges].tolist(), targets, strict=True)
             ]
         return found

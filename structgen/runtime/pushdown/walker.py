@@ -17,7 +17,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.tables import SET
 from ..core.lazy_table import LazyTable
 from .stacks import END
-from .subautomata import POP, Subautomaton, subautomaton
+from .subautomata import MOST_SPELLED, POP, Subautomaton, spelled, subautomaton
 from .tables import PushdownTables
 
 T = TypeVar("T")
@@ -52,8 +52,12 @@ _NEAR_APART = 60_000
 #: The zones that a count can stay in, as kernels number them: below the minimum, and from there below the maximum.
 BELOW, BETWEEN = 0, 1
 
-#: Vocabularies of which it is remembered how deep their tries are.
-_heights: Memo[str, NDArray[np.uint16]] = Memo(_MOST_SIZES)
+#: The kinds of bytes, 44 of 64, by which trees of the trie are told apart: what strings' patterns tell apart.
+_FIRST_OF_KINDS = [0, *range(32, 49), *range(58, 66), 71, *range(91, 98), 103, *range(123, 129), 192, 224, 240]
+_KINDS = np.uint64(1) << (np.searchsorted(_FIRST_OF_KINDS, np.arange(256), side="right") - 1).astype(np.uint64)
+
+#: What is remembered of vocabularies' tries, by node: bytes of the longest way down, and kinds of bytes below.
+_below_nodes: Memo[str, tuple[NDArray[np.uint16], NDArray[np.uint64]]] = Memo(_MOST_SIZES)
 
 
 class _Scratch(threading.local):
@@ -162,6 +166,8 @@ class StackWalker:
         self._n = tables.states
         self._classes = self._arena[self._arena[self._kernels.A_CLASS_OF] :][:256].astype(np.uint8)
         self._weights = self._nodes_below(self._classes)
+        self._kinds = np.zeros(len(self._weights), np.uint64)
+        np.bitwise_or.at(self._kinds, self._classes, _KINDS)
         self._moves = tables.moves
         #: Trie nodes below the bytes that each state takes.
         self.weight = LazyTable(self._find_weight)
@@ -315,7 +321,7 @@ class StackWalker:
         both = np.array(config, np.int64), np.array(base, np.int64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, self._height, arena, *both, ROOM, most or _FAR_APART, ids, below
+                *self._trie, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART, ids, below
             )
         )
         return None if n < 0 else (ids[:n], below[:m])
@@ -327,12 +333,16 @@ class StackWalker:
         return self.difference(config, (state, self._kernels.UNBOUNDED - zone), _NEAR_APART)
 
     @cached_property
-    def _height(self) -> NDArray[np.uint16]:
-        """By node the bytes of the longest way down."""
-        known = _heights.get(self._vocabulary.fingerprint)
+    def _below_nodes(self) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+        """By node the bytes of the longest way down, and the kinds of bytes on the way to it and below."""
+        known = _below_nodes.get(self._vocabulary.fingerprint)
         if known is None:
             trie = self._vocabulary.trie
-            known = _heights[self._vocabulary.fingerprint] = self._kernels.heights_of(trie.depth, trie.max_depth)
+            known = (
+                self._kernels.heights_of(trie.depth, trie.max_depth),
+                self._kernels.kinds_below(trie.byte, trie.depth, trie.max_depth, _KINDS),
+            )
+            _below_nodes[self._vocabulary.fingerprint] = known
         return known
 
     def subautomaton(self, state: int, zone: int | None = None) -> Subautomaton | None:
@@ -341,18 +351,28 @@ class StackWalker:
 
     def closed(self, automaton: Subautomaton) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of the first state of an automaton that does not count."""
+        return self._closed(automaton.table, POP)
+
+    def spelled(self, state: int, count: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]] | None:
+        """`closed` for a state with a count, 0 for none; None where it calls or is large."""
+        table = self._settled(lambda arena: spelled(arena, state, count, self._trie[-1]))
+        return None if table is None else self._closed(table, MOST_SPELLED)
+
+    def _closed(self, table: NDArray[np.int32], pop: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         row = np.zeros(self._words + 1, np.uint32)  # the last word takes the spare bit
         _, below = _scratch.of(*self._sizes)
         byte, depth, skip, *_, max_depth = self._trie
-        table = automaton.table
         m = self._kernels.walk_row(
-            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0, max_depth, row, POP,
+            byte, depth, skip, *self._ends, table.reshape(-1), self._classes, table.shape[1], 0, max_depth, row, pop,
             below,
         )  # fmt: skip
         return row[:-1], below[:m].copy()
 
     def uncounted(self, state: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """The row and the residual list of a state, entered without a count."""
+        spelled = self.spelled(state, 0)
+        if spelled is not None:
+            return spelled
         ids, below = self.narrow(np.zeros(1, np.int32), (state, 0))
         return self.bits(ids), below.copy()
 

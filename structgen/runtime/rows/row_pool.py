@@ -12,7 +12,7 @@ an int: 0 empty, ``b > 0`` the whole row ``b - 1``, ``-1 - r`` row ``r``, ``SHAR
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from ...storage import columns
 from ...storage.columns import LONG_GAP, Column, Sizes
 from ...storage.container import smallest
 from ...system.digest import blake2b
-from ...system.types import Array, Sections
+from ...system.types import Array, RowParts, Sections
 
 #: The sections of the file format (see docs/internals/format.md).
 SECTIONS = (
@@ -75,6 +75,7 @@ class RowPool:
         # Flat: row r is base `_base[r]` and gaps `_gaps[_start[r]:_start[r + 1]]`; then what was added since.
         self._hold(np.zeros(0, np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.uint16))
         self._added: list[tuple[int, NDArray[np.uint16]]] = []
+        self._added_bytes = 0
         self._bases = np.zeros((0, self.words), np.uint32)  # the first `_n_bases` rows are in use
         self._n_bases = 0
         self._known: dict[bytes, int] | None = {}  # None: not read from the flat rows yet
@@ -104,7 +105,7 @@ class RowPool:
     def nbytes(self) -> int:
         """Bytes of the rows as stored, without what was decoded for use."""
         flat = self._base.nbytes + self._start.nbytes + self._gaps.nbytes
-        return 4 * self.words * self._n_bases + flat + sum(4 + gaps.nbytes for _, gaps in self._added)
+        return 4 * self.words * self._n_bases + flat + self._added_bytes
 
     # -- adding ----------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class RowPool:
         return self.add_gaps(encode_gaps(ids))
 
     def add_gaps(self, gaps: NDArray[np.uint16]) -> int:
-        """`add_ids` for ids as `encode_gaps` has them, in an array that the pool may keep."""
+        """`add_ids` for ids as `encode_gaps` has them; the array may be reused by the caller."""
         return self._add(gaps.tobytes(), 0, gaps)
 
     def add_dense(self, row: NDArray[np.uint32]) -> int:
@@ -133,24 +134,46 @@ class RowPool:
 
     def add_difference(self, row: int, ids: Array) -> int:
         """The number of the row that differs from ``row`` in these token ids, ascending."""
-        if not len(ids):
+        return self._add_difference(row, encode_gaps(ids))
+
+    def _add_difference(self, row: int, gaps: NDArray[np.uint16]) -> int:
+        if not len(gaps):
             return row
-        base, gaps = self._row(row)
-        if base == 0 and not len(gaps):
-            return self.add_ids(ids) if len(ids) <= self.longest_list else self._add_list(-1 - row, ids)
-        return self._add_list(-1 - row, ids)
+        base, own = self._row(row)
+        if base == 0 and not len(own) and len(gaps) <= self.longest_list:
+            return self.add_gaps(gaps)
+        return self._add(_key(-1 - row, gaps), -1 - row, gaps)
 
     def union(self, row: int, other: int) -> int:
         """The number of the row of the tokens in either."""
+        from ... import kernels
+
         bits = self.dense(row).view(np.uint32)
         base, gaps = self._row(other)
         if base == 0:
-            ids = decode_gaps(gaps)
-            ids = ids[(bits[ids >> 5] >> (ids & np.uint32(31))) & 1 == 0]
-        else:
-            more = self.dense(other).view(np.uint32) & ~bits
-            ids = np.flatnonzero(np.unpackbits(more.view(np.uint8), bitorder="little")).astype(np.uint32)
+            more = np.empty(len(gaps), np.uint16)
+            return self._add_difference(row, more[: kernels.missing_gaps(bits, gaps, LONG_GAP, more)])
+        new = self.dense(other).view(np.uint32) & ~bits
+        ids = np.flatnonzero(np.unpackbits(new.view(np.uint8), bitorder="little")).astype(np.uint32)
         return self.add_difference(row, ids)
+
+    def parts(self, numbers: Iterable[int]) -> RowParts:
+        """What the union of some rows is put together of."""
+        found = []
+        for number in numbers:
+            base, gaps = self._row(number)
+            found.append((self._base_row(base) if base else None, gaps))
+        return found
+
+    def _base_row(self, base: int) -> NDArray[np.int32]:
+        """A base that is not empty, the same array each time while it is remembered."""
+        if base < 0:
+            return self.dense(-1 - base)
+        found = self._decoded.get(-base)
+        if found is None:
+            found = self._decoded[-base] = self._whole(base).view(np.int32)
+            found.flags.writeable = False
+        return found
 
     def add_to(self, row: NDArray[np.int32], number: int) -> None:
         """Set the bits of a pool's row in ``row``, ``int32[words]``."""
@@ -192,7 +215,8 @@ class RowPool:
         numbers = self._numbers()
         number = numbers.setdefault(key, len(self))
         if number == len(self):
-            self._added.append((base, gaps))
+            self._added.append((base, gaps.copy()))
+            self._added_bytes += 4 + gaps.nbytes
             self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well
         return number
 
@@ -234,7 +258,7 @@ class RowPool:
         self._hold(*(sections[name] for name in ("row_base", "row_start", "row_gaps")))
         self._bases = sections["bases"].copy()
         self._flat_bases, self._flat_shared = self._n_bases, len(self.shared)
-        self._added = []
+        self._added, self._added_bytes = [], 0
         self._known = None
         self._decoded.clear()
         self.grown = 0
@@ -247,6 +271,7 @@ class RowPool:
         """Take away all rows that came since a mark, which is not older than the last `compact`."""
         rows, self._n_bases, shared = mark
         del self._added[rows - len(self._base) :], self.shared[shared:]
+        self._added_bytes = sum(4 + gaps.nbytes for _, gaps in self._added)
         self._bases = self._bases[: self._n_bases].copy()  # somebody may hold rows of the old array
         self._known = None
         self._decoded.clear()
@@ -445,13 +470,23 @@ def encode_gaps(ids: Array) -> NDArray[np.uint16]:
     if kernels is not None:
         gaps = np.empty(len(ids) + int(ids[-1]) // LONG_GAP, np.uint16)
         return gaps[: kernels.write_gaps(ids.astype(np.int32, copy=False), LONG_GAP, gaps)]
-    steps = np.diff(ids.astype(np.int64), prepend=0)
-    if int(steps.max(initial=0)) < LONG_GAP:
-        return steps.astype(np.uint16)
-    long = steps // LONG_GAP
-    gaps = np.full(len(steps) + int(long.sum()), LONG_GAP, np.uint16)
-    gaps[np.cumsum(long + 1) - 1] = steps % LONG_GAP
-    return gaps
+    return encode_lists(ids, [0, len(ids)])[0]
+
+
+def encode_lists(ids: Array, bounds: list[int]) -> tuple[NDArray[np.uint16], list[int]]:
+    """`encode_gaps` of several lists that lie one after another, and where each begins and ends there."""
+    if not len(ids):
+        return np.empty(0, np.uint16), [0] * len(bounds)
+    steps = ids.astype(np.int32)
+    steps[1:] -= steps[:-1].copy()
+    steps[bounds[:-1]] = ids[bounds[:-1]]
+    if int(steps.max()) < LONG_GAP:
+        return steps.astype(np.uint16), bounds
+    long = np.flatnonzero(steps >= LONG_GAP)
+    more, steps[long] = np.divmod(steps[long], LONG_GAP)
+    before = np.repeat(long, more)
+    gaps = np.insert(steps.astype(np.uint16), before, LONG_GAP)
+    return gaps, (np.array(bounds) + np.searchsorted(before, bounds)).tolist()
 
 
 def decode_gaps(gaps: NDArray[np.uint16]) -> NDArray[np.uint32]:

@@ -5,6 +5,7 @@ A device holds the same array and needs only numbers then (`structgen.runtime.lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import ref
 
 import numpy as np
@@ -12,15 +13,17 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...errors import BatchError
+from ...storage.columns import LONG_GAP
 from ...system.arguments import checked_masks
 from ...system.memo import Memo
+from ...system.types import RowParts
 from ...vocabulary.vocabulary import Vocabulary
 from .bitmask import fill_first
 
 #: Rows that are always there: nothing is allowed; the EOS ids; every id of the vocabulary.
 NO_IDS, EOS_IDS, ALL_IDS = 0, 1, 2
 
-#: Rows with more words that are not zero are written whole.
+#: Rows with more words that are not zero are kept whole.
 _NARROW = 64
 
 #: So many ids are given out before they are given out again.
@@ -55,46 +58,58 @@ class RowStore:
         self._always = [np.zeros(self.words, np.int32), vocabulary.eos_row, every]
         for row in self._always:  # as those of machines: a kernel is compiled for either kind
             row.flags.writeable = False
+        self._scratch = np.empty((2, self.words), np.int32)
         self._hold(self._most + _FEW)
         self._begin()
 
     def _hold(self, capacity: int) -> None:
         """Have room for so many rows; the system gives memory as they are written."""
-        #: ``int32[capacity, words]``
-        self.rows = np.empty((capacity, self.words), np.int32)
-        #: ``int32[capacity]``, ``int32[capacity, 64]``: how many words are not zero, -1 for many; where they are.
-        self.counts = np.empty(capacity, np.int32)
-        self.offsets = np.empty((capacity, _NARROW), np.int32)
+        narrow = capacity, _NARROW
+        # See `kernels.copy_rows`.
+        self._rows = (
+            np.empty((capacity, self.words), np.int32), np.empty(capacity, np.int32), np.empty(narrow, np.int32),
+            np.empty(narrow, np.int32),
+        )  # fmt: skip
         self._hashes = np.empty(capacity, np.int64)
         self._slots = np.full(1 << (2 * capacity).bit_length(), -1, np.int32)  # see `kernels.add_row`
 
     def _begin(self) -> None:
         self._by_identity: Memo[int, tuple[ref[NDArray[np.int32]], int]] = Memo(self._most)
-        self._count = 0
+        self._used = np.zeros(2, np.int64)  # rows, and wide ones
         self._slots[:] = -1
         for row in self._always:
-            self._append(row)
+            self.add(row)
 
     def __len__(self) -> int:
-        return self._count
+        return int(self._used[0])
 
     def is_full(self) -> bool:
         """Whether it is time to `forget`; there still is room for one step."""
-        return self._count >= self._most
+        return len(self) >= self._most
 
     def forget(self) -> None:
         """Begin anew."""
         self.generation += 1
-        self._ahead = (self._ahead + self._count - len(self._always)) % _MOST_IDS
+        self._ahead = (self._ahead + len(self) - len(self._always)) % _MOST_IDS
         self._begin()
 
     def copy(self, numbers: NDArray[np.int32], bitmask: object) -> None:
         """Write rows by number, ``int32[n]``, into ``int32[n, words]`` or wider; see `GuideBatch.fill_bitmask`."""
         masks = checked_masks(bitmask, len(numbers), self.words)
         whole = masks if masks.flags.c_contiguous else np.empty(masks.shape, np.int32)
-        kernels.copy_rows(numbers, self.rows, self.counts, self.offsets, whole)
+        kernels.copy_rows(numbers, *self._rows, whole)
         if whole is not masks:
             masks[...] = whole
+
+    def change(self, numbers: NDArray[np.int32], shown: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
+        """`copy` into masks that hold the rows ``shown``, which become ``numbers``."""
+        kernels.change_rows(numbers, shown, *self._rows, masks)
+
+    def dense(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Rows by number, ``int32[n]``, as a new ``int32[n, words]``."""
+        found = np.empty((len(numbers), self.words), np.int32)
+        kernels.copy_rows(numbers, *self._rows, found)
+        return found
 
     def ids_of(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
         """The ids of rows, ``int32[n]``: a new array."""
@@ -109,7 +124,7 @@ class RowStore:
             return ids
         least = len(self._always)
         numbers = np.where(ids < least, ids, np.maximum(ids - np.int32(self._ahead), -1))
-        wrong = (numbers >= self._count) | ((numbers < least) & (ids >= least))
+        wrong = (numbers >= len(self)) | ((numbers < least) & (ids >= least))
         if wrong.any():
             raise BatchError(
                 f"row id {ids[wrong][0]} is of a mask that is not kept any more",
@@ -122,19 +137,41 @@ class RowStore:
         known = self._by_identity.get(id(row))
         if known is not None and known[0]() is row:  # and not another one where that was
             return known[1]
-        number = self._append(row)
+        self._make_room(1)
+        number: int = kernels.add_row(row, *self._rows, self._hashes, self._slots, self._used)
         self._by_identity[id(row)] = ref(row), number
         return number
 
-    def _append(self, row: NDArray[np.int32]) -> int:
-        if self._count == len(self.rows):
-            rows, counts, offsets, hashes = self.rows, self.counts, self.offsets, self._hashes
-            self._hold(2 * self._count)
-            self.rows[: self._count], self.counts[: self._count] = rows, counts
-            self.offsets[: self._count], self._hashes[: self._count] = offsets, hashes
-            kernels.place_rows(self._hashes, self._count, self._slots)
-        number: int = kernels.add_row(
-            row, self.rows, self.counts, self.offsets, self._hashes, self._slots, self._count
-        )  # fmt: skip
-        self._count = max(self._count, number + 1)
-        return number
+    def add_unions(self, unions: Sequence[RowParts]) -> NDArray[np.int32]:
+        """The numbers of rows, ``int32[n]``, put together here, in one call."""
+        numbers = np.full(len(unions), NO_IDS, np.int32)
+        parts: list[int] = []
+        lists: list[NDArray[np.uint16]] = []
+        end = 0
+        for place, union in enumerate(unions):
+            for row, gaps in union:
+                end += len(gaps)
+                number = NO_IDS if row is None else self.add(row)
+                if len(union) == 1 and not len(gaps):
+                    numbers[place] = number
+                else:
+                    parts += place, number, end
+                    lists.append(gaps)
+        if parts:
+            self._make_room(len(unions))
+            kernels.add_unions(
+                np.array(parts, np.int64).reshape(-1, 3), np.concatenate(lists), LONG_GAP, self._scratch, *self._rows,
+                self._hashes, self._slots, self._used, numbers,
+            )  # fmt: skip
+        return numbers
+
+    def _make_room(self, count: int) -> None:
+        """Have room for so many more rows."""
+        before, hashes, used = self._rows, self._hashes, len(self)
+        if used + count <= len(hashes):
+            return
+        self._hold(max(2 * used, used + count))
+        for i in range(len(before)):
+            self._rows[i][:used] = before[i][:used]
+        self._hashes[:used] = hashes[:used]
+        kernels.place_rows(self._hashes, used, self._slots)

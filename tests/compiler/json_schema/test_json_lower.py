@@ -27,9 +27,9 @@ from judges.pushdown_oracle import (
 )
 
 from structgen.budget import Budget, Meter
+from structgen.compiler.json_schema.layout.options import TextOptions
 from structgen.compiler.json_schema.lower import any_order
 from structgen.compiler.json_schema.lower.lower import lower
-from structgen.compiler.json_schema.lower.options import TextOptions
 from structgen.compiler.json_schema.normal_form.shapes import (
     ArrayShape,
     KeyClass,

@@ -15,7 +15,9 @@ from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 
 import structgen as sg
+from structgen import kernels
 from structgen.runtime.batch import lazy_automaton
+from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.rows import row_store
 from structgen.runtime.rows.bitmask import allocate
 
@@ -210,21 +212,20 @@ def test_tokens_without_bytes() -> None:
         batch.rollback(2**32 + 1)
 
 
-def calls_of(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[int, ...]]:
-    """The arguments with which some methods of `LazyAutomaton` are called from now on."""
-    calls: list[tuple[int, ...]] = []
+def calls_of(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[object, ...]]:
+    """The arguments with which some methods of `LazyAutomaton` and `PushdownMachine` are called from now on."""
+    calls: list[tuple[object, ...]] = []
 
     def counted(method: Callable[..., object]) -> Callable[..., object]:
-        def count(self: object, *arguments: int) -> object:
+        def count(self: object, *arguments: object) -> object:
             calls.append(arguments)
             return method(self, *arguments)
 
         return count
 
     for name in names:
-        monkeypatch.setattr(
-            lazy_automaton.LazyAutomaton, name, counted(getattr(lazy_automaton.LazyAutomaton, name))
-        )
+        owner = next(cls for cls in (lazy_automaton.LazyAutomaton, PushdownMachine) if hasattr(cls, name))
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
     return calls
 
 
@@ -248,7 +249,7 @@ def test_where_histories_stand_nothing_is_worked_out_again(monkeypatch: pytest.M
     monkeypatch.setattr(lazy_automaton, "MOST_CONFIGS", 16)
     index = sg.compile(sg.JsonSchema({"type": "array", "items": {"$ref": "#"}}), VOCABULARY, eager=False)
     batch = sg.GuideBatch(VOCABULARY, [index] * 3)
-    asked = calls_of(monkeypatch, "target", "row")
+    asked = calls_of(monkeypatch, "_target", "row_parts")
     for _ in range(200):
         assert batch.advance([ord("[")] * 3).all()
         batch.bitmask()
@@ -271,7 +272,7 @@ def test_beyond_the_bound_what_is_seldom_met_is_worked_out_again(monkeypatch: py
     def asked_of_steps() -> tuple[int, int, int]:
         """What is worked out once all has been met, of how many steps; and how many configurations there are."""
         chance, batch = random.Random(5), sg.GuideBatch(VOCABULARY, [index] * 4, max_rollback=0)
-        asked = calls_of(monkeypatch, "target")
+        asked = calls_of(monkeypatch, "_target")
         for turn in range(300):
             if turn == 100:
                 asked.clear()
@@ -291,12 +292,35 @@ def test_beyond_the_bound_what_is_seldom_met_is_worked_out_again(monkeypatch: py
 def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     index = sg.compile(sg.JsonSchema({"enum": ["a", "ab", 1]}), VOCABULARY, eager=False)
     batch, oracle = sg.GuideBatch(VOCABULARY, [index] * 50), sequence(index)
-    asked = calls_of(monkeypatch, "target", "row")
+    asked = calls_of(monkeypatch, "_target", "row_parts")
     for token in b'"ab"':
         assert batch.advance([token] * 50).all()
         assert oracle.advance(token)
         check(batch, [oracle] * 50)
     assert len(set(asked)) == len(asked) == 8
+
+
+def test_what_is_new_in_a_step_takes_two_calls_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for tokens and one for masks, however many indexes they are of."""
+    schemas = [sg.JsonSchema({"enum": [f"a{number}", "ab", number]}) for number in range(20)]
+    indexes = [sg.compile(schema, VOCABULARY, eager=False) for schema in schemas]
+    batch = sg.GuideBatch(VOCABULARY, indexes)
+    calls = []
+    for name in ("add_unions", "remember_tokens"):
+        kernel = getattr(kernels, name)
+
+        def counted(*arguments: Any, kernel: Any = kernel) -> Any:
+            calls.append(kernel)
+            return kernel(*arguments)
+
+        monkeypatch.setattr(kernels, name, counted)
+    guides = [sequence(index) for index in indexes]
+    for token in b'"a':
+        assert batch.advance([token] * 20).all()
+        batch.bitmask()
+        assert all(guide.advance(token) for guide in guides)
+    assert len(calls) == 4
+    check(batch, guides)
 
 
 def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

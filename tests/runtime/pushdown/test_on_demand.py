@@ -20,10 +20,10 @@ from judges.json_tokens import CASES, mask_of, small_vocabulary
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema import compiler
+from structgen.compiler.json_schema.layout.options import TextOptions
 from structgen.compiler.json_schema.lower import bounds, lower
 from structgen.compiler.json_schema.lower.keys import KeyStates
 from structgen.compiler.json_schema.lower.lower import SchemaLowering
-from structgen.compiler.json_schema.lower.options import TextOptions
 from structgen.compiler.json_schema.normalise import normalise
 from structgen.compiler.json_schema.read.reader import read
 from structgen.errors import StructgenError, UnsupportedError

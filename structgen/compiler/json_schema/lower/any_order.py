@@ -27,7 +27,9 @@ _MAX_SETS, _FEW_SETS = 1024, 16
 def in_any_order(builder: Builder, shape: ObjectShape, pointer: str, level: int) -> AnyOrder | MarkedOrder:
     """The way to lower a shape whose members come in any order."""
     few = 1 << sum(1 for p in shape.properties if p.choice) <= _FEW_SETS
-    return (AnyOrder if few or shape.exists else MarkedOrder)(builder, shape, pointer, level)
+    # No byte ends members in tags: that each may be the last, and that more can come, is one condition too many.
+    bounded = level < 0 and shape.max_properties is not None
+    return (AnyOrder if few or shape.exists or bounded else MarkedOrder)(builder, shape, pointer, level)
 
 
 class AnyOrder(Members):
@@ -63,7 +65,7 @@ class AnyOrder(Members):
         for seen, goes_on in states(first, self._after, self._is_enough, self._check).items():
             if goes_on:
                 inside[seen] = builder.program.state("member")
-            self.tails[seen] = builder.whitespace.tail(inside.get(seen), self._close(seen), self.level)
+            self.tails[seen] = self.text.whitespace.tail(inside.get(seen), self._close(seen), self.level)
         forbidden = self.forbidden()
         for seen, state in inside.items():
             others = self.classes(partial(self._tails_of, seen, 0))
@@ -72,7 +74,7 @@ class AnyOrder(Members):
                 if not bit & seen[0]:
                     names = self.with_name(names, text, self._tails_of(seen, bit, p.choice))
             self.begin_key(state, names, others)
-        builder.whitespace.opening(start, inside.get(first), self._close(first), self.level)
+        self.text.whitespace.opening(start, inside.get(first), self._close(first), self.level)
 
     def _close(self, seen: Seen) -> int | None:
         return CLOSE_BRACE if self._is_enough(seen) else None

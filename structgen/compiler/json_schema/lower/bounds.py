@@ -10,11 +10,11 @@ from __future__ import annotations
 from math import prod
 
 from ....budget import Meter
+from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Values
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 from .items import COUNT_FROM
-from .options import TextOptions
 
 #: States beside names and values: of a place or an item with the brackets, commas, colons and spaces around it; and
 #: of each letter of a name, which stands in the tries of places before the name and, if others may come, after it.
@@ -32,7 +32,7 @@ def most_states(values: Values, layout: TextOptions, meter: Meter) -> int | None
 
     Raises `BudgetExceededError` as making the strings' automata does.
     """
-    if layout.indent is not None or layout.property_order == "any":
+    if layout.indent is not None or layout.style is not None or layout.property_order == "any":
         return None
     parts: dict[StringSet | NumberSet | ArrayShape | ObjectShape, int | None] = {}
     for value in meter.each(values.values, "lowering the schema"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,12 +10,13 @@ from typing import TypeAlias
 from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
+from ...automata.edge_lists import EdgeLists
 from ...programs.program import Edge, State
+from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
 from ..strings.strings import StringSet
 from .embed import QUOTE, Embedding
 from .keys import KeyStates, Others
-from .options import TextOptions
 from .tallies import Tally
 from .trie import NONE, Node, Tries, spelling
 from .whitespace import Whitespace
@@ -31,6 +33,15 @@ _FEW, _DEPTH = 4, 2
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
 
 
+#: A tail that lies below already.
+BELOW: State = -1
+
+
+def over(tail: State, sequence: tuple[State, ...]) -> tuple[State, ...]:
+    """A sequence with a tail below it."""
+    return sequence if tail == BELOW else (tail, *sequence)
+
+
 @dataclass(frozen=True)
 class MemberEnd:
     """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
@@ -40,8 +51,46 @@ class MemberEnd:
     inside: dict[Tally, State | None]
 
 
-class Builder:
-    """The program under construction.
+class MemberText(ABC):
+    """How the members of objects, and the items of arrays, are written; ``level`` is that of their values."""
+
+    whitespace: Whitespace
+    opening: bytes  #: what stands before a name
+
+    @abstractmethod
+    def spelling(self, name: str) -> bytes | EdgeLists | None:
+        """How a declared name is written; None where it can't be."""
+
+    @abstractmethod
+    def begin_name(self, sequence: tuple[State, ...]) -> Edge:
+        """The edge that begins a member: what stands before its name is read, and ``sequence`` is entered."""
+
+    @abstractmethod
+    def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
+        """The edges at the end of a declared name: to the values, above the tail that goes with each.
+
+        The one tail may be `BELOW`, here and in `others`.
+        """
+
+    @abstractmethod
+    def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
+        """The classes of other names, each with the values of its members and their tails; None where it is none."""
+
+    @abstractmethod
+    def key(self, sequence: tuple[State, ...]) -> State | None:
+        """The state before a member; None where no name is possible."""
+
+    @abstractmethod
+    def item(self, refs: Refs, level: int) -> list[Edge]:
+        """The first edges of an item, for use above other frames."""
+
+    @abstractmethod
+    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+        """The first edges of items, each above the tail that goes with it."""
+
+
+class Builder(MemberText):
+    """The program under construction, in which members are written as JSON.
 
     Parameters
     ----------
@@ -57,9 +106,11 @@ class Builder:
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
+        self.opening = b'"'
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
-        self.whitespace: Whitespace
+        #: How members are written at level -1; None: as at all others.
+        self.tags: MemberText | None = None
         #: States that have no edges yet, each with the values that begin there, and their level.
         self.open: dict[State, tuple[Refs, int]] = {}
         self._whole = whole
@@ -79,7 +130,7 @@ class Builder:
 
     def inner(self, level: int) -> int:
         """The level of what stands inside brackets of a level; always 0 where the layout doesn't depend on it."""
-        return 0 if self.layout.indent is None else level + 1
+        return 0 if self.layout.indent is None or level < 0 else level + 1
 
     def relax(self, keyword: str, pointer: str, why: str, remedy: str) -> None:
         """Note that a keyword is not honoured; raises `UnsupportedError` where nothing may be relaxed."""
@@ -124,18 +175,19 @@ class Builder:
     @remembered
     def value_edges(self, refs: Refs, level: int, strings: bool = True) -> list[Edge]:
         """The first edges of some values, for use above other frames; of strings only if asked for."""
-        edges = (edge for ref in refs for edge in self._first_edges(self.values[ref], level, strings))
+        edges = (edge for ref in refs for edge in self.first_edges(self.values[ref], level, strings))
         return sorted(dict.fromkeys(edges), key=_low)
 
-    def _first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
+    def first_edges(self, value: Value, level: int, strings: bool) -> Iterable[Edge]:
+        """The first edges of a value, for use above other frames; of strings only if asked for."""
         if value.strings is not None and strings:
             yield Edge(QUOTE, QUOTE, (self.embedding.body(value.strings).start,))
         if value.numbers is not None:
             yield from self.embedding.number(value.numbers)
         for array in value.arrays:
-            yield Edge(OPEN_BRACKET, OPEN_BRACKET, (self._start(array, value, level),))
+            yield Edge(OPEN_BRACKET, OPEN_BRACKET, (self.start(array, value, level),))
         for object_ in value.objects:
-            yield Edge(OPEN_BRACE, OPEN_BRACE, (self._start(object_, value, level),))
+            yield Edge(OPEN_BRACE, OPEN_BRACE, (self.start(object_, value, level),))
         for flag in sorted(value.booleans):
             yield self._word(b"true" if flag else b"false")
         if value.null:
@@ -152,7 +204,7 @@ class Builder:
         self.program.edge(state, rest[0], rest[0], *self._end_of_word(rest[1:]))
         return (state,)
 
-    def _start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
+    def start(self, shape: ArrayShape | ObjectShape, value: Value, level: int) -> State:
         """The state after a shape's opening bracket, to be given its edges later."""
         known = self._starts.get((shape, level))
         if known is None:
@@ -163,18 +215,41 @@ class Builder:
 
     # -- members -------------------------------------------------------------------------------------------
 
+    def text(self, level: int) -> MemberText:
+        """How members and items of a level are written."""
+        return self if self.tags is None or level >= 0 else self.tags
+
+    def spelling(self, name: str) -> bytes | EdgeLists | None:
+        """See `MemberText`."""
+        return spelling(name, self.layout.escapes, self.meter)
+
+    def begin_name(self, sequence: tuple[State, ...]) -> Edge:
+        """See `MemberText`."""
+        return Edge(QUOTE, QUOTE, sequence)
+
     def key(self, sequence: tuple[State, ...]) -> State | None:
-        """The state before a key's opening quote; None where no key is possible."""
-        return self._quoted(sequence) if sequence else None
+        """See `MemberText`."""
+        return self._member(sequence) if sequence else None
 
     @remembered
-    def _quoted(self, sequence: tuple[State, ...]) -> State:
+    def _member(self, sequence: tuple[State, ...]) -> State:
         member = self.program.state("member")
-        self.program.edge(member, QUOTE, QUOTE, *sequence)
+        self.program.edges[member].append(self.begin_name(sequence))
         return member
+
+    def item(self, refs: Refs, level: int) -> list[Edge]:
+        """See `MemberText`."""
+        return self.value_edges(refs, level)
+
+    def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
+        """See `MemberText`."""
+        bodies = tuple(self.embedding.body(keys) for keys, _ in classes)
+        return Others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
 
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
+        if BELOW in tails:
+            return self.whitespace.colon(self.value(tails[BELOW], level))
         return self._after_key(tuple(tails.items()), level)
 
     @remembered
@@ -188,7 +263,7 @@ class Builder:
 
         Values with different tails have nothing in common, so strings are told apart like keys: by one path.
         """
-        strings = {tail: found for tail, refs in tails.items() if (found := self._strings(refs)) is not None}
+        strings = {tail: found for tail, refs in tails.items() if (found := self.strings(refs)) is not None}
         way = self._way_to_tails(strings) if len(strings) > 1 else ()
         edges = [
             Edge(e.low, e.high, (tail, *e.sequence))
@@ -197,7 +272,7 @@ class Builder:
         ]
         return [Edge(QUOTE, QUOTE, way), *edges] if way else edges
 
-    def _strings(self, refs: Refs) -> StringSet | None:
+    def strings(self, refs: Refs) -> StringSet | None:
         """The strings among some values."""
         found: StringSet | None = None
         for ref in refs:
@@ -214,7 +289,7 @@ class Builder:
             texts = members.texts(_LISTED)
             if texts is None:
                 bodies.append(self.embedding.body(members))
-                afters.append(tail)
+                afters.append((tail,))
             for text in texts or ():
                 spelled = spelling(text, self.layout.escapes, self.meter)
                 if spelled is not None:
@@ -223,12 +298,12 @@ class Builder:
             return ()
         return self.keys.after_quote(names, Others(tuple(bodies), tuple(afters)) if bodies else None)
 
-    def closing_quote(self, tails: dict[State, Refs], level: int) -> Edge:
-        """The edge at the closing quote of a declared name."""
+    def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
+        """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()
-            return Edge(QUOTE, QUOTE, (tail, self.whitespace.colon(self.value(refs, level))))
-        return Edge(QUOTE, QUOTE, (self.after_key(tails, level),))
+            return (Edge(QUOTE, QUOTE, over(tail, (self.whitespace.colon(self.value(refs, level)),))),)
+        return (Edge(QUOTE, QUOTE, (self.after_key(tails, level),)),)
 
 
 def _low(edge: Edge) -> int:

@@ -7,7 +7,7 @@ accept what unconstrained strings do *are* those states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -77,12 +77,23 @@ class Body:
 
 
 class Embedding:
-    """The automata of one program, each there once."""
+    """The automata of one program, each there once.
 
-    def __init__(self, program: Program, escapes: str, meter: Meter) -> None:
+    Parameters
+    ----------
+    escapes:
+        As `StringSet.body` takes it.
+    ends:
+        The edges where a string may end.
+    """
+
+    def __init__(
+        self, program: Program, escapes: str, meter: Meter, ends: tuple[Edge, ...] = (Edge(QUOTE, QUOTE, ()),)
+    ) -> None:
         self.program = program
         self._escapes = escapes
         self._meter = meter
+        self._ends = ends
         self._bodies: dict[Hashable, Body] = {}
         self._numbers: dict[Hashable, list[Edge]] = {}
 
@@ -118,7 +129,7 @@ class Embedding:
                 edges = program.edges[states[q]]
                 edges.extend(_body_edge(body, low, high, target) for low, high, target in moves)
                 if inside.accepting[q]:
-                    edges.append(Edge(QUOTE, QUOTE, ()))
+                    edges.extend(self._ends)
         return body
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
@@ -200,7 +211,10 @@ def _common(inside: EdgeLists, other: Body) -> dict[int, State]:
 
 
 def _step(
-    mine: list[tuple[int, int, int]], theirs: list[tuple[int, int, int]], pairs: dict[int, int], todo: list[int]
+    mine: Sequence[tuple[int, int, int]],
+    theirs: Sequence[tuple[int, int, int]],
+    pairs: dict[int, int],
+    todo: list[int],
 ) -> bool:
     """Pair the targets of two states; False where they differ."""
     if len(mine) != len(theirs):

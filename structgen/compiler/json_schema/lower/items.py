@@ -27,6 +27,7 @@ class ArrayStates:
         self.builder = builder
         self.level = level
         self.inner = builder.inner(level)
+        self.text = builder.text(level)
         self.shape = shape = without_repeats(builder, shape, pointer) if shape.unique else shape
         prefix, most = len(shape.prefix), shape.max_items
         if most is not None and most > MAX_COUNT:
@@ -54,14 +55,14 @@ class ArrayStates:
         for here, goes_on in builder.meter.each(alive.items(), "lowering arrays"):
             if goes_on or here.number == self.loop_from:
                 self.inside[here] = builder.program.state("item")
-            self.tails[here] = builder.whitespace.tail(self.inside.get(here), self._close(here), self.level)
+            self.tails[here] = self.text.whitespace.tail(self.inside.get(here), self._close(here), self.level)
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
             builder.program.edges[state] = (
                 self._loop()
                 if here.number == self.loop_from
-                else builder.above(grouped(self._choice(here), self._tail_after(here)), self.inner)
+                else self.text.above(grouped(self._choice(here), self._tail_after(here)), self.inner)
             )
-        builder.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
+        self.text.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
 
     def _close(self, tally: Tally) -> int | None:
         return CLOSE_BRACKET if self.tally.is_enough(tally) else None
@@ -94,7 +95,7 @@ class ArrayStates:
         The count is that of the items after the prefix. Below the minimum only a comma may follow, at the maximum
         only the bracket. Without a maximum the loop ends at the minimum, and a plain one goes on.
         """
-        program, tail = self.builder.program, self.builder.whitespace.tail
+        program, tail = self.builder.program, self.text.whitespace.tail
         least = self.shape.min_items - self.loop_from
         most = least if self.tally.most is None else self.tally.most - self.loop_from
         if max(least, most) > MAX_COUNT:
@@ -105,7 +106,7 @@ class ArrayStates:
         mid = tail(item, CLOSE_BRACKET, self.level, loop) if least < most else -1
         high = self._plain_loop() if self.tally.most is None else tail(None, CLOSE_BRACKET, self.level)
         refs = tuple(sorted({option.value for option in self.shape.rest}))
-        begin = self.builder.value_edges(refs, self.inner)
+        begin = self.text.item(refs, self.inner)
         first = CountedEdge(SET, loop, low if least > 1 else mid, mid, high)
         again = CountedEdge(INC, loop, low, mid, high)
         program.edges[item] = [Edge(e.low, e.high, e.sequence, again) for e in begin]
@@ -115,6 +116,6 @@ class ArrayStates:
         """The tail of any number of further items."""
         builder = self.builder
         item = builder.program.state("item")
-        tail = builder.whitespace.tail(item, CLOSE_BRACKET, self.level)
-        builder.program.edges[item] = builder.above(grouped(self.shape.rest, lambda marks: tail), self.inner)
+        tail = self.text.whitespace.tail(item, CLOSE_BRACKET, self.level)
+        builder.program.edges[item] = self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner)
         return tail

@@ -39,12 +39,17 @@ class Others:
     bodies:
         The insides of the classes' names. The classes are pairwise disjoint; at most one counts.
     afters:
-        For each class the state after such a key.
+        For each class the sequence after such a key.
+    end:
+        The byte that ends names.
     """
 
-    def __init__(self, bodies: tuple[Body, ...] = (), afters: tuple[State, ...] = ()) -> None:
+    def __init__(
+        self, bodies: tuple[Body, ...] = (), afters: tuple[tuple[State, ...], ...] = (), end: int = QUOTE
+    ) -> None:
         self.bodies = bodies
         self.afters = afters
+        self.end = end
         self.start: Classes = tuple(body.automaton.start for body in bodies)
         #: The states off the trie.
         self.bases: dict[Classes, State] = {}
@@ -59,12 +64,12 @@ class Others:
         if len(alive) > 1 or self.bodies[alive[0]].is_counted:
             return ()
         (k,) = alive
-        return self.afters[k], self.bodies[k].states[after[k]]
+        return *self.afters[k], self.bodies[k].states[after[k]]
 
     def closing(self, classes: Classes) -> list[Edge]:
-        """The edges at the closing quote of a name that is not the trie's."""
+        """The edges at the end of a name that is not the trie's."""
         return [
-            Edge(QUOTE, QUOTE, (after,))
+            Edge(self.end, self.end, after)
             for q, body, after in zip(classes, self.bodies, self.afters, strict=False)
             if q >= 0 and body.automaton.accepting[q]
         ]
@@ -111,7 +116,7 @@ def _classes(targets: list[int]) -> Classes:
 class KeyStates:
     """Builds the key states of one program.
 
-    ``actions[end]`` are the edges at the closing quote of a declared name.
+    ``actions[end]`` are the edges at the end of a declared name.
     """
 
     def __init__(self, program: Program, tries: Tries, meter: Meter) -> None:

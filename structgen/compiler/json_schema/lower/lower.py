@@ -17,13 +17,14 @@ from ...automata.edge_lists import EdgeLists, of_dfa
 from ...patterns.lower import language
 from ...patterns.parser import parse
 from ...programs.program import Program, State
+from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, ObjectShape, Values
 from .any_order import AnyOrder, in_any_order
 from .builder import Builder
 from .items import ArrayStates
 from .marked_order import MarkedOrder
 from .members import InOrder
-from .options import TextOptions
+from .tags import Tags
 from .whitespace import Gaps, Indented, Whitespace
 
 #: States that a part has at least, about, where there are as many; and the share of those that are there already.
@@ -61,6 +62,12 @@ class SchemaLowering:
         builder = self._builder = Builder(values, layout, meter, lenient, whole=whole)
         builder.whitespace = _whitespace(builder)
         program = self.program = builder.program
+        if layout.style is not None:
+            tags = builder.tags = Tags(builder, layout.style, _gap(builder, layout.tag_gap))
+            program.start = tags.root(builder.values[values.root])
+            self._lower()
+            tags.finish()
+            return
         program.start = builder.value((values.root,), 0)
         if program.start in builder.open:
             builder.begin(program.start)
@@ -121,7 +128,11 @@ def _whitespace(builder: Builder) -> Whitespace:
     layout = builder.layout
     if layout.indent is not None:
         return Indented(builder.program, layout.indent)
-    return Gaps(builder.program, gap_automaton(layout.gap or "", Unremembered(builder.meter)))
+    return Gaps(builder.program, _gap(builder, layout.gap or ""))
+
+
+def _gap(builder: Builder, pattern: str) -> EdgeLists:
+    return gap_automaton(pattern, Unremembered(builder.meter))
 
 
 @lru_cache(maxsize=64)

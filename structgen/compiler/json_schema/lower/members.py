@@ -21,10 +21,9 @@ from ...automata.edge_lists import EdgeLists
 from ...programs.program import State
 from ..normal_form.shapes import Choice, Count, ObjectShape, Property
 from .builder import CLOSE_BRACE, Builder, MemberEnd, Refs, grouped
-from .embed import QUOTE, Body
 from .keys import Others
 from .tallies import MAX_COUNT, Tally, Tallying, live, reachable
-from .trie import FORBIDDEN, NONE, Node, spelling
+from .trie import FORBIDDEN, NONE, Node
 
 #: So many names are listed in any order; of up to so many more, each has its place after the properties.
 _IN_ANY_ORDER, _LISTED = 6, 64
@@ -81,13 +80,14 @@ class Members:
         self.pointer = pointer
         self.level = level
         self.inner = builder.inner(level)
+        self.text = builder.text(level)
         self.shape, self.listed = settled(shape)
         self.tally = _tallying(self.shape, len(self.listed))
         self.spellings = [self.spelling(p) for p in self.shape.properties]
 
     def spelling(self, declared: Property) -> bytes | EdgeLists | None:
         """How a property's name is written."""
-        return spelling(declared.name, self.builder.layout.escapes, self.builder.meter)
+        return self.text.spelling(declared.name)
 
     @property
     def tallies(self) -> int:
@@ -114,23 +114,19 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        end = builder.keys.action((builder.closing_quote(tails, self.inner),))
+        end = builder.keys.action(self.text.end_name(tails, self.inner))
         return builder.tries.insert(names, text, end)
 
     def classes(self, tails: Callable[[Choice], dict[State, Refs]]) -> Others | None:
         """The classes of other names of which a member may come."""
-        bodies, afters = [], []
-        for key_class in self.shape.others:
-            after = tails(key_class.choice)
-            if after:
-                bodies.append(self.builder.embedding.body(key_class.keys))
-                afters.append(self.builder.after_key(after, self.inner))
-        self.check_counted(bodies)
-        return Others(tuple(bodies), tuple(afters)) if bodies else None
+        possible = [(each.keys, after) for each in self.shape.others if (after := tails(each.choice))]
+        others = self.text.others(possible, self.inner)
+        self.check_counted(others)
+        return others
 
-    def check_counted(self, bodies: list[Body]) -> None:
+    def check_counted(self, others: Others | None) -> None:
         """Raise `UnsupportedError` where the names of several classes count."""
-        if sum(body.is_counted for body in bodies) > 1:
+        if others and sum(body.is_counted for body in others.bodies) > 1:
             raise UnsupportedError(
                 "several kinds of property names have long bounds on their lengths",
                 where=self.pointer or "#",
@@ -138,8 +134,9 @@ class Members:
             )
 
     def begin_key(self, state: State, names: Node, others: Others | None) -> None:
-        """Give the state before a key's opening quote its edge."""
-        self.builder.program.edge(state, QUOTE, QUOTE, *self.builder.keys.after_quote(names, others))
+        """Give the state before a member its edge."""
+        edge = self.text.begin_name(self.builder.keys.after_quote(names, others))
+        self.builder.program.edges[state].append(edge)
 
 
 class InOrder(Members):
@@ -165,24 +162,37 @@ class InOrder(Members):
             for tally in alive[place]:
                 tries[tally] = self._trie(place, tally, after)
                 node, others = tries[tally]
-                inside[tally] = self.builder.key(self.builder.keys.after_quote(node, others))
+                inside[tally] = self.text.key(self.builder.keys.after_quote(node, others))
                 if place:
                     self.tails[place][tally] = self._tail(place, tally, inside[tally])
         if self.tally.start not in inside:
             raise InternalError("an object shape without members reached the lowering")
         close = CLOSE_BRACE if self._may_end(0, self.tally.start) else None
-        self.builder.whitespace.opening(start, inside[self.tally.start], close, self.level)
+        self.text.whitespace.opening(start, inside[self.tally.start], close, self.level)
 
     # -- which tallies there are -----------------------------------------------------------------------------
 
     def _live(self) -> list[list[Tally]]:
         """By place, the tallies that members before it can come to, and from which an object can be finished."""
         last = len(self.shape.properties)
+        if self._is_plain():
+            return [[self.tally.start]] * (last + 1)
         following = reachable((0, self.tally.start), self._following, self._check)
         alive: list[list[Tally]] = [[] for _ in range(last + 1)]
         for place, tally in live(following, lambda here: here[0] == last and self.tally.is_enough(here[1])):
             alive[place].append(tally)
         return [sorted(tallies) for tallies in alive]
+
+    def _is_plain(self) -> bool:
+        """Whether nothing is counted, and no member can be missing that has to be there."""
+        shape, tally = self.shape, self.tally
+        passed = zip(shape.properties, self.spellings, strict=True)
+        return (
+            not tally.marks and not tally.enough and tally.most is None and not self.listed
+            and not any(option.marks for p in shape.properties for option in p.choice)
+            and not any(option.marks for others in shape.others for option in others.choice)
+            and all(not p.required or (text is not None and p.choice) for p, text in passed)
+        )  # fmt: skip
 
     def _following(self, here: tuple[int, Tally]) -> Iterator[tuple[int, Tally]]:
         place, tally = here
@@ -218,7 +228,7 @@ class InOrder(Members):
 
     def _tail(self, place: int, tally: Tally, inside: State | None) -> State:
         close = CLOSE_BRACE if self._may_end(place, tally) else None
-        return self.builder.whitespace.tail(inside, close, self.level)
+        return self.text.whitespace.tail(inside, close, self.level)
 
     def _tails_of(self, place: int, tally: Tally, choice: Choice, bit: int = 0) -> dict[State, Refs]:
         """The values that a member may have, by the tail after it at ``place``."""

@@ -55,18 +55,18 @@ class Whitespace(ABC):
         if inside is not None:
             more = (self._line(level + 1, inside),)
             self._program.edges[tail].append(_edge(COMMA, more, live, conditions and conditions.more))
-        return self._spaced(tail)
+        return self.spaced(tail)
 
     @remembered
     def colon(self, value: State) -> State:
         """The state after a key: a colon, then ``value``."""
         colon = self._program.state("colon")
         self._program.edge(colon, COLON, COLON, self._after_colon(value))
-        return self._spaced(colon)
+        return self.spaced(colon)
 
     @abstractmethod
-    def _spaced(self, state: State) -> State:
-        """The state before a comma, a colon or a closing bracket."""
+    def spaced(self, state: State) -> State:
+        """The state before a comma, a colon, a closing bracket or a tag."""
 
     @abstractmethod
     def _after_colon(self, value: State) -> State:
@@ -99,7 +99,8 @@ class Gaps(Whitespace):
         self._end: State | None = None
 
     @remembered
-    def _spaced(self, state: State) -> State:
+    def spaced(self, state: State) -> State:
+        """See `Whitespace`."""
         if not self._first:
             return state
         program = self._program
@@ -128,15 +129,58 @@ class Gaps(Whitespace):
             program.edges[start] = list(program.edges[then])
 
     def _after_colon(self, value: State) -> State:
-        return self._spaced(value)
+        return self.spaced(value)
 
     def _line(self, level: int, inside: State) -> State:
-        return self._spaced(inside)
+        return self.spaced(inside)
 
     def _closing(self, close: int, level: int, is_conditional: bool) -> tuple[int, tuple[State, ...]]:
         if is_conditional and self._end is None:  # a state that leaves whatever comes to the one below
             self._end = self._program.state("end", returns=True)
         return close, () if self._end is None or not is_conditional else (self._end,)
+
+
+class TagGaps(Gaps):
+    """The same around members in tags, which no byte begins or ends: ``close`` only says that no more need come."""
+
+    def opening(self, start: State, inside: State | None, close: int | None, level: int) -> None:
+        """See `Whitespace`."""
+        program = self._program
+        if self._skips:
+            program.like[start] = -1 if inside is None else inside
+            program.returns[start] = close is not None
+        if self._first:
+            then = inside
+            if then is None or close is not None:
+                then = self._after_gap(inside, program.live[start])
+            program.edges[start] = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
+
+    @remembered
+    def _after_gap(self, inside: State | None, live: int) -> State:
+        return self._program.state("tail", returns=True, live=live, like=-1 if inside is None else inside)
+
+    @remembered
+    def tail(
+        self,
+        inside: State | None,
+        close: int | None,
+        level: int,
+        live: int = -1,
+        conditions: Conditions | None = None,
+    ) -> State:
+        """See `Whitespace`; there can be no conditions."""
+        tail = self._program.state("tail", live=live)
+        self.opening(tail, inside, close, level)
+        return tail
+
+    def padded(self, edges: list[Edge]) -> list[Edge]:
+        """Edges, and the same behind whitespace."""
+        if not self._first:
+            return edges
+        then = self._program.state("padded")
+        self._program.edges[then] = edges
+        behind = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
+        return [*edges, *behind] if self._skips else behind
 
 
 class Indented(Whitespace):
@@ -146,7 +190,8 @@ class Indented(Whitespace):
         super().__init__(program)
         self._indent = indent
 
-    def _spaced(self, state: State) -> State:
+    def spaced(self, state: State) -> State:
+        """See `Whitespace`."""
         return state
 
     def _after_colon(self, value: State) -> State:

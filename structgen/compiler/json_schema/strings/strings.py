@@ -26,18 +26,22 @@ from ....errors import StructgenError
 from ...automata import charset
 from ...automata import dfa as automata
 from ...automata.dfa import Dfa
+from ...automata.nfa import NfaBuilder
 from ...automata.words import words_dfa
 from ...patterns import ecma
 from ...patterns.lower import language
-from ...patterns.syntax import Node
+from ...patterns.measures import post_order
+from ...patterns.syntax import Alternate, Chars, Concat, Node
 from .json_escapes import json_text, needs_escape
 from .languages import Language, complement, digest, texts_of, union
 from .lengths import bounded, text_widths
-from .trees import ANYTHING, Run, few_texts, merged, run_of, searched
+from .trees import ANY_TEXT, ANYTHING, Run, few_texts, merged, run_of, searched
 from .words import everything, other_words_dfa
 
 #: A pattern or a run of so many texts, or fewer, becomes their set.
 _FEW = 64
+#: What excludes texts of so many characters, all together, is remembered.
+_REMEMBERED = 1_000
 #: Trees of patterns up to this length are remembered.
 _SHORT_PATTERN = 1_000
 
@@ -138,13 +142,14 @@ class StringSet(ABC):
         """All members, sorted, if they are at most ``limit``."""
 
     def body(self, escapes: str, meter: Meter) -> Dfa:
-        """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`.
+        """The JSON texts of the members, without the quotes; ``escapes`` as in `TextOptions`, or ``"raw"`` for none.
 
         Counts may be among its transitions. Where it accepts, the closing quote may follow.
         """
         found = self._bodies.get(escapes)
         if found is None:
-            found = self._bodies[escapes] = json_text(self._counted(meter), escapes, meter)
+            inside = self._counted(meter)
+            found = self._bodies[escapes] = inside if escapes == "raw" else json_text(inside, escapes, meter)
         return found
 
     @abstractmethod
@@ -191,6 +196,25 @@ class StringSet(ABC):
     def complement(self, meter: Meter) -> StringSet:
         """What it does not hold."""
         return _of_dfa(complement(self._plain(meter), meter), meter)
+
+    def without(self, texts: tuple[str, ...], meter: Meter) -> StringSet:
+        """The members that hold none of some texts; the texts are not empty."""
+        if sum(map(len, texts)) > _REMEMBERED:
+            return self.intersect(_lacking.__wrapped__(texts, meter), meter)
+        return self.intersect(_lacking(texts), meter) if texts else self
+
+    def followed_by(self, text: bytes, meter: Meter) -> Dfa:
+        """The minimal automaton of the members with a text behind them, without counters."""
+        builder = NfaBuilder()
+        start, accepting = automata.add_to(builder, self._plain(meter))
+        here = builder.state()
+        for state in accepting:
+            builder.epsilon(state, here)
+        for byte in text:
+            there = builder.state()
+            builder.edge(here, byte, byte, there)
+            here = there
+        return automata.minimize(automata.determinize(builder.build(start, here), meter), meter)
 
 
 class _Words(StringSet):
@@ -328,6 +352,15 @@ class _Regular(StringSet):
         common = automata.intersect(a.plain(meter), b.plain(meter), meter, "intersecting patterns")
         return _of_dfa(common, meter, low, high)
 
+    def without(self, texts: tuple[str, ...], meter: Meter) -> StringSet:
+        tree = self.language.tree
+        if tree is not None:
+            ranges = [chars for node in post_order(tree) if isinstance(node, Chars) for chars in node.ranges]
+            first = set(map(ord, {text[0] for text in texts}))
+            if not any(low <= code <= high for low, high in ranges for code in first):
+                return self
+        return super().without(texts, meter)
+
     def most_states(self, escapes: str, meter: Meter) -> int:
         if escapes == "any":
             return self.body(escapes, meter).states
@@ -361,7 +394,7 @@ class _Regular(StringSet):
 @cache
 def any_body(escapes: str) -> Dfa:
     """The JSON texts of all strings."""
-    return json_text(everything(), escapes, Meter(Budget()))
+    return everything() if escapes == "raw" else json_text(everything(), escapes, Meter(Budget()))
 
 
 @lru_cache(maxsize=512)
@@ -424,6 +457,16 @@ def _of_format(name: str) -> StringSet:
 
     language = Language(("format", name), dfa=format_dfa(name, Meter(Budget())))
     return _regular(language, 0, HOSTNAME_LENGTH if name == "hostname" else None, None)
+
+
+@lru_cache(maxsize=64)
+def _lacking(texts: tuple[str, ...], meter: Meter | None = None) -> StringSet:
+    """All strings that hold none of some texts: the complement of an automaton that looks for them all at once."""
+    meter = meter or Meter(Budget())
+    meter.check_states(sum(map(len, texts)) // 4, "excluding texts")
+    words = [Concat(tuple(Chars(((ord(character), ord(character)),)) for character in text)) for text in texts]
+    holding = language(Concat((ANY_TEXT, Alternate(tuple(words)), ANY_TEXT)), meter, count=False)
+    return _of_dfa(complement(holding, meter), meter)
 
 
 @cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .styles import Style
+
 
 @dataclass(frozen=True)
 class TextOptions:
@@ -24,9 +26,23 @@ class TextOptions:
         ``"minimal"``: what must be escaped, as ``json.dumps(ensure_ascii=False)`` spells it (either case of hex
         digits). ``"ascii"``: as ``json.dumps`` does by default, every character beyond ASCII as an escape (and
         nothing else). ``"any"``: any spelling that JSON allows, of keys and values alike.
+    style:
+        The tags that the members of the root are written in; None for JSON throughout.
+    tag_gap:
+        As ``gap``, around members that are written in tags.
+    excludes:
+        Texts that no string and no name holds, none of them empty.
     """
 
     gap: str | None = " ?"
     indent: int | None = None
     property_order: str = "schema"
     escapes: str = "minimal"
+    style: Style | None = None
+    tag_gap: str = ""
+    excludes: tuple[str, ...] = ()
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """What no string holds: what is excluded, and the closing tag."""
+        return self.excludes if self.style is None else (self.style.closing.decode(), *self.excludes)

@@ -1,0 +1,117 @@
+"""The tags in which the formats of tool calls write the members of an object, a row for each.
+
+A member is ``opening``, its name, the text after the name, its value and ``closing``; whitespace may stand around
+members. Names and strings are written as they are; all other values as JSON, or, where items have a tag too, numbers,
+booleans and null.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: In a text: whitespace may stand here.
+GAP = b"\0"
+
+#: The types of a `Value`, by the fields that hold them.
+NUMBERS, STRINGS, BOOLEANS, NULL, ARRAYS, OBJECTS = "numbers", "strings", "booleans", "null", "arrays", "objects"
+_NO_STRINGS = frozenset({NUMBERS, BOOLEANS, NULL, ARRAYS, OBJECTS})
+_ALL = _NO_STRINGS | {STRINGS}
+
+
+class Kind(NamedTuple):
+    """Values that are written alike.
+
+    Parameters
+    ----------
+    before:
+        The text after a name; its first byte is the same for all kinds, and ends the name.
+    types:
+        Of which types the values are.
+    padded:
+        Whether whitespace may stand around them.
+    """
+
+    before: bytes
+    types: frozenset[str] = _ALL
+    padded: bool = True
+
+
+class Style(NamedTuple):
+    """How members are written.
+
+    Parameters
+    ----------
+    opening, closing:
+        The texts before a name and after a value. No end of ``closing`` is a beginning of it.
+    kinds:
+        The kinds of values.
+    entities:
+        What is written for some characters of names.
+    item:
+        What comes before an item, and then a kind's text but for its first byte. Empty: arrays and objects within
+        values are JSON.
+    """
+
+    opening: bytes
+    kinds: tuple[Kind, ...]
+    closing: bytes
+    entities: tuple[tuple[str, str], ...] = ()
+    item: bytes = b""
+
+    @property
+    def name_end(self) -> int:
+        """The byte that ends names."""
+        return self.kinds[0].before[0]
+
+    def spelled(self, name: str) -> bytes | None:
+        """What is written for a name; None for those that cannot be written."""
+        for character, entity in self.entities:
+            name = name.replace(character, entity)
+        try:
+            text = name.encode()
+        except UnicodeEncodeError:
+            return None
+        return None if self.name_end in text else text
+
+
+def _quoted(kind: str) -> bytes:
+    return f'" type="{kind}"<|sep|>'.encode()
+
+
+def _deepseek(space: str) -> Style:
+    """DeepSeek's, whose kinds are strings and others."""
+    token = "｜DSML｜" + space
+    strings = Kind(b'" string="true">', frozenset({STRINGS}), padded=False)
+    others = Kind(b'" string="false">', _NO_STRINGS)
+    return Style(f'<{token}parameter name="'.encode(), (strings, others), f"</{token}parameter>".encode())
+
+
+_KIMI_TYPES = {
+    STRINGS: "string", NUMBERS: "number", BOOLEANS: "boolean", NULL: "null", ARRAYS: "array", OBJECTS: "object",
+}  # fmt: skip
+
+_COHERE_TYPES = {
+    "raw": {STRINGS}, "json": {NUMBERS, BOOLEANS, NULL}, "dict": {OBJECTS}, "list": {ARRAYS},
+}  # fmt: skip
+
+#: By the names that `JsonSchema.style` takes.
+STYLES = {
+    "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>"),
+    "minimax_xml": Style(b'<parameter name="', (Kind(b'">'),), b"</parameter>"),
+    "deepseek_xml": _deepseek(""),
+    "deepseek_v4_1_xml": _deepseek(" "),
+    "glm_xml": Style(b"<arg_key>", (Kind(b"</arg_key>" + GAP + b"<arg_value>"),), b"</arg_value>"),
+    "cohere_xml": Style(
+        b'<cofl:value name="',
+        tuple(Kind(f'" type="{name}">'.encode(), frozenset(types)) for name, types in _COHERE_TYPES.items()),
+        b"</cofl:value>",
+        (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")),
+        b"<cofl:value",
+    ),
+    "kimi_k3_xml": Style(
+        b'<|open|>argument key="',
+        tuple(Kind(_quoted(name), frozenset({field})) for field, name in _KIMI_TYPES.items()),
+        b"<|close|>argument<|sep|>",
+        (("&", "&amp;"), ('"', "&quot;")),
+    ),
+}

@@ -1,0 +1,206 @@
+"""Formats as they were read: few kinds, of which all others are made.
+
+A format knows whether it *ends with free text*: then what ends the tag around it ends that text, wherever it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...system.types import Foreign
+
+#: A token by its id, or by its name.
+TokenName: TypeAlias = "int | str"
+
+
+@dataclass(frozen=True, eq=False)
+class Format:
+    """What all formats have: the JSON pointer of where they stand."""
+
+    where: str
+    ends_free: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ends_free", self._ends_free())
+
+    def _ends_free(self) -> bool:
+        """Whether it ends with free text, where that is known of its parts."""
+        return False
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return ()
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts, where that is ``known`` of the formats within."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Text(Format):
+    """A text; where a special token's name stands in it, the token may stand in its place."""
+
+    value: str
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return not self.value
+
+
+@dataclass(frozen=True, eq=False)
+class OneToken(Format):
+    """One of some tokens, or any but these."""
+
+    names: tuple[TokenName, ...]
+    complement: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Inner(Format):
+    """A definition of another kind: `regex`, `grammar` or `json_schema`, its value, and its options."""
+
+    kind: str
+    value: Foreign
+    options: dict[str, Foreign] = field(default_factory=dict)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return known[self]
+
+
+@dataclass(frozen=True, eq=False)
+class InRow(Format):
+    """One part after the other; at least one."""
+
+    parts: tuple[Format, ...]
+
+    def _ends_free(self) -> bool:
+        return self.parts[-1].ends_free
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return self.parts
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return all(known[part] for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf(Format):
+    """Any of some options; at least one."""
+
+    options: tuple[Format, ...]
+
+    def _ends_free(self) -> bool:
+        return any(option.ends_free for option in self.options)
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return self.options
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return any(known[option] for option in self.options)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated(Format):
+    """A format ``min`` to ``max`` times; None is unbounded."""
+
+    item: Format
+    min: int
+    max: int | None
+
+    def _ends_free(self) -> bool:
+        return self.min == 0 and self.max == 1 and self.item.ends_free
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return (self.item,)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return self.min == 0 or known[self.item]
+
+
+@dataclass(frozen=True, eq=False)
+class Tag(Format):
+    """``begin content end``, with one of some ends."""
+
+    begin: Text | OneToken
+    content: Format
+    ends: tuple[Text | OneToken, ...]
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return self.begin, self.content, *self.ends
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return known[self.begin] and known[self.content] and any(known[end] for end in self.ends)
+
+
+@dataclass(frozen=True, eq=False)
+class FreeText(Format):
+    """Any text without some strings, of so many characters and tokens at most; within it triggers, if there are any.
+
+    What stands behind a trigger follows it at once; then the text goes on, if ``again``.
+    """
+
+    excludes: tuple[str, ...] = ()
+    max_chars: int | None = None
+    max_tokens: int | None = None
+    triggers: tuple[tuple[str, Format], ...] = ()
+    again: bool = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something is counted in it."""
+        return self.max_chars is not None or self.max_tokens is not None
+
+    def _ends_free(self) -> bool:
+        return True
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return tuple(behind for _, behind in self.triggers)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class FreeTokens(Format):
+    """Any tokens but some, so many at most; within them triggers, as in `FreeText`."""
+
+    excludes: tuple[TokenName, ...] = ()
+    max_tokens: int | None = None
+    triggers: tuple[tuple[TokenName, Format], ...] = ()
+    again: bool = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something is counted in it."""
+        return self.max_tokens is not None
+
+    def _ends_free(self) -> bool:
+        return True
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return tuple(behind for _, behind in self.triggers)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return True

@@ -1,0 +1,250 @@
+"""The program of a structural tag: the programs of its parts, linked when a text first comes to them.
+
+Each part is lowered by itself into the one program: formats, regexes and GBNF grammars as rules of grammars, schemas
+as they are lowered elsewhere, their states renumbered. A state that begins a part which was not lowered yet is open.
+So the first mask takes as long for a hundred tools as for one; that each of them has a text is seen when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ...budget import Meter
+from ...definitions import Gbnf, Regex
+from ...definitions.structural_tag import StructuralTag
+from ...errors import DefinitionError, EmptyLanguageError, InternalError, StructgenError
+from ...system.depth_first import post_order
+from ...vocabulary.vocabulary import Vocabulary
+from ..automata.edge_lists import of_dfa
+from ..gbnf.compiler import Rules, read_gbnf, rules_of
+from ..gbnf.facts import establish
+from ..gbnf.interiors import Interiors
+from ..gbnf.lowering import First, Lowering
+from ..json_schema.compiler import ReadSchema, lower_schema, read_schema
+from ..json_schema.read.plain import is_plain
+from ..patterns.lower import language
+from ..patterns.parser import parse
+from ..programs.growing import GrowingProgram
+from ..programs.program import Program, State, TokenSet
+from .formats import Format, FreeText, FreeTokens, Inner, OneToken, Text
+from .reader import read
+from .stops import stops_of
+from .tokens import TokenNames
+from .translation import Externals, Part, bounded_rule, translate
+
+
+class _Inner(Protocol):
+    """A definition of another kind that was read."""
+
+    nullable: bool
+
+    def first(self, linker: Linker) -> First:
+        """Lower it into a linker's program."""
+
+
+class Linker:
+    """The program of a structural tag, lowered as a whole or in parts; see `structgen.compiler.programs.growing`.
+
+    Raises
+    ------
+    DefinitionError, EmptyLanguageError, UnsupportedError, BudgetExceededError, VocabularyError
+        As `compile`; but for what is lowered later, which only the budget can stop.
+    """
+
+    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+        self.meter = meter
+        self.program = Program()
+        self.interiors = Interiors(self.program)
+        self.relaxations: list[str] = []
+        self.regexes: dict[Regex, _RulesInner] = {}
+        root = read(definition.text, meter)
+        formats = list(post_order([root], lambda format_: format_.children))
+        self._inner: dict[Format, _Inner] = {
+            each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
+        }
+        self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
+        for each in formats:
+            self._nullable[each] = each.is_nullable(self._nullable)
+        names = TokenNames(vocabulary)
+        for each in formats:
+            _check_names(each, names)
+        self._externals = Externals(names, stops_of(root, meter))
+        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self.program.counts_tokens = any(
+            isinstance(each, FreeText | FreeTokens) and each.max_tokens is not None for each in formats
+        )
+        self._lowerings: list[Lowering] = []
+        self._first: dict[int, First] = {}
+        lowering = self._lowering(Part(root))
+        lowering.run(0)
+        self.program.returns[self.program.start] |= self._nullable[root]
+
+    @property
+    def open(self) -> list[State]:
+        """The states that have no edges yet."""
+        return [state for lowering in self._lowerings for state in lowering.open]
+
+    def go_on(self, states: Iterable[State]) -> None:
+        """Lower what some open states begin."""
+        asked = set(states)
+        for lowering in list(self._lowerings):
+            lowering.go_on(sorted(asked.intersection(lowering.open)))
+
+    def _lowering(self, part: Part) -> Lowering:
+        """The lowering of a part that is no definition of another kind."""
+        if isinstance(part.format, FreeText | FreeTokens) and part.format.is_bounded:
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
+        grammar = translate(part, self._externals, self._nullable.__getitem__)
+        return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
+
+    def lowering(self, rules: Rules, names: dict[int, str]) -> Lowering:
+        """A lowering of some rules into the program."""
+        found = Lowering(rules, names, self.meter, self.interiors, self)
+        self._lowerings.append(found)
+        return found
+
+    # -- externals of grammars -------------------------------------------------------------------------
+
+    def tokens(self, number: int) -> TokenSet | None:
+        """The tokens that an external is one of; None for a part."""
+        external = self._externals.all[number]
+        return external if isinstance(external, TokenSet) else None
+
+    def waits(self, number: int) -> bool:
+        """Whether a part is not lowered yet."""
+        return number not in self._first
+
+    def first(self, number: int) -> First:
+        """What the first state of a part does, which is lowered now, if it was not before."""
+        found = self._first.get(number)
+        if found is None:
+            part = self._externals.all[number]
+            assert isinstance(part, Part)
+            inner = self._inner.get(part.format)
+            found = inner.first(self) if inner is not None else self._lowering(part).first(0)
+            self._first[number] = found
+        return found
+
+
+def _check_names(format_: Format, names: TokenNames) -> None:
+    """Raise `VocabularyError` for tokens that the vocabulary lacks, which may be asked for later."""
+    if isinstance(format_, OneToken):
+        names.tokens(format_)
+    elif isinstance(format_, FreeTokens):
+        triggers = (trigger for trigger, _ in format_.triggers)
+        names.tokens(OneToken(format_.where, (*format_.excludes, *triggers)))
+
+
+def _reads_tokens(format_: Format, names: TokenNames) -> bool:
+    """Whether some tokens are taken as such."""
+    if isinstance(format_, Text):
+        return names.has(format_.value)
+    if isinstance(format_, FreeText):
+        return any(names.has(trigger) for trigger, _ in format_.triggers)
+    return isinstance(format_, OneToken | FreeTokens)
+
+
+# -- definitions of other kinds ------------------------------------------------------------------------------
+
+
+class _RulesInner:
+    """A regex or a GBNF grammar, as rules of which the first is the start."""
+
+    def __init__(self, rules: Rules, names: dict[int, str], start: int, nullable: bool) -> None:
+        self._rules = rules
+        self._names = names
+        self._start = start
+        self._found: First | None = None
+        self.nullable = nullable
+
+    def first(self, linker: Linker) -> First:
+        """Lower it into a linker's program, once."""
+        if self._found is None:
+            self._found = linker.lowering(self._rules, self._names).first(self._start)
+        return self._found
+
+
+class _SchemaInner:
+    """A schema, which is read now unless one look says that it has a value that can be written."""
+
+    def __init__(self, format_: Inner, definition: StructuralTag, linker: Linker) -> None:
+        self._format = format_
+        self._definition = definition
+        self._program: Program | None = None
+        self._schema: ReadSchema | None = None
+        self.nullable = False
+        tagged = format_.options.get("style", "json") != "json"
+        narrowed = isinstance(definition.whitespace, int) or "excludes" in format_.options
+        if narrowed or not is_plain(format_.value, tagged=tagged):
+            self._schema = self._read(linker)
+            if tagged:
+                self._program = lower_schema(self._schema, linker.meter)
+                self.nullable = self._program.returns[self._program.start]
+        elif tagged:
+            self.nullable = not format_.value.get("required")
+
+    def _read(self, linker: Linker) -> ReadSchema:
+        schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
+        linker.relaxations += schema.relaxed
+        return schema
+
+    def first(self, linker: Linker) -> First:
+        """Lower it into a linker's program."""
+        program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
+        start = linker.program.append(program)
+        if program.start in program.plain.states:
+            raise InternalError("a schema's program begins with edges that are not listed")
+        like = linker.program.like[start]
+        edges = linker.program.edges[start] + ([] if like < 0 else linker.program.edges[like])
+        return First(edges, linker.program.token_edges.get(start, []))
+
+
+def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:
+    """Read a definition of another kind. Raises its errors, with its place before theirs."""
+    try:
+        if format_.kind == "regex":
+            regex = Regex(format_.value, **format_.options)
+            if regex not in linker.regexes:
+                linker.regexes[regex] = _regex(regex, linker.meter)
+            return linker.regexes[regex]
+        if format_.kind == "grammar":
+            gbnf = Gbnf(format_.value, **format_.options)
+            facts, start = read_gbnf(gbnf, linker.meter)
+            nullable = facts.nullable(facts.document.rules[start].root)
+            return _RulesInner(*rules_of(facts, start, linker.meter), start, nullable)
+        return _SchemaInner(format_, definition, linker)
+    except TypeError as error:
+        raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
+    except StructgenError as error:
+        where = ", ".join(filter(None, (format_.where, error.where)))
+        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+
+
+def _regex(regex: Regex, meter: Meter) -> _RulesInner:
+    dfa = language(parse(regex.pattern, regex.flags, meter), meter, count=False)
+    if not dfa.states:
+        raise EmptyLanguageError("the pattern matches no text", remedy="Change the pattern.")
+    return _RulesInner({0: of_dfa(dfa, meter)}, {0: "regex"}, 0, bool(dfa.accepting[dfa.start]))
+
+
+def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> tuple[Program, tuple[str, ...]]:
+    """The program with all parts lowered, and what was relaxed. Raises the errors of `Linker`."""
+    linker = Linker(definition, vocabulary, meter)
+    while linker.open:
+        linker.go_on(linker.open)
+    return linker.program, tuple(dict.fromkeys(linker.relaxations))
+
+
+def begin_program(
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+) -> tuple[GrowingProgram, tuple[str, ...]]:
+    """The program, whose parts are lowered when a text first comes to them."""
+    relaxations: dict[str, None] = {}
+
+    def begin() -> Linker:
+        linker = Linker(definition, vocabulary, meter)
+        relaxations.update(dict.fromkeys(linker.relaxations))
+        return linker
+
+    return GrowingProgram(begin, meter), tuple(relaxations)

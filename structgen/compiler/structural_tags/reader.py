@@ -1,0 +1,384 @@
+"""From the JSON of a structural tag to `Format`\\ s.
+
+The names and fields are XGrammar's (its ``structural_tag.py``); what its server-side shorthands mean is spelled out
+here, so that few kinds are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, TypeVar
+
+from ...budget import Meter
+from ...definitions.json_text import loads
+from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ...system.depth_first import fold
+from ...system.types import Foreign
+from .formats import Format, FreeText, FreeTokens, Inner, InRow, OneOf, OneToken, Repeated, Tag, Text
+
+#: A JSON value, where it stands, and how deep.
+_Part: TypeAlias = tuple[Foreign, str, int]
+
+#: The parts of a format, and what makes it of them.
+_Plan: TypeAlias = tuple[list[_Part], Callable[[list[Format]], Format]]
+
+_T = TypeVar("_T")
+
+#: The largest bound of characters, tokens or turns.
+_MOST = 1 << 30
+
+_DOING = "reading the structural tag"
+
+
+def read(text: str, meter: Meter) -> Format:
+    """Read a format.
+
+    Raises
+    ------
+    DefinitionError
+        For what is no format, with its JSON pointer: unknown types and fields, values of other types, tags that no
+        trigger or several begin.
+    BudgetExceededError
+        For formats that are nested too deeply.
+    """
+
+    def expand(part: _Part) -> _Plan:
+        value, where, depth = part
+        meter.check_time(_DOING)
+        if depth > meter.budget.depth:
+            what = f"formats are nested deeper than {meter.budget.depth:,} levels"
+            raise BudgetExceededError(what, where=where or "/", remedy="Nest less.")
+        return _plan(_Fields(value, where, depth))
+
+    return fold((loads(text), "", 0), expand)
+
+
+class _Fields:
+    """The fields of one format; each is asked for once, and those that nobody asked for are unknown."""
+
+    def __init__(self, value: Foreign, where: str, depth: int) -> None:
+        self.where = where
+        self._depth = depth
+        if not isinstance(value, dict):
+            raise DefinitionError("a format is an object with a type", where=where or "/")
+        self._left = dict(value)
+        self.type = self.take("type", str)
+
+    def take(self, name: str, kind: type[_T] | tuple[type[_T], ...], default: Foreign = ...) -> Foreign:
+        """A field's value. Raises `DefinitionError` where it is missing, or of another type."""
+        value = self._left.pop(name, default)
+        if value is ...:
+            raise DefinitionError(f"a format has no {name}", where=self.where or "/", remedy=f"Give it a {name}.")
+        if value is default or (isinstance(value, kind) and not (isinstance(value, bool) and kind is int)):
+            return value
+        raise DefinitionError(f"{name} is {_shown(value)}", where=f"{self.where}/{name}")
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A bool."""
+        return bool(self.take(name, bool, default))
+
+    def bound(self, name: str) -> int | None:
+        """A number of something, or None."""
+        value = self.take(name, int, None)
+        if value is not None and not 0 <= value <= _MOST:
+            raise DefinitionError(f"{name} is {value}", where=f"{self.where}/{name}", remedy=f"Use 0 to {_MOST:,}.")
+        return None if value is None else int(value)
+
+    def items(self, name: str, kind: type[_T] | tuple[type[_T], ...], default: Foreign = ...) -> list[Foreign]:
+        """A list of values of a type."""
+        values = self.take(name, list, default)
+        for number, value in enumerate(values):
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise DefinitionError(f"{name} has {_shown(value)}", where=f"{self.where}/{name}/{number}")
+        return list(values)
+
+    def texts(self, name: str, default: Foreign = ...) -> tuple[str, ...]:
+        """Strings that are not empty, each once."""
+        values = self.items(name, str, default)
+        if "" in values:
+            raise DefinitionError(f"{name} has an empty string", where=f"{self.where}/{name}", remedy="Leave it out.")
+        return tuple(dict.fromkeys(values))
+
+    def tokens(self, name: str, default: Foreign = ...) -> tuple[int | str, ...]:
+        """Ids and names of tokens, each once."""
+        return tuple(dict.fromkeys(self.items(name, (int, str), default)))
+
+    def part(self, name: str) -> _Part:
+        """A format within."""
+        return self.take(name, dict), f"{self.where}/{name}", self._depth + 1
+
+    def parts(self, name: str) -> list[_Part]:
+        """A list of formats within, at least one."""
+        values = self.items(name, dict)
+        if not values:
+            raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}")
+        return [(value, f"{self.where}/{name}/{number}", self._depth + 1) for number, value in enumerate(values)]
+
+    def rules(self, kind: tuple[type, ...]) -> tuple[list[Foreign], list[_Part]]:
+        """Pairs of what triggers a format, and the format."""
+        found = self.items("rules", (list, tuple))
+        for number, pair in enumerate(found):
+            if len(pair) != 2 or not isinstance(pair[0], kind) or isinstance(pair[0], bool) or pair[0] == "":
+                raise DefinitionError("a rule is a pattern and a format", where=f"{self.where}/rules/{number}")
+        parts = [(pair[1], f"{self.where}/rules/{n}/1", self._depth + 1) for n, pair in enumerate(found)]
+        return [pair[0] for pair in found], parts
+
+    def finish(self) -> None:
+        """Raise `DefinitionError` where a field is left."""
+        for name in self._left:
+            raise DefinitionError(f"a {self.type} has no field {name!r}", where=self.where or "/")
+
+
+def _plan(fields: _Fields) -> _Plan:
+    reader = _READERS.get(fields.type)
+    if reader is None:
+        what = f"there is no format of type {_shown(fields.type)}"
+        raise DefinitionError(what, where=fields.where or "/", remedy=f"Use one of {', '.join(_READERS)}.")
+    plan = reader(fields)
+    fields.finish()
+    return plan
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:59]}…"
+
+
+# -- the formats ---------------------------------------------------------------------------------------------
+
+
+def _leaf(found: Format) -> _Plan:
+    return [], lambda _: found
+
+
+def _const_string(fields: _Fields) -> _Plan:
+    return _leaf(Text(fields.where, fields.take("value", str)))
+
+
+def _regex(fields: _Fields) -> _Plan:
+    options = {"flags": fields.take("flags", int, 0)}
+    return _leaf(Inner(fields.where, "regex", fields.take("pattern", str), options))
+
+
+def _grammar(fields: _Fields) -> _Plan:
+    options = {"start": fields.take("start", str, "root")}
+    return _leaf(Inner(fields.where, "grammar", fields.take("grammar", str), options))
+
+
+def _json_schema(fields: _Fields) -> _Plan:
+    options = dict(fields.take("options", dict, {}))
+    style = fields.take("style", str, "json")
+    if style != "json":
+        options["style"] = style
+    if fields.flag("any_order"):
+        options["property_order"] = "any"
+    if (gap := fields.bound("max_whitespace_cnt")) is not None:
+        options |= {"whitespace": "any", "max_whitespace": gap}
+    if excludes := fields.texts("excludes", []):
+        options["excludes"] = excludes
+    return _leaf(Inner(fields.where, "json_schema", fields.take("json_schema", (dict, bool)), options))
+
+
+def _qwen_xml_parameter(fields: _Fields) -> _Plan:
+    options = {"style": "qwen_xml"}
+    return _leaf(Inner(fields.where, "json_schema", fields.take("json_schema", (dict, bool)), options))
+
+
+def _any_text(fields: _Fields) -> _Plan:
+    bounds = fields.bound("max_chars"), fields.bound("max_tokens")
+    if None not in bounds:
+        what = "free text with bounds on both characters and tokens is not supported"
+        raise UnsupportedError(what, where=fields.where or "/", remedy="Leave one of them out.")
+    return _leaf(FreeText(fields.where, fields.texts("excludes", []), *bounds))
+
+
+def _token(fields: _Fields) -> _Plan:
+    return _leaf(OneToken(fields.where, (fields.take("token", (int, str)),)))
+
+
+def _exclude_token(fields: _Fields) -> _Plan:
+    return _leaf(OneToken(fields.where, fields.tokens("exclude_tokens", []), complement=True))
+
+
+def _any_tokens(fields: _Fields) -> _Plan:
+    return _leaf(FreeTokens(fields.where, fields.tokens("exclude_tokens", []), fields.bound("max_tokens")))
+
+
+def _sequence(fields: _Fields) -> _Plan:
+    return fields.parts("elements"), lambda parts: InRow(fields.where, tuple(parts))
+
+
+def _or(fields: _Fields) -> _Plan:
+    return fields.parts("elements"), lambda parts: OneOf(fields.where, tuple(parts))
+
+
+def _repeat(low: int, high: int | None) -> Callable[[_Fields], _Plan]:
+    return lambda fields: ([fields.part("content")], lambda parts: Repeated(fields.where, parts[0], low, high))
+
+
+def _bounded_repeat(fields: _Fields) -> _Plan:
+    low, high = fields.take("min", int), fields.take("max", int)
+    if not (0 <= low <= _MOST and (high == -1 or low <= high <= _MOST)):
+        raise DefinitionError(f"min is {low}, max is {high}", where=fields.where or "/")
+    return _repeat(low, None if high == -1 else high)(fields)
+
+
+def _tag(fields: _Fields) -> _Plan:
+    begin = _edge(fields, "begin", fields.take("begin", (str, dict)))
+    end = fields.take("end", (str, list, dict))
+    if isinstance(end, list) and not end:
+        raise DefinitionError("end is empty", where=f"{fields.where}/end", remedy='Use "" for a tag without an end.')
+    ends = tuple(_edge(fields, "end", each) for each in (end if isinstance(end, list) else [end]))
+    return [fields.part("content")], lambda parts: Tag(fields.where, begin, parts[0], ends)
+
+
+def _edge(fields: _Fields, name: str, value: Foreign) -> Text | OneToken:
+    """Where a tag begins or ends."""
+    where = f"{fields.where}/{name}"
+    if isinstance(value, str):
+        return Text(where, value)
+    if isinstance(value, dict) and value.get("type") == "token":
+        inner = _Fields(value, where, 0)
+        token = inner.take("token", (int, str))
+        inner.finish()
+        return OneToken(where, (token,))
+    raise DefinitionError(f"{name} is {_shown(value)}", where=where, remedy="Use a string, or a token format.")
+
+
+def _tags(fields: _Fields) -> list[_Part]:
+    """The tags of a format that is about several."""
+    parts = fields.parts("tags")
+    for value, where, _ in parts:
+        value.setdefault("type", "tag")
+        if value["type"] != "tag":
+            raise DefinitionError(f"{_shown(value['type'])} stands where a tag must", where=where)
+    return parts
+
+
+def _triggered_tags(fields: _Fields) -> _Plan:
+    triggers, excludes = fields.texts("triggers"), fields.texts("excludes", [])
+    return _tags(fields), _behind(fields, triggers, lambda rules, again: FreeText(
+        fields.where, excludes, triggers=rules, again=again
+    ), _rest_of_text)  # fmt: skip
+
+
+def _token_triggered_tags(fields: _Fields) -> _Plan:
+    triggers, excludes = fields.tokens("trigger_tokens"), fields.tokens("exclude_tokens", [])
+    return _tags(fields), _behind(fields, triggers, lambda rules, again: FreeTokens(
+        fields.where, excludes, triggers=rules, again=again
+    ), _rest_of_token)  # fmt: skip
+
+
+def _rest_of_text(trigger: Foreign, tag: Tag) -> Format | None:
+    """A tag without the trigger that it begins with; None where it does not."""
+    if not isinstance(tag.begin, Text):
+        raise DefinitionError("a token begins a tag that a string triggers", where=tag.where)
+    if not tag.begin.value.startswith(trigger):
+        return None
+    return Tag(tag.where, Text(tag.begin.where, tag.begin.value[len(trigger) :]), tag.content, tag.ends)
+
+
+def _rest_of_token(trigger: Foreign, tag: Tag) -> Format | None:
+    if not isinstance(tag.begin, OneToken):
+        raise DefinitionError("a string begins a tag that a token triggers", where=tag.where)
+    if tag.begin.names != (trigger,):
+        return None
+    return Tag(tag.where, Text(tag.begin.where, ""), tag.content, tag.ends)
+
+
+def _behind(
+    fields: _Fields,
+    triggers: tuple[Foreign, ...],
+    text: Callable[[tuple[tuple[Foreign, Format], ...], bool], Format],
+    rest: Callable[[Foreign, Tag], Format | None],
+) -> Callable[[list[Format]], Format]:
+    """Tags in free text, each behind the one trigger that begins it."""
+    at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
+    if not triggers:
+        raise DefinitionError("there are no triggers", where=fields.where or "/")
+
+    def make(tags: list[Format]) -> Format:
+        if at_least_one and once:
+            return OneOf(fields.where, tuple(tags))
+        behind: dict[Foreign, list[Format]] = {trigger: [] for trigger in triggers}
+        for tag in tags:
+            assert isinstance(tag, Tag)
+            found = [(trigger, after) for trigger in triggers if (after := rest(trigger, tag)) is not None]
+            if len(found) != 1:
+                begun = "no trigger begins" if not found else f"{found[0][0]!r} and {found[1][0]!r} both begin"
+                raise DefinitionError(f"{begun} this tag", where=tag.where, remedy="Have one trigger begin each tag.")
+            behind[found[0][0]].append(found[0][1])
+        for trigger, rests in behind.items():
+            if not rests:
+                what = f"no tag begins with the trigger {trigger!r}"
+                raise DefinitionError(what, where=fields.where or "/", remedy="Leave it out.")
+        rules = tuple((trigger, OneOf(fields.where, tuple(rests))) for trigger, rests in behind.items())
+        found_text = text(rules, not once)
+        return InRow(fields.where, (OneOf(fields.where, tuple(tags)), found_text)) if at_least_one else found_text
+
+    return make
+
+
+def _tags_with_separator(fields: _Fields) -> _Plan:
+    at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
+    separator = Text(f"{fields.where}/separator", fields.take("separator", str))
+
+    def make(tags: list[Format]) -> Format:
+        found: Format = OneOf(fields.where, tuple(tags))
+        if not once:
+            more = Repeated(fields.where, InRow(fields.where, (separator, found)), 0, None)
+            found = InRow(fields.where, (found, more))
+        return found if at_least_one else Repeated(fields.where, found, 0, 1)
+
+    return _tags(fields), make
+
+
+def _dispatch(fields: _Fields) -> _Plan:
+    patterns, parts = fields.rules((str,))
+    excludes, again = fields.texts("excludes", []), fields.flag("loop", True)
+    return parts, lambda made: FreeText(
+        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
+    )
+
+
+def _token_dispatch(fields: _Fields) -> _Plan:
+    patterns, parts = fields.rules((int, str))
+    excludes, again = fields.tokens("exclude_tokens", []), fields.flag("loop", True)
+    return parts, lambda made: FreeTokens(
+        fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
+    )
+
+
+def _by_pattern(
+    fields: _Fields, patterns: list[Foreign], made: Iterable[Format]
+) -> tuple[tuple[Foreign, Format], ...]:
+    """The formats behind each pattern."""
+    found: dict[Foreign, list[Format]] = {}
+    for pattern, each in zip(patterns, made, strict=True):
+        found.setdefault(pattern, []).append(each)
+    return tuple((pattern, OneOf(fields.where, tuple(formats))) for pattern, formats in found.items())
+
+
+_READERS: dict[str, Callable[[_Fields], _Plan]] = {
+    "const_string": _const_string,
+    "json_schema": _json_schema,
+    "qwen_xml_parameter": _qwen_xml_parameter,
+    "any_text": _any_text,
+    "token": _token,
+    "exclude_token": _exclude_token,
+    "any_tokens": _any_tokens,
+    "grammar": _grammar,
+    "regex": _regex,
+    "sequence": _sequence,
+    "or": _or,
+    "tag": _tag,
+    "triggered_tags": _triggered_tags,
+    "token_triggered_tags": _token_triggered_tags,
+    "tags_with_separator": _tags_with_separator,
+    "optional": _repeat(0, 1),
+    "plus": _repeat(1, None),
+    "star": _repeat(0, None),
+    "repeat": _bounded_repeat,
+    "dispatch": _dispatch,
+    "token_dispatch": _token_dispatch,
+}

@@ -1,0 +1,271 @@
+"""Tools in a style, as the format of a structural tag: what a reply may be, from its first token to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..definitions.structural_tag import StructuralTag
+from ..errors import DefinitionError, UnsupportedError
+from ..system.types import Foreign
+from .gemma import gemma_arguments
+from .style import PARTS, ToolStyle
+from .styles import detect_tool_style, tool_style
+from .tools import Tool, ToolChoice, read_choice, read_tools
+
+#: A format of a structural tag, as JSON.
+Format: TypeAlias = "dict[str, object]"
+
+#: Whether a reply reasons first: yes, no, or as it likes.
+Reasoning: TypeAlias = 'bool | Literal["auto"]'
+
+
+def tool_calls(
+    tools: object,
+    style: str | ToolStyle = "auto",
+    *,
+    tokenizer: Foreign = None,
+    tool_choice: object = "auto",
+    parallel: bool = True,
+    reasoning: Reasoning = True,
+    **options: Foreign,
+) -> StructuralTag:
+    """The replies that a request with tools asks for, as a definition.
+
+    Parameters
+    ----------
+    tools:
+        A list of tools: dicts in OpenAI's shape, ``{"type": "function", "function": {"name": ..., "parameters": ...,
+        "strict": ...}}``, nested or flat; Python functions; Pydantic models. One without parameters, or with
+        ``"strict": False``, takes any arguments.
+    style:
+        How the model writes calls: a name (`tool_styles`), a `ToolStyle`, or ``"auto"``, by the chat template.
+    tokenizer:
+        For ``"auto"``: a tokenizer with a ``chat_template``, or the template's text.
+    tool_choice:
+        ``"auto"`` or None; ``"none"``; ``"required"``; a tool's name, or ``{"type": "function", "function": {"name":
+        ...}}``; ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``.
+    parallel:
+        Whether a reply may hold more than one call.
+    reasoning:
+        Whether a section of reasoning comes first. Its opening tag may be in the prompt or in the reply. ``"auto"``
+        leaves that to the model. Of no effect on styles without.
+    options:
+        Those of `StructuralTag`.
+
+    Raises
+    ------
+    DefinitionError
+        For tools, choices, styles and options that are malformed, with the tool's place in the list; where a tool
+        must be called and there is none; where no style is known for the chat template.
+    UnsupportedError
+        For schemas that the style's notation of arguments cannot honour.
+    """
+    return StructuralTag(
+        tool_call_format(
+            tools, style, tokenizer=tokenizer, tool_choice=tool_choice, parallel=parallel, reasoning=reasoning
+        ),
+        **options,
+    )
+
+
+def tool_call_format(
+    tools: object,
+    style: str | ToolStyle = "auto",
+    *,
+    tokenizer: Foreign = None,
+    tool_choice: object = "auto",
+    parallel: bool = True,
+    reasoning: Reasoning = True,
+) -> Format:
+    """The format that `tool_calls` makes a `StructuralTag` of; its parameters and errors are the same."""
+    if style == "auto":
+        style = detect_tool_style(tokenizer)
+    if not isinstance(parallel, bool):
+        raise DefinitionError(f"parallel is true or false, got {parallel!r}")
+    if not isinstance(reasoning, bool) and reasoning != "auto":
+        raise DefinitionError(f'reasoning is true, false or "auto", got {reasoning!r}')
+    found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
+    reply = _Reply(found, choice, parallel, reasoning)
+    if found.messages:
+        return reply.messages()
+    return reply.sections() if found.response else reply.text()
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What one request asks for, and the three shapes of replies."""
+
+    style: ToolStyle
+    choice: ToolChoice
+    parallel: bool
+    reasoning: Reasoning
+
+    def text(self) -> Format:
+        """Reasoning, then text with calls in it."""
+        style = self.style
+        rest = self._text()
+        if style.text_alone and self.choice.mode in ("none", "auto"):
+            begin, end = style.text_alone
+            rest = [_one_of([_tag(begin, _any_text(style.excludes), end), *rest])]
+        return _sequence([*self._reasoned(), *rest])
+
+    def sections(self) -> Format:
+        """Reasoning, then a section of text, then one of calls; or one of the two."""
+        style, mode = self.style, self.choice.mode
+        assert style.response is not None
+        begin, end = style.response
+        opened = style.response_opened and not self.reasoning
+        text = _tag("" if opened else begin, _any_text(style.excludes), end)
+        calls = self._required()
+        if style.calls_alone:
+            rest = {"none": [text], "auto": [_one_of([text, *calls])]}.get(mode, calls)
+        else:
+            rest = [text, *([{"type": "optional", "content": _sequence(calls)}] if mode == "auto" else calls)]
+        return _sequence([*self._reasoned(), *rest, *_const(style.end)])
+
+    def messages(self) -> Format:
+        """Messages and calls in any order. A reply that may call once ends with the call."""
+        style, mode = self.style, self.choice.mode
+        begins = style.messages if mode in ("none", "auto") else style.messages[:-1]
+        begins = begins if self.reasoning else begins[1:]
+        messages = [_tag(begin, _any_text(style.excludes), list(style.message_ends)) for begin in begins]
+        calls = list(self._calls())
+        if mode == "none":
+            return _separated(messages, style.separator)
+        if mode == "auto" and self.parallel:
+            return _separated([*calls, *messages], style.separator)
+        called = _separated(calls, style.separator, at_least_one=True, stop_after_first=True)
+        if self.parallel and mode == "required":
+            more = _separated([*calls, *messages], style.separator, at_least_one=True)
+            called = _sequence([called, {"type": "optional", "content": _sequence([*_const(style.separator), more])}])
+        if not messages:
+            return called
+        before = _separated(messages, style.separator, at_least_one=True)
+        allowed = [called, _sequence([before, *_const(style.separator), called])]
+        if mode == "auto":
+            allowed.append(_separated(messages, style.separator))
+        return _one_of(allowed)
+
+    def _reasoned(self) -> list[Format]:
+        """The reasoning, as parts of a sequence. The prompt may have begun it already."""
+        style = self.style
+        if style.reasoning is None:
+            return []
+        begin, end = style.reasoning
+        if not self.reasoning:
+            return _optional(style.no_reasoning)
+        text = _any_text((*style.excludes, *style.reasoning_excludes))
+        if self.reasoning == "auto":
+            return [
+                {"type": "optional", "content": _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])}
+            ]
+        if style.reasoning_opened:
+            return [_tag(begin, text, end), *_const(style.reasoning_suffix)]
+        return [*_optional(begin), _tag("", text, end), *_const(style.reasoning_suffix)]
+
+    def _text(self) -> list[Format]:
+        """Text with calls in it, or the calls that there must be."""
+        style, mode = self.style, self.choice.mode
+        excludes = style.excludes
+        if mode == "none":
+            return [_any_text((*excludes, style.trigger) if style.marked else excludes)]
+        if mode == "named" or (mode == "required" and style.section):
+            return self._required()
+        tags = [self._section()] if style.section else list(self._calls())
+        triggered: Format = {"type": "triggered_tags", "triggers": [style.trigger], "tags": tags}
+        if mode == "required":
+            triggered["at_least_one"] = True
+        return [_with(triggered, excludes=list(excludes), stop_after_first=not self.parallel)]
+
+    def _required(self) -> list[Format]:
+        """The calls alone: a section of them, or one call."""
+        if self.choice.mode == "none":
+            return []
+        calls = self._section() if self.style.section else self._row()
+        return [*_const(self.style.lead), calls]
+
+    def _section(self) -> Format:
+        assert self.style.section is not None
+        begin, rest, last = _parts(self.style.section[0], {})
+        return _tag(begin, _sequence([*rest, *_const(last), self._row()]), self.style.section[1])
+
+    def _row(self) -> Format:
+        """Calls one after the other; of a tool that is named, one."""
+        once = self.choice.mode == "named" or not self.parallel
+        calls = list(self._calls())
+        if once and len(calls) == 1:
+            return calls[0]
+        return _separated(calls, self.style.separator, at_least_one=True, stop_after_first=once)
+
+    def _calls(self) -> Iterator[Format]:
+        """A tag for each way to write a call of each tool."""
+        for tool in self.choice.tools:
+            formats: dict[str, Format] = {
+                "id": {"type": "regex", "pattern": self.style.id}, "arguments": self._arguments(tool),
+            }  # fmt: skip
+            for call in self.style.calls:
+                begin, content, end = _parts(call.replace("$name", tool.name), formats)
+                yield _tag(begin, _sequence(content), end)
+
+    def _arguments(self, tool: Tool) -> Format:
+        if self.style.arguments == "gemma":
+            return _located(tool)
+        style = "" if self.style.arguments == "json" else self.style.arguments
+        schema: Format = {"type": "json_schema", "json_schema": tool.parameters}
+        return _with(schema, style=style, excludes=list(self.style.argument_excludes))
+
+
+def _located(tool: Tool) -> Format:
+    try:
+        return gemma_arguments(tool.parameters)
+    except UnsupportedError as error:
+        raise UnsupportedError(error.what, where=f"{tool.name}{error.where}", remedy=error.remedy) from error
+
+
+# -- formats -------------------------------------------------------------------------------------------------
+
+
+def _parts(text: str, formats: dict[str, Format]) -> tuple[str, list[Format], str]:
+    """A text of a style, cut at the places of its parts: what it begins with, its parts, what it ends with."""
+    begin, *rest = PARTS.split(text)
+    content: list[Format] = []
+    last = ""
+    for part, missing, then in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        content += [*_const(last), *([formats[part]] if part else _optional(missing))]
+        last = then
+    return begin, content, last
+
+
+def _const(text: str) -> list[Format]:
+    return [{"type": "const_string", "value": text}] if text else []
+
+
+def _optional(text: str) -> list[Format]:
+    return [{"type": "optional", "content": each} for each in _const(text)]
+
+
+def _any_text(excludes: tuple[str, ...]) -> Format:
+    return _with({"type": "any_text"}, excludes=list(dict.fromkeys(excludes)))
+
+
+def _sequence(elements: list[Format]) -> Format:
+    return elements[0] if len(elements) == 1 else {"type": "sequence", "elements": elements}
+
+
+def _one_of(elements: list[Format]) -> Format:
+    return {"type": "or", "elements": elements}
+
+
+def _tag(begin: str, content: Format, end: str | list[str]) -> Format:
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
+
+
+def _separated(tags: list[Format], separator: str, **options: bool) -> Format:
+    return _with({"type": "tags_with_separator", "tags": tags, "separator": separator}, **options)
+
+
+def _with(format: Format, **options: object) -> Format:
+    """A format with those of its options that say something."""
+    return {**format, **{name: value for name, value in options.items() if value}}
