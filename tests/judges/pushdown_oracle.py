@@ -10,6 +10,9 @@ from structgen.compiler.programs.program import REFUSED, Edge, MarkedEdge, Plain
 from structgen.runtime.automaton.tables import SET
 from structgen.vocabulary.vocabulary import Vocabulary
 
+#: The bit from which on a count has the tokens that ended in a state, beside its count in a loop, or set.
+TOKENS = 64
+
 #: A state and its count, or the bits of its set (0 where it has none).
 Frame: TypeAlias = tuple[int, int]
 
@@ -60,7 +63,7 @@ def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: 
             below, (state, count) = stack
             for tokens, sequence in program.token_edges.get(state, ()):
                 if takes(tokens, token_id, vocabulary.eos_ids):
-                    after |= _follow(program, Edge(0, 0, sequence), below, count)
+                    after |= _follow(program, Edge(0, 0, sequence), below, count >> TOKENS << TOKENS)
             if not program.returns[state]:
                 break
             stack = below
@@ -72,7 +75,8 @@ def _counted(program: Program, stack: Stack) -> Stack:
         return stack
     below, (state, count) = stack
     most, exhausted = program.token_bounds[state]
-    return (below, (state, count + 1)) if count + 1 < most else (below, (exhausted, 0))
+    count += 1 << TOKENS
+    return below, (state, count) if count >> TOKENS < most else (exhausted, 0)
 
 
 def edges_at(program: Program, state: int, byte: int) -> list[Edge]:
@@ -102,6 +106,7 @@ def all_edges(program: Program, state: int) -> list[Edge]:
 def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack]:
     sequence = list(edge.sequence)
     counted = edge.counted
+    tokens, count = divmod(count, 1 << TOKENS)
     if isinstance(counted, MarkedEdge):
         members = {k for k in range(64) if count >> k & 1}
         if counted.member in members:
@@ -123,8 +128,9 @@ def _follow(program: Program, edge: Edge, below: Stack, count: int) -> set[Stack
             return set()
         sequence.insert(0, first)
     for i, state in enumerate(sequence):
-        keeps = i == 0 and (program.live[state] >= 0 or state in program.token_bounds)
-        below = (below, (state, count if keeps else 0))
+        kept = count if i == 0 and program.live[state] >= 0 else 0
+        kept += tokens << TOKENS if i == 0 and state in program.token_bounds else 0
+        below = (below, (state, kept))
     return {below}
 
 

@@ -26,11 +26,12 @@ Tokens. A `TokenEdge` takes one whole token of a set, with bytes or without, in 
 ends and the next begins, never within one. (A state has its own alone, not those of the state that it is like.) A
 token leads where its bytes lead, and where token edges that take it lead. A `TokenBound` counts tokens: whenever one
 ends in the state, and that is not below another one, its count goes up by 1, and at ``most`` the state ``exhausted``
-takes its place. Such a count is kept and left behind as others are. Its states are live in no loop, nor are those
-with token edges, and have none that is first in their sequences; the exhausted ones have no bound. To exhaust a
-state must take possibilities away and add none: what an exhausted state does with a byte or a token, the state does
-too, with the same targets, or with those that are exhausted to them. Texts that are followed by bytes alone
-(`Index.match`, a healed prefix) meet no token edge, and count nothing.
+takes its place. Such a count is kept and left behind as others are, beside the count or set of the state if it is
+live. (Counts of loops, and sets, are not kept along a token edge.) An exhausted state is live in no loop and has no
+bound. To exhaust a state must take possibilities away and add none: what an exhausted state does with a byte or a
+token, the state does too, whatever its counts, and comes to the same states with the same counts, or to states that
+are exhausted to those. Texts that are followed by bytes alone (`Index.match`, a healed prefix) meet no token edge,
+and count nothing.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ class Program:
     is.
 
     One that is lowered on demand says from the beginning, in ``reads_tokens`` and ``counts_tokens``, whether any of
-    its states will have token edges or bounds. A state that is open has no bound.
+    its states will have token edges or bounds. A bound is there as soon as its state is, also where that is open.
     """
 
     start: State = 0

@@ -102,25 +102,9 @@ class Flattener:
                 number = self._token_sets.setdefault(tokens, len(self._token_sets))
                 self._token_edges.append((state, number, target))
         self._with_tokens = len(program.token_edges)
-        if any(program.live[state] >= 0 for state in (*program.token_edges, *program.token_bounds)):
-            raise InternalError("a state with token edges or a token bound counts in a loop")
-        if any(bound.exhausted in program.token_bounds for bound in program.token_bounds.values()):
-            raise InternalError("an exhausted state has a token bound")
-        if program.token_bounds and program.loops and self._hands_on():
-            raise InternalError("a state with a token bound hands its count to a loop")
-
-    def _hands_on(self) -> bool:
-        """Whether a state with a token bound moves, or pushes as the first of a sequence, to one that counts."""
-        live = self._program.live
-        state, _, _, target = self._columns
-        targets = [*target[np.isin(state, list(self._program.token_bounds))].tolist()]
-        targets += [target for state, _, target in self._token_edges if state in self._program.token_bounds]
-        firsts = [target - 1 for target in targets if target > 0]
-        for group in {-1 - target for target in targets if target < 0}:
-            for move in range(*self._group_start[group : group + 2]):
-                if not self._move_record[move]:
-                    firsts += self._sequence[slice(*self._move_start[move : move + 2])][:1]
-        return any(live[first] >= 0 for first in firsts)
+        exhausted = [bound.exhausted for bound in program.token_bounds.values()]
+        if any(state in program.token_bounds or program.live[state] >= 0 for state in exhausted):
+            raise InternalError("an exhausted state counts in a loop, or has a token bound")
 
     def _check(self, edges: int) -> None:
         held = _BYTES_OF_MOVE * len(self._sequence) + _BYTES_OF_EDGE * edges

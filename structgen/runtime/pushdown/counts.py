@@ -54,12 +54,14 @@ def counts_of(tables: PushdownTables) -> Counts:
 
 
 def _countless(tables: PushdownTables) -> NDArray[np.int64]:
-    """The states that the start, a state without a count, or a push as other than the first leads to."""
+    """The states that the start, a state without a count, a token, or a push as other than the first leads to."""
     flow = flow_of(tables)
     keeps = flow.first & (flow.records[flow.by] < 0)
     entered = np.zeros(tables.states + len(tables.group_start), np.bool_)
     entered[: tables.states] = tables.live < 0
     entered[tables.start] = True
+    if tables.tokens is not None:
+        entered[tables.tokens.moves()[1]] = True
     entered[flow.pushed[~keeps]] = True
     sources = np.concatenate([flow.tails, flow.groups[flow.by[keeps]]])
     found = reach(np.concatenate([flow.heads, flow.pushed[keeps]]), sources, entered)

@@ -31,7 +31,7 @@ from ..automaton.tables import DEAD, MARK, bytes_in
 from ..core.interned_machine import Configuration
 from ..core.lazy_table import LazyTable
 from .partial_masks import StateMasks
-from .stacks import Fork, Stack, Stacks, Thread, laid_out
+from .stacks import LOOP_COUNT, Fork, Stack, Stacks, Thread, laid_out
 from .tables import Moves, PushdownTables, Record
 from .token_edges import TokenMoves
 
@@ -144,13 +144,13 @@ class StackDistances:
         if self._offsets[-1] > _MOST_OFFSETS:
             raise _too_long(f"{self._offsets[-1]:,} states with counts")
         entries = [np.unique(row[row != DEAD]) for row in table]
-        for state, exhausted in self._stands_for.items():
-            entries[state] = entries[exhausted]
+        for state in self._stands_for:
+            entries[state] = entries[state][:0]
         begins = np.concatenate([[0], np.cumsum([len(each) for each in entries])]).astype(np.int64)
         costs = np.full(int(self._offsets[-1]), self._far, np.int64)
         counts = np.diff(self._offsets)
         returns = np.frombuffer(self._returns, np.uint8).copy()
-        returns[list(self._stands_for)] = returns[list(self._stands_for.values())]
+        returns[list(self._stands_for)] = 0
         costs[np.repeat(returns, counts) > 0] = 0
         whole = np.concatenate(entries).astype(np.int32)
         for _ in range(_MOST_SWEEPS):
@@ -162,13 +162,16 @@ class StackDistances:
 
     def _takes_less(self, costs: NDArray[np.int64]) -> bool:
         """Lower costs to those of token edges, and whether there were any that are lower."""
-        first = costs[self._offsets[:-1]]  # states with token edges, and bounded ones, do not count in loops
-        before = first.copy()
+        if self._machine.tables.tokens is None:
+            return False
+        before, begins = costs.copy(), self._offsets.tolist()
         for state, sequence in self._token_sequences():
-            first[state] = min(first[state], 1 + sum(first[each] for each in sequence))
-        first[list(self._stands_for)] = first[list(self._stands_for.values())]
-        costs[self._offsets[:-1]] = first
-        return bool((first < before).any())
+            if state not in self._stands_for:
+                own = costs[begins[state] : begins[state + 1]]
+                np.minimum(own, 1 + sum(costs[begins[each]] for each in sequence), out=own)
+        for state, exhausted in self._stands_for.items():
+            costs[begins[state] : begins[state + 1]] = costs[begins[exhausted]]
+        return bool((costs < before).any())
 
     def _token_sequences(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The sequence of each move of token edges, with the state that it takes the place of."""
@@ -211,7 +214,7 @@ class StackDistances:
 
     def _cost(self, state: int, count: int) -> int:
         begin, end = self._offsets[state], self._offsets[state + 1]
-        return int(self._costs[min(begin + count, end - 1)])
+        return int(self._costs[min(begin + (count & LOOP_COUNT), end - 1)])
 
     def _decided(self, threads: Iterable[Thread]) -> tuple[Thread | None, ...]:
         """Threads without the states on top that may return; None where the text is complete."""
@@ -242,7 +245,7 @@ class StackDistances:
                 move = self._next[state, count] = self._choose(state, count)
             byte, record, sequence = move
             after: dict[Thread, None] = {}
-            self._machine._make(record, sequence, count, frame, after)
+            self._machine._make(record, sequence, count if byte != TOKEN else 0, frame, after)
             found = self._after[thread] = byte, self._decided(after)
         return found
 
@@ -417,10 +420,10 @@ class StackDistances:
         token_moves = self._machine._token_moves
         if token_moves is None:
             return
-        for (_, count, frame), tokens, moves in self._machine._token_edges(threads):
+        for (_, _, frame), tokens, moves in self._machine._token_edges(threads):
             after: dict[Thread, None] = {}
             for record, sequence in moves:
-                self._machine._make(record, sequence, count, frame, after)
+                self._machine._make(record, sequence, 0, frame, after)
             yield token_moves.ids(tokens).astype(np.int32), self.of_threads(tuple(after))
 
 

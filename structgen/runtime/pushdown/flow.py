@@ -1,7 +1,7 @@
 """The moves of an automaton with a stack as a graph, in arrays: for what is asked of all states at once.
 
-Its nodes are the states, and behind them the groups of moves. A state leads to the targets of its edges, also of
-those that take tokens, to the state that it is like, and to its exhausted one; a group to where its moves lead.
+Its nodes are the states, and behind them the groups of moves. A state leads to the targets of its edges, and to the
+state that it is like; a group to where its moves lead.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ def flow_of(tables: PushdownTables) -> Flow:
     alike = np.flatnonzero(like >= 0)
     starts, groups = tables.move_start.astype(np.int64), tables.group_start.astype(np.int64)
     by = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    tails, heads = (np.zeros(0, np.int64),) * 2 if tables.tokens is None else tables.tokens.moves()
     return Flow(
-        np.concatenate([sources[targets >= 0], alike, tails]),
-        np.concatenate([targets[targets >= 0], like[alike], heads]),
+        np.concatenate([sources[targets >= 0], alike]),
+        np.concatenate([targets[targets >= 0], like[alike]]),
         tables.states + np.repeat(np.arange(len(groups) - 1), np.diff(groups)),
         tables.move_record.astype(np.int64) - 1,
         tables.sequence.astype(np.int64),

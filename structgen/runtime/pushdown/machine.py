@@ -28,7 +28,7 @@ from ..core.interned_machine import Configuration, InternedMachine
 from ..core.lazy_table import LazyTable
 from ..core.machine import WHOLE, SharedRows
 from .partial_masks import NOTHING, ROOT, StateMasks
-from .stacks import END, FORK, Fork, Frame, Stack, Stacks, Thread, laid_out
+from .stacks import END, FORK, LOOP_COUNT, Fork, Frame, Stack, Stacks, Thread, laid_out
 from .storage import from_sections, to_sections
 from .tables import Moves, PushdownTables
 from .token_edges import TokenMoves
@@ -50,6 +50,9 @@ _MANY_NODES = 1 << 10
 
 #: Frames that the rest of tokens is left to before it is remembered what comes of it further down.
 _SHORT = 8
+
+#: Tokens are counted from this bit of a count on: below are the counts of loops, and sets.
+_TOKENS = LOOP_COUNT.bit_length()
 
 #: The fields of the meta section.
 _FIELDS = (*FIELDS, Field("filled", bool), Field("complete", bool))
@@ -107,7 +110,8 @@ class PushdownMachine(InternedMachine[Thread]):
         self.rows.mark()
         self._complete = complete
         self._returns = bytearray(tables.returns.tobytes())
-        self._live: list[int] = tables.live.tolist()
+        #: By state which part of a count it keeps, as a mask: 0 for none, -1 for all.
+        self._keeps: list[int] = []
         self._token_moves = TokenMoves(vocabulary) if tables.tokens is not None else None
         self._sees_tokens = self._token_moves is not None
         self._take_counters()
@@ -167,7 +171,7 @@ class PushdownMachine(InternedMachine[Thread]):
         Returns the threads, and the byte to go on from.
         """
         state, count, frame = thread
-        moves, returns, live = self._moves, self._returns, self._live
+        moves, returns, keeps = self._moves, self._returns, self._keeps
         popped: Stack = None  # the frame that the state comes from, where that is negative
         for i in range(begin, len(data)):
             while True:
@@ -185,8 +189,8 @@ class PushdownMachine(InternedMachine[Thread]):
             if isinstance(move, int):
                 if not returns[state]:
                     state = move
-                    if count and live[state] < 0:
-                        count = 0
+                    if count:
+                        count &= keeps[state]
                     continue
                 move = ((None, (move,)),)
             if (returns[state] and frame is not None) or len(move) > 1 or move[0][0] is not None:
@@ -197,8 +201,8 @@ class PushdownMachine(InternedMachine[Thread]):
                 state, count, frame = (END, 0, None) if popped is None else (popped.state, popped.count, popped.below)
                 continue
             state = sequence[0]
-            if count and live[state] < 0:
-                count = 0
+            if count:
+                count &= keeps[state]
             for above in sequence[1:]:
                 frame = self.stacks.push(state, count, frame)
                 state, count = above, 0
@@ -206,7 +210,7 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def step(self, threads: tuple[Thread, ...], byte: int) -> tuple[Thread, ...]:
         """All threads over one byte."""
-        moves, live = self._moves, self._live
+        moves, keeps = self._moves, self._keeps
         found: dict[Thread, None] = {}
         for state, count, frame in self._closed(threads):
             if state < 0:
@@ -218,7 +222,7 @@ class PushdownMachine(InternedMachine[Thread]):
                 for record, sequence in move:
                     self._make(record, sequence, count, frame, found)
             elif move >= 0:
-                found[move, count if live[move] >= 0 else 0, frame] = None
+                found[move, count & keeps[move], frame] = None
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 
     def _closed(self, threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
@@ -244,7 +248,7 @@ class PushdownMachine(InternedMachine[Thread]):
         if record is not None:
             operation, loop, low, mid, high = record
             if operation == SET:
-                first, count = low, 1
+                first, count = low, count & ~self._counted | 1
             elif operation == MARK:
                 first = low
                 if mid >= 0:
@@ -257,7 +261,8 @@ class PushdownMachine(InternedMachine[Thread]):
             else:
                 count += 1
                 least, most = self._loops[loop]
-                first = high if count >= most else mid if count >= least else low
+                counted = count & self._counted
+                first = high if counted >= most else mid if counted >= least else low
                 if first < 0:
                     return
             sequence = (first, *sequence)
@@ -265,7 +270,7 @@ class PushdownMachine(InternedMachine[Thread]):
             found.update(dict.fromkeys(self.stacks.opened(frame)))
             return
         state = sequence[0]
-        count = count if self._live[state] >= 0 else 0
+        count &= self._keeps[state]
         for above in sequence[1:]:
             frame = self.stacks.push(state, count, frame)
             state, count = above, 0
@@ -294,28 +299,30 @@ class PushdownMachine(InternedMachine[Thread]):
         for (_, count, frame), tokens, moves in self._token_edges(threads):
             if self._token_moves is not None and self._token_moves.has(tokens, token_id):
                 for record, sequence in moves:
-                    self._make(record, sequence, count, frame, found)
+                    self._make(record, sequence, count & ~self._counted, frame, found)
         found = self._with_token_counted(found)
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 
     def _with_token_counted(self, threads: dict[Thread, None]) -> dict[Thread, None]:
-        """Threads at the end of a token. Of those on one stack in one state, the one that has counted least has all
-        possibilities of the others."""
+        """Threads at the end of a token. Of those that differ in the tokens counted alone, the one that has counted
+        least has all possibilities of the others."""
         bounds = self._token_moves.bounds if self._token_moves is not None else {}
         if not any(state in bounds for state, _, _ in threads):
             return threads
         found: dict[Thread, None] = {}
-        least: dict[tuple[int, Stack], int] = {}
+        least: dict[Thread, int] = {}
         for state, count, frame in threads:
             most, exhausted = bounds.get(state, (0, DEAD))
+            tokens = (count >> _TOKENS) + 1
             if exhausted == DEAD:
                 found[state, count, frame] = None
-            elif count + 1 >= most:
+            elif tokens >= most:
                 found[exhausted, 0, frame] = None
             else:
-                least[state, frame] = min(count + 1, least.get((state, frame), most))
-        for (state, frame), count in least.items():
-            found[state, count, frame] = None
+                alike = state, count & self._counted, frame
+                least[alike] = min(tokens, least.get(alike, most))
+        for (state, count, frame), tokens in least.items():
+            found[state, tokens << _TOKENS | count, frame] = None
         return found
 
     def _take_counters(self) -> None:
@@ -323,11 +330,18 @@ class PushdownMachine(InternedMachine[Thread]):
         self.states = tables.states
         self._loops: list[list[int]] = tables.loops.tolist()
         self._tests = tables.passes
+        new = len(self._keeps)
+        self._keeps += (-(tables.live[new:] >= 0).astype(np.int8)).tolist()
+        #: The part of a count that is of a loop, or a set; tokens are counted above it.
+        self._counted = -1
         if tables.tokens is not None and self._token_moves is not None:
             self._token_moves.take(tables.tokens, tables.states, tables.moves)
             self._counts_tokens = tables.tokens.counts
-            for state in self._token_moves.bounds:  # which keep counts, that nothing but the ends of tokens looks at
-                self._live[state] = len(self._loops)
+            if self._counts_tokens:
+                self._counted = LOOP_COUNT
+                self._keeps[new:] = [mask & LOOP_COUNT for mask in self._keeps[new:]]
+                for state in self._token_moves.bounds:
+                    self._keeps[state] |= ~LOOP_COUNT
 
     def lower(self, states: Collection[int]) -> None:
         """Have the open ones among some states lowered. Raises `BudgetExceededError`."""
@@ -336,7 +350,6 @@ class PushdownMachine(InternedMachine[Thread]):
             tables.lower(states)
             # What is read without the lock: the edges, which lead to new states, come last.
             self._returns += tables.returns[len(self._returns) :].tobytes()
-            self._live += tables.live[len(self._live) :].tolist()
             self._take_counters()
             self._edges = _edges_of(tables)
 
@@ -433,9 +446,11 @@ class PushdownMachine(InternedMachine[Thread]):
     def _parts(self, config: Configuration[Thread]) -> RowParts:
         _, accepting, *numbers = self._key(config)
         decoded = self.pool.decoded_bytes
-        parts = self.pool.parts(numbers)
+        parts = [*self.pool.parts([number for number in numbers if number >= 0])]
         if self.pool.decoded_bytes > decoded:
             self._note()
+        if self._token_moves is not None:
+            parts += [(self._token_moves.row(-1 - number), WHOLE) for number in numbers if number < 0]
         return [*parts, (self.vocabulary.eos_row, WHOLE)] if accepting else parts
 
     def let_go(self) -> None:
@@ -459,11 +474,13 @@ class PushdownMachine(InternedMachine[Thread]):
 
     def _takes_long(self, threads: tuple[Thread, ...]) -> bool:
         """Whether enough threads have to be walked that one walk of all together is better."""
-        forks = [(state, count, frame.members) for state, count, frame in threads if isinstance(frame, Fork)]
+        counted = self._counted
+        forks = [(state, n & counted, frame.members) for state, n, frame in threads if isinstance(frame, Fork)]
         if len(threads) <= _MANY_WALKS and not forks:
             return False
         rows = self.rows
-        new = [(s, n) for s, n, _ in threads if s >= 0 and rows.known(ROOT, s, n) is None]
+        tops = [(state, count & counted) for state, count, _ in threads if state >= 0]
+        new = [(state, count) for state, count in tops if rows.known(ROOT, state, count) is None]
         lower = [(state, count, self._new_below(state, count, members)) for state, count, members in forks]
         if len(new) + sum(n for *_, n in lower) > _MANY_THREADS:
             return True
@@ -482,7 +499,8 @@ class PushdownMachine(InternedMachine[Thread]):
         if found[1] == NOTHING:
             return 0
         frames = [each for each in members if each is not None]
-        return sum(self.rows.known(found[1], frame.state, frame.count) is None for frame in frames)
+        known, counted = self.rows.known, self._counted
+        return sum(known(found[1], frame.state, frame.count & counted) is None for frame in frames)
 
     def decide(self, threads: tuple[Thread, ...], residual: int) -> tuple[set[int], set[int]]:
         """The rows of threads entered at a residual list: their own, then what is left open, frame by frame.
@@ -491,14 +509,14 @@ class PushdownMachine(InternedMachine[Thread]):
         """
         rows: set[int] = set()
         left: set[int] = set()
-        decided, live = self.rows.decided, self._live
+        decided, keeps, counted = self.rows.decided, self._keeps, self._counted
         for state, count, frame in threads:
             after, depth = residual, 0
             if state == END:
                 left.add(after)
             while state >= 0:
-                found = decided.get((after, state, 0)) if live[state] < 0 else None
-                row, after = found or self.rows.decide(after, state, count)
+                found = None if keeps[state] else decided.get((after, state, 0))
+                row, after = found or self.rows.decide(after, state, count & counted)
                 rows.add(row)
                 if after == NOTHING:
                     break
@@ -527,7 +545,7 @@ class PushdownMachine(InternedMachine[Thread]):
             if isinstance(frame, Fork):
                 lower = [(here, member) for member in frame.members]
             else:
-                row, after = self.rows.decide(here, frame.state, frame.count)
+                row, after = self.rows.decide(here, frame.state, frame.count & self._counted)
                 own.add(row)
                 lower = [(after, frame.below)] if after != NOTHING else []
             missing = [(after, below) for after, below in lower if below is not None and (after, below) not in known]

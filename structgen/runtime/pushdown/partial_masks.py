@@ -265,8 +265,8 @@ class StateMasks:
             return decided[bisect_right(begins, count) - 1]
         if count and self.tables.registers[state]:
             count = self.sets.get(count, -1)
-        elif count:  # of tokens where the state is not live
-            count = self.representative(state, count) if self.tables.live[state] >= 0 else 0
+        elif count:
+            count = self.representative(state, count)
         key = residual, state, count
         return self.decided.get(key) or (self.stored.get(*key) if self.stored is not None and count >= 0 else None)
 

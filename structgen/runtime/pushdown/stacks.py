@@ -23,6 +23,10 @@ from numpy.typing import NDArray
 #: The state of a text that is complete, with nothing on the stack; and that of a `Fork`, which has none.
 END, FORK = -1, -2
 
+#: The part of a count that kernels know: what a loop has counted, or a set. Above it are the tokens that have ended
+#: in a state with a token bound.
+LOOP_COUNT = (1 << 64) - 1
+
 #: Among so many threads or stacks it is looked for what adds nothing, through so many frames that a byte may be left
 #: to, and so far below equal ones. (What is not found costs time, no more.)
 _FEW, _LOOKED, _DEEP = 32, 32, 4
@@ -315,8 +319,8 @@ def laid_out(threads: Iterable[Thread], most: int = 1 << 62) -> tuple[NDArray[np
                 cells.append((FORK, numbers[member], number, ends, 0))
                 number = len(cells) - 1
         else:
-            cells.append((here.state, here.count, numbers[here.below], int(here.ends), 0))
+            cells.append((here.state, here.count & LOOP_COUNT, numbers[here.below], int(here.ends), 0))
             number = len(cells) - 1
         numbers[here] = number
-    found = [(state, count, numbers[stack]) for state, count, stack in threads if state >= 0]
+    found = [(state, count & LOOP_COUNT, numbers[stack]) for state, count, stack in threads if state >= 0]
     return np.array(found, np.int64).reshape(-1, 3), np.array(cells, np.int64).reshape(-1, 5)

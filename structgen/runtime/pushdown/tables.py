@@ -334,8 +334,8 @@ class PushdownTables:
             raise FormatError("section 'like' has a state like one that is like another", where=where)
         if sizes["loops"] or sizes["records"]:
             _check_counters(found["records"], found["loops"], sizes, where)
-        if tokens is not None and (found["live"][tokens.moves()[0]] >= 0).any():
-            raise FormatError("sections 'tok_state' and 'cap_state' have a state that counts in a loop", where=where)
+        if tokens is not None and (found["live"][tokens.exhausted] >= 0).any():
+            raise FormatError("section 'cap_exhausted' has a state that counts in a loop", where=where)
         return cls(**own, start=sizes["start"], tokens=tokens, interiors={})
 
 

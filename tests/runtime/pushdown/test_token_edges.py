@@ -15,10 +15,12 @@ from test_pushdown import ALPHABET, random_program
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
-from structgen.compiler.programs.program import Program, TokenBound, TokenSet
+from structgen.compiler.programs.program import CountedEdge, Edge, Program, TokenBound, TokenSet
 from structgen.compiler.programs.tables import to_tables
 from structgen.compiler.stuck import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
+from structgen.runtime.automaton.tables import INC, SET
+from structgen.runtime.index.healing_machine import HealingMachine
 from structgen.runtime.index.index import Index
 from structgen.runtime.pushdown import machine as stack_machine
 from structgen.runtime.pushdown.machine import PushdownMachine
@@ -42,11 +44,10 @@ def vocabulary_of(rng: random.Random, words: int = 40) -> sg.Vocabulary:
 def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random) -> Program:
     """A program with token edges at some of its states, and token bounds at some."""
     states = len(program.edges)
-    plain = [state for state in range(states) if program.live[state] < 0]
-    for state in rng.choices(plain, k=rng.randint(0, 4)) if plain else ():
+    for state in rng.choices(range(states), k=rng.randint(0, 4)):
         places = [rng.randrange(states) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
         program.token_edge(state, random_tokens(vocabulary, rng), *places)
-    bounded = [state for state in plain if rng.random() < 0.4 and hands_nothing_on(program, state)]
+    bounded = [s for s in range(states) if rng.random() < 0.4 and hands_nothing_on(program, s, program.edges[s][0])]
     for state in bounded:
         exhausted = program.state(f"{program.names[state]} exhausted", returns=program.returns[state])
         program.token_bounds[state] = TokenBound(rng.randint(1, 3), exhausted)
@@ -54,11 +55,12 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
         _, exhausted = program.token_bounds[state]
 
         def weakened(sequence: tuple[int, ...]) -> tuple[int, ...]:
-            found = [program.token_bounds.get(s, (0, s))[1] if rng.random() < 0.5 else s for s in sequence]
-            return tuple(found)
+            """The first state would keep what the exhausted one has forgotten."""
+            found = [program.token_bounds.get(s, (0, s))[1] for s in sequence]
+            return tuple([weak if not i or rng.random() < 0.5 else sequence[i] for i, weak in enumerate(found)])
 
         first, *edges = program.edges[state]  # by the first a state can finish
-        kept = [first, *(edge for edge in edges if rng.random() < 0.5)]
+        kept = [first, *(edge for edge in edges if hands_nothing_on(program, state, edge) and rng.random() < 0.5)]
         program.edges[exhausted] = [edge._replace(sequence=weakened(edge.sequence)) for edge in kept]
         for tokens, sequence in program.token_edges.get(state, ()):
             if rng.random() < 0.5:
@@ -67,21 +69,18 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
     return program
 
 
+def hands_nothing_on(program: Program, state: int, edge: Edge) -> bool:
+    """Whether an edge leads to the same place whatever the state has counted."""
+    first = edge.sequence[0] if edge.sequence else -1
+    return not edge.counted and (first < 0 or program.live[state] < 0 or program.live[first] < 0)
+
+
 def random_tokens(vocabulary: sg.Vocabulary, rng: random.Random) -> TokenSet:
     ids = rng.sample(range(vocabulary.size), rng.choice((1, 1, 3, 10)))
     special = [i for i in range(vocabulary.size) if vocabulary.token(i) is None and i not in vocabulary.eos_ids]
     if rng.random() < 0.5:
         ids = rng.sample(special, rng.randint(1, len(special)))
     return TokenSet(tuple(sorted(ids)), rng.random() < 0.3)
-
-
-def hands_nothing_on(program: Program, state: int) -> bool:
-    """Whether no edge of a state counts, or leads to a state that does."""
-    edges = [edge.sequence for edge in program.edges[state]]
-    edges += [sequence for _, sequence in program.token_edges.get(state, ())]
-    firsts = [sequence[0] for sequence in edges if sequence]
-    counted = any(edge.counted for edge in program.edges[state])
-    return not counted and all(program.live[first] < 0 for first in firsts)
 
 
 def drawn_program(seed: int) -> tuple[Program, sg.Vocabulary, random.Random]:
@@ -238,6 +237,29 @@ def test_rows_of_a_batch_with_max_tokens_have_the_masks_of_guides(seed: int) -> 
     drawn(check, UnsupportedError, BudgetExceededError)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_healed_prefix_goes_on_as_the_definition_does(seed: int) -> None:
+    """Masks and steps agree, and behind a token that ends with the prefix all is as at the beginning."""
+    program, vocabulary, rng = drawn_program(5000 + seed)
+    machine = PushdownMachine(to_tables(program), vocabulary)
+    prefix = bytes(rng.choice(ALPHABET) for _ in range(rng.randint(1, 3)))
+    healed = HealingMachine(prefix, machine)
+    for _ in range(6):
+        config, text = healed.start, b""
+        for _ in range(6):
+            steps = {token: healed.advance(config, token) for token in range(vocabulary.size)}
+            taken = sorted(token for token, after in steps.items() if after is not None)
+            ends = set(vocabulary.eos_ids) if healed.is_accepting(config) else set()
+            assert allowed(healed.row(config)) == ends.union(taken)
+            if not taken:
+                break
+            token = rng.choice(taken)
+            config, text = steps[token], text + (vocabulary.token(token) or b"")
+            if text == prefix and vocabulary.token(token):
+                assert config is machine.start
+                check_walk(machine, program, rng, 4)
+
+
 LETTERS = sg.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, None, None, b"aa"], eos_ids=[6])
 
 
@@ -335,24 +357,50 @@ def test_token_edges_are_ways_out_of_what_cannot_be_spelled(way_out: bool, bound
             check_stack_never_stuck(machine, Meter(Budget()))
 
 
-def test_programs_that_mix_counts_are_refused() -> None:
-    def build(live: bool, moves: bool, chained: bool) -> Program:
-        program = Program()
-        loop = program.loop(1, 3)
-        text, only, counting = program.state(live=loop if live else -1), program.state(), program.state(live=loop)
-        for state in (text, only, counting):
-            program.edge(state, 97, 97)
-        if moves:
-            program.edge(text, 98, 98, counting)
-        program.token_bounds[text] = TokenBound(1, only)
-        if chained:
-            program.token_bounds[only] = TokenBound(1, counting)
-        return program
+@pytest.mark.parametrize("live", [False, True])
+def test_exhausted_states_that_count_are_refused(live: bool) -> None:
+    program = Program()
+    loop = program.loop(1, 3)
+    text, only, last = program.state(), program.state(live=loop if live else -1), program.state()
+    for state in (text, only, last):
+        program.edge(state, 97, 97)
+    program.token_bounds[text] = TokenBound(1, only)
+    if not live:
+        to_tables(program)
+        program.token_bounds[only] = TokenBound(1, last)
+    with pytest.raises(InternalError):
+        to_tables(program)
 
-    to_tables(build(live=False, moves=False, chained=False))
-    for wrong in range(3):
-        with pytest.raises(InternalError):
-            to_tables(build(*(k == wrong for k in range(3))))
+
+def test_characters_and_tokens_are_counted_beside_each_other() -> None:
+    """Up to six letters in at most three tokens, then ``c``."""
+    program = Program()
+    loop = program.loop(0, 6)
+    entry, only = program.state("entry"), program.state("exhausted")
+    text = program.state("text", live=loop)
+    program.edges[entry] = [Edge(97, 98, (), CountedEdge(SET, loop, text, -1, -1))]
+    program.edges[text] = [Edge(97, 98, (), CountedEdge(INC, loop, text, text, only))]
+    for state in (entry, text, only):
+        program.edge(state, 99, 99)
+    program.token_bounds[text] = TokenBound(3, only)
+    index = Index("gbnf", "", PushdownMachine(to_tables(program), LETTERS))
+    guide = sg.Guide(index)
+    for tokens in ((0, 1, 0), (2, 2, 0), (2, 7, 7)):
+        guide.reset()
+        for token in tokens:
+            assert {0, 1, 2, 3} <= allowed(guide.bitmask())
+            assert guide.advance(token)
+        assert allowed(guide.bitmask()) == {3}
+    guide.reset()
+    assert guide.advance(2)
+    assert guide.advance(0)
+    rows = index.machine.known_rows
+    guide.reset()
+    assert guide.advance(0)
+    assert guide.advance(2)
+    assert allowed(guide.bitmask()) == {0, 1, 2, 3, 7}
+    assert index.machine.known_rows == rows
+    check_bounds(index, random.Random(0), texts=5, steps=5)
 
 
 def test_a_token_that_the_vocabulary_lacks_is_refused() -> None:
