@@ -78,9 +78,18 @@ class Tags(MemberText):
         """The state that reads one of some texts."""
         if all(text.startswith(GAP) for text, _ in ways):
             return self.whitespace.spaced(self._reading(tuple((text[1:], way) for text, way in ways)))
+        if len(ways) == 1 and GAP not in ways[0][0]:
+            return self._reading_one(*ways[0])
         state = self._program.state("tag")
         self._program.edges[state] = self._first(ways)
         return state
+
+    def _reading_one(self, text: bytes, way: tuple[State, ...]) -> State:
+        first = self._program.states("tag", len(text))
+        for state, byte in enumerate(text[:-1], first):
+            self._program.edge(state, byte, byte, state + 1)
+        self._program.edge(first + len(text) - 1, text[-1], text[-1], *way)
+        return first
 
     def _first(self, ways: _Ways) -> list[Edge]:
         rests: dict[int, list[tuple[bytes, tuple[State, ...]]]] = {}
