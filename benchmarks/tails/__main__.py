@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,10 +102,11 @@ def _worst(
     engine: str,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The worst moments by name; structgen's with what they did."""
+    """The worst moments by name; structgen's with what they did, the slowest first, as far as there is time."""
     known = vocabularies.read(workload.vocabulary.path)
     spelled = [known.token(token) for token in range(known.size)]
     found: dict[str, Any] = {}
+    until = time.monotonic() + options.explain
     for part, worst in (
         ("worst steps", tables.worst_steps(readings, options.clock, options.worst)),
         ("worst first masks", tables.worst_first(readings, options.clock, options.worst)),
@@ -112,7 +114,7 @@ def _worst(
         found[part] = []
         for each in worst:
             moment = tables.named(each, workload.cases, spelled)
-            if engine.startswith("structgen"):
+            if engine.startswith("structgen") and time.monotonic() < until:
                 tell(f"{workload.name}: {engine}: what {moment['case']} did")
                 with contextlib.suppress(Exception):  # a cause that cannot be found is no reason to lose the rest
                     moment |= process.call(
@@ -135,6 +137,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=0, help="the seed for drawing them")
     parser.add_argument("--hold", type=int, default=80, help="compiled objects that stay alive (80)")
     parser.add_argument("--worst", type=int, default=20, help="how many are named (20)")
+    parser.add_argument("--explain", type=float, default=60.0, help="seconds for finding out what they did (60)")
     parser.add_argument("--clock", choices=tables.CLOCKS, default="wall", help="by which the worst are chosen")
     parser.add_argument("--peer-tokens", type=int, default=10_000, help="what peers read of a grammar's texts")
     parser.add_argument("--timeout", type=float, default=10.0, help="seconds for a compile and the first mask (10)")

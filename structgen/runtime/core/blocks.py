@@ -22,10 +22,10 @@ def blank(shapes: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int32], list[ND
     return block, tables
 
 
-def packed(tables: Sequence[Array]) -> NDArray[np.int32]:
-    """The block of some tables of at most 32 bits, each of one dimension or two."""
+def packed(tables: Sequence[Array]) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """As `blank`, of tables of one dimension or two whose numbers have 32 bits."""
     shaped = [table.reshape(-1, 1) if table.ndim == 1 else table for table in tables]
     block, parts = blank([(len(table), table.shape[1]) for table in shaped])
     for part, table in zip(parts, shaped, strict=True):
         part[:] = table.view(np.int32) if table.dtype == np.uint32 else table
-    return block
+    return block, parts

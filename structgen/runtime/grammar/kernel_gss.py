@@ -36,22 +36,22 @@ class ParserTables:
     """The parser's actions, a row for each state."""
 
     def __init__(self, tables: GrammarTables) -> None:
-        states, words = len(tables.context), len(tables.ignored)
-        shift = np.full((states, tables.end + 1), -1, np.int32)
-        shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
+        states = len(tables.context)
         symbols, number = np.unique(tables.goto[:, 1], return_inverse=True)
-        goto = np.full((states, len(symbols) + 1), -1, np.int32)  # the last one is for what nothing goes to
-        goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
         origin = np.searchsorted(symbols, tables.reduce[:, 2])
         known = np.append(symbols, -1)[origin] == tables.reduce[:, 2]
-        reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
-        starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
-        self.levels = levels = LevelTable(tables.layout, tables.end, words)
+        reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1)
+        starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1))
+        self.levels = levels = LevelTable(tables.layout, tables.end, len(tables.ignored))
+        # The last column of ``goto`` is for what nothing goes to.
+        none = [np.broadcast_to(np.int32(-1), (states, n)) for n in (tables.end + 1, len(symbols) + 1)]
         #: The kernel's argument ``parser``.
-        self.block = packed([
-            shift, goto, starts, reduce, tables.before, tables.shifted, tables.defaults, tables.context,
-            tables.ignored, levels.lines, levels.brackets, *_replacements(tables, symbols),
+        self.block, (shift, goto, *_) = packed([
+            *none, starts, reduce, tables.before, tables.shifted, tables.defaults, tables.context, tables.ignored,
+            levels.lines, levels.brackets, *_replacements(tables, symbols),
         ])  # fmt: skip
+        shift[tables.shift[:, 0], tables.shift[:, 1]] = tables.shift[:, 2]
+        goto[tables.goto[:, 0], number.reshape(-1)] = tables.goto[:, 2]
 
 
 def _replacements(tables: GrammarTables, nonterminals: NDArray[np.int32]) -> tuple[_Array, _Array]:

@@ -287,7 +287,7 @@ class GrammarMachine(InternedMachine[Thread]):
     def _fill(self, meter: Meter | None, progress: Progress) -> None:
         for machine in self._inner:
             machine.fill(meter=meter, progress=progress)
-        watched = self._watched()
+        watched = self._watched(meter)
         roots: list[Key] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
         self._decide(roots, watched, meter, progress)
         fresh = frozenset(self.tables.starts.tolist())
@@ -304,6 +304,7 @@ class GrammarMachine(InternedMachine[Thread]):
             self._filled = True
 
     def _look_at(self, meter: Meter | None) -> None:
+        """Raises `BudgetExceededError`."""
         if meter:
             meter.check_time("token maps")
             meter.check_memory(self.pool.nbytes, "token rows")
@@ -332,7 +333,7 @@ class GrammarMachine(InternedMachine[Thread]):
             seen.update(new)
         progress("token maps", len(todo), len(todo))
 
-    def _watched(self) -> dict[tuple[int, Watched], int]:
+    def _watched(self, meter: Meter | None) -> dict[tuple[int, Watched], int]:
         """What the lexeme right behind another one comes to while that one is watched.
 
         Lexer states and what is watched, each with the contexts that the lexeme may have begun in, as a set.
@@ -345,7 +346,9 @@ class GrammarMachine(InternedMachine[Thread]):
             for context in {*there, *(bits(contexts[state]) if stays else ())}:
                 key = starts[context], (watch,)
                 found[key] = found.get(key, 0) | 1 << context
-        for state, watched in (todo := list(found)):  # grows as it goes
+        for done, (state, watched) in enumerate(todo := list(found)):  # grows as it goes
+            if not done % _BATCH:
+                self._look_at(meter)
             for c, target in enumerate(tables.rows[state]):
                 left = obligations.after(watched, c) if target >= 0 else None
                 if left and found[state, watched] & ~found.get((target, left), 0):

@@ -59,11 +59,21 @@ class TokenReader:
     @cached_property
     def _lexer(self) -> NDArray[np.int32]:
         """The kernel's argument ``lexer_block``."""
+        return self._block(*self._futures)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int32]:
+        """The same without what lexemes can become, for `may_end`: a first mask comes sooner."""
+        nothing = np.zeros(0, np.int32)
+        return self._block(nothing, nothing, nothing)
+
+    def _block(self, *futures: NDArray[np.int32] | NDArray[np.uint32]) -> NDArray[np.int32]:
         tables = self._tables
         starts = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
-        return packed([
-            tables.class_of, starts, tables.ends[:, 1:], tables.beats, tables.lapses, tables.starts, *self._futures
-        ])
+        block, _ = packed([
+            tables.class_of, starts, tables.ends[:, 1:], tables.beats, tables.lapses, tables.starts, *futures
+        ])  # fmt: skip
+        return block
 
     @cached_property
     def _last(self) -> frozenset[int]:
@@ -169,7 +179,7 @@ class TokenReader:
             cell = answer = stacks.cell(parse.stack)
             if cell >= 0:
                 answer = self._kernels.may_end_text(
-                    parser.block, parser.levels.block, self._lexer, stacks.block, stacks.counts, cell, level, lexer,
+                    parser.block, parser.levels.block, self._ends, stacks.block, stacks.counts, cell, level, lexer,
                     watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
             if answer < 0:
