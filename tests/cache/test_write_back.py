@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,13 +84,38 @@ def test_what_was_learned_is_written_by_the_next_call(tmp_path: Path) -> None:
         assert machine() is None
 
 
-def test_what_was_learned_is_written_by_another_index_that_writes(tmp_path: Path) -> None:
+def test_what_was_learned_is_written_by_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step writes. The thread empties the queue, also of indexes that are gone, and ends; another one begins."""
+    writers = set[str]()
+    put = sg.Cache.put
+
+    def noted(self: sg.Cache, *args: Any, **kwargs: Any) -> bool:
+        writers.add(threading.current_thread().name)
+        return put(self, *args, **kwargs)
+
     with sg.Cache(tmp_path) as cache:
         other = sg.compile(definition(1), VOCABULARY, cache=cache, eager=False)
         index = learned(cache, 0)
         del index
-        sg.Guide(other).bitmask()
+        monkeypatch.setattr(sg.Cache, "put", noted)
+        guide = sg.Guide(other)
+        guide.bitmask()
+        settle()
         assert (known(cache, 0), known(cache, 1)) == (3, 1)
+        for _ in range(3):
+            assert guide.advance(ord("a"))
+            guide.bitmask()
+        settle()
+        assert known(cache, 1) >= 3
+    assert writers == {"structgen-write-back"}
+
+
+def settle() -> None:
+    """Wait for the thread that writes."""
+    writer = WriteBack._writer
+    assert writer is not None
+    writer.join(60)
+    assert not writer.is_alive()
 
 
 def test_few_wait(tmp_path: Path) -> None:
