@@ -51,7 +51,7 @@ _WIDE = 20_000
 _FEW_LEFT = 16
 
 #: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
-_ALIKE = 1_200
+_ALIKE = 1_600
 
 
 class StoredMasks:
