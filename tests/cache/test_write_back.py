@@ -276,6 +276,45 @@ def test_an_index_ends_under_a_lock_that_a_fork_waits_for(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_end_of_a_process_has_written_what_it_learned(tmp_path: Path) -> None:
+    """Its thread may be writing then, and while it forks; a child has a thread of its own."""
+    run(
+        f"""
+        sys.path.insert(0, {os.fspath(Path(__file__).parents[1])!r})
+        from judges.naive import small_vocabulary
+        from structgen.index_store import WriteBack
+        import structgen as sg
+
+        put = sg.Cache.put
+
+        def slow(*arguments, **options):
+            time.sleep(0.2)
+            return put(*arguments, **options)
+
+        definition = sg.JsonSchema({{"properties": {{"a": {{"type": "string"}}}}}})
+        index = sg.compile(definition, small_vocabulary(), cache=Cache(folder), eager=False)
+        sg.Cache.put = slow
+        guide = sg.Guide(index)
+        for byte in b'{{"a": "x':
+            guide.bitmask()
+            assert guide.advance(byte)
+        assert WriteBack._writer.is_alive()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            assert not WriteBack._writer.is_alive()
+            guide.advance(34)
+            guide.bitmask()
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        tmp_path / "cache",
+    )
+    (rank,) = [entry.rank for entry in sg.Cache(tmp_path / "cache").entries() if entry.kind == "json_schema"]
+    assert rank >= 10
+
+
 # -- entries that cannot be read -------------------------------------------------------------------------
 
 ERRORS = [ValueError, TypeError, OverflowError, AssertionError, MemoryError, RecursionError, IndexError]
