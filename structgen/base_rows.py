@@ -9,17 +9,14 @@ most (the automaton of a format takes up to 15 ms of Python, in which the interp
 does). It begins `_DELAY` after the compile that asked for it, lets compiles go first between two definitions, and
 calls no kernel that the compile did not have ready.
 
-At the end of the interpreter it stops at its next look at the clock, and what it has made is kept, for the next
-process to go on from. A child of a fork does not make what its parent is making: it looks for it at each compile.
-What goes wrong in the thread is nobody's concern: a base row that is not there is worked out when it is needed.
+At the end of the interpreter it stops at its next look at the clock (`structgen.system.background`), and what it has
+made is kept, for the next process to go on from. A child of a fork does not make what its parent is making: it looks
+for it at each compile.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -32,6 +29,7 @@ from .definitions import Definition, Grammar, JsonSchema
 from .index_store import fetch_base_rows, keep_base_rows
 from .progress import Progress, silent
 from .runtime.pushdown.shared_masks import SharedMasks
+from .system.background import Background
 from .system.garbage import PAUSES
 from .system.locks import Lock, Rank
 from .vocabulary.vocabulary import Vocabulary
@@ -42,9 +40,8 @@ if TYPE_CHECKING:
 #: ``0``: nothing is made in the background, and nothing is looked for in the default folder.
 ENVIRONMENT_VARIABLE = "STRUCTGEN_BASE_ROWS"
 
-#: Seconds before the thread begins, between looks at whether a compile goes on, and for which the interpreter's end
-#: waits for it.
-_DELAY, _BETWEEN, _PATIENCE = 0.2, 0.02, 2.0
+#: Seconds before the thread begins, and between looks at whether a compile goes on.
+_DELAY, _BETWEEN = 0.2, 0.02
 
 #: Seconds of work between two rests, and how much longer than the work a rest is.
 _PIECE, _REST = 0.0005, 3.0
@@ -111,8 +108,7 @@ def provide(vocabulary: Vocabulary, cache: Cache | None, wanted: bool) -> None:
             here.maker = None
         elif wanted and here.maker is None:
             maker = _Maker(vocabulary, store)
-            with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is at its end
-                maker.start()
+            if maker.begin():
                 here.maker = maker
 
 
@@ -167,30 +163,23 @@ def _make(
     progress("base rows", len(definitions), len(definitions))
 
 
-class _Maker(threading.Thread):
+class _Maker(Background):
     """Makes the base rows of a vocabulary in the background, and keeps them in a cache."""
 
     def __init__(self, vocabulary: Vocabulary, store: Cache) -> None:
-        super().__init__(name="structgen-base-rows", daemon=True)
+        super().__init__("structgen-base-rows")
         self._vocabulary = vocabulary
         self._store = store
-        self._is_to_stop = threading.Event()
         self._since = 0.0  # when the last rest ended
 
-    def run(self) -> None:
-        atexit.register(self.stop)
-        with contextlib.suppress(Exception):
+    def work(self) -> None:
+        """Make them."""
+        try:
             self._is_to_stop.wait(_DELAY)
             _make(self._vocabulary, self._store, self._look, silent, self._wait_for_turn)
-        atexit.unregister(self.stop)
-        with _lock:
-            _provisions.setdefault(self._vocabulary, _Provision()).maker = None
-
-    def stop(self) -> None:
-        """Have it end at its next look at the clock, and wait for that."""
-        if self.is_alive():  # not that of the parent of a fork
-            self._is_to_stop.set()
-            self.join(_PATIENCE)
+        finally:
+            with _lock:
+                _provisions.setdefault(self._vocabulary, _Provision()).maker = None
 
     def _look(self) -> float:
         """The meter's clock: rests."""

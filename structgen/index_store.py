@@ -15,6 +15,7 @@ from . import __version__
 from .definitions import Definition, Grammar
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
+from .system.background import Background
 from .system.types import Foreign
 from .vocabulary.vocabulary import Vocabulary
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Indexes that are gone, and wait to be written: each holds a machine.
+#: Indexes that wait to be written: each holds a machine.
 MOST_WAITING = 16
 
 
@@ -131,9 +132,10 @@ def keep_base_rows(
 class WriteBack:
     """Keeps what a lazy index learns: written when it has doubled, and at the end of the index or the process.
 
-    The end of an index comes when the collector finds it, in the middle of anything: of a write to this cache, say,
-    or of a fork. So nothing is written then. What there is to write goes on a queue, and the next `compile`, the next
-    index that writes, or the end of the process writes it. The queue is short; what falls off it is worked out again.
+    No step writes, and no end of an index, which comes when the collector finds it, in the middle of anything: of a
+    write to this cache, say, or of a fork. What there is to write goes on a queue. Where an index has learned enough
+    a thread empties it (`structgen.system.background`); so does the next `compile`, and the end of the process. The
+    queue is short; what falls off it is worked out again, or written at the end of its index.
 
     Two processes that learn different rows don't share them: what knows more rows stays in the cache, and never gives
     way to what knows fewer.
@@ -141,6 +143,7 @@ class WriteBack:
 
     _alive: ClassVar[weakref.WeakSet[WriteBack]] = weakref.WeakSet()
     _waiting: ClassVar[deque[WriteBack]] = deque(maxlen=MOST_WAITING)
+    _writer: ClassVar[_Writer | None] = None
 
     def __init__(self, cache: Cache, key: str, index: Index) -> None:
         self._cache, self._key = cache, key
@@ -157,9 +160,13 @@ class WriteBack:
     def __call__(self) -> None:
         """Count a row that was worked out. No lock is held."""
         self._learned += 1
-        if self._learned > self._written or self._index.complete:
-            self.flush()
-            self.flush_waiting()
+        if self._learned <= self._written and not self._index.complete:
+            return
+        if self not in self._waiting:
+            self._waiting.append(self)
+        if self._writer is None or not self._writer.is_alive():  # nor is that of a parent
+            WriteBack._writer = _Writer("structgen-write-back")
+            WriteBack._writer.begin()
 
     def flush(self) -> None:
         """Write what was not written yet."""
@@ -173,10 +180,22 @@ class WriteBack:
 
     @classmethod
     def flush_waiting(cls) -> None:
-        """Write what indexes had learned that are gone. No lock is held. What fails is lost, and nobody's concern."""
-        while cls._waiting:
-            with contextlib.suppress(Exception):
-                cls._waiting.popleft().flush()
+        """Write what waits, or have it written. No lock is held. What fails is lost, and nobody's concern."""
+        while cls.flush_one():
+            pass
+        if cls._writer is not None and cls._writer.is_alive():
+            cls._writer.join()
+
+    @classmethod
+    def flush_one(cls) -> bool:
+        """Write the first of what waits; False where nothing does."""
+        try:
+            first = cls._waiting.popleft()
+        except IndexError:
+            return False
+        with contextlib.suppress(Exception):
+            first.flush()
+        return True
 
     @classmethod
     def flush_all(cls) -> None:
@@ -184,6 +203,15 @@ class WriteBack:
         for each in list(cls._alive):
             with contextlib.suppress(Exception):
                 each.flush()
+
+
+class _Writer(Background):
+    """Writes what waits, until nothing does."""
+
+    def work(self) -> None:
+        """Write it."""
+        while not self._is_to_stop.is_set() and WriteBack.flush_one():
+            pass
 
 
 atexit.register(WriteBack.flush_all)

@@ -23,24 +23,29 @@ from .pushdown_walks import (
     _come_to_open,
     _counted_to,
 )
-from .values import DEAD, SET
+from .subset_construction import _zone
+from .values import DEAD, INC, SET
 
 
 @inlined
-def _representative(arena, state, count, reach):
-    """A count from which a state fares for ``reach`` bytes as from this one; -1 for sets."""
-    live = arena[arena[A_LIVE] + state]
-    if live < 0:
-        return np.int64(0)
-    least = np.int64(arena[arena[A_LOOPS] + 2 * live])
-    most = np.int64(arena[arena[A_LOOPS] + 2 * live + 1])
-    if least < 0:
-        return np.int64(-1)
+def _representative(least, most, count, reach):
+    """A count from which texts of ``reach`` bytes fare as from this one, in a loop with these bounds."""
     if count + reach >= most:
         return count
     if count >= least:
         return max(least, np.int64(1))
     return count if count + reach >= least else np.int64(min(count, 1))
+
+
+@inlined
+def _count_of(arena, state, count, reach):
+    """`_representative` for a state of an arena; 0 where it does not count, -1 for sets."""
+    live = arena[arena[A_LIVE] + state]
+    if live < 0:
+        return np.int64(0)
+    least = np.int64(arena[arena[A_LOOPS] + 2 * live])
+    most = np.int64(arena[arena[A_LOOPS] + 2 * live + 1])
+    return np.int64(-1) if least < 0 else _representative(least, most, count, reach)
 
 
 @inlined
@@ -81,7 +86,7 @@ def spell_counts(arena, state, count, reach, members, slots, table):
     n_states = arena[A_STATES]
     classes = arena[A_CLASS_OF]
     n = np.int64(0)
-    first = _representative(arena, state, count, reach)
+    first = _count_of(arena, state, count, reach)
     if first >= 0:
         n = _number_of(members, slots, n, np.int64(state), first) + 1
     here = 0
@@ -112,12 +117,49 @@ def spell_counts(arena, state, count, reach, members, slots, table):
                     now += 1
                     target = np.int64(_counted_to(arena, arena[A_RECORDS] + 5 * single, now))
             if target >= 0:
-                now = _representative(arena, target, now, reach)
+                now = _count_of(arena, target, now, reach)
                 into = _number_of(members, slots, n, target, now) if now >= 0 else np.int64(len(members))
                 if into == len(members):
                     return 0
                 n = max(n, into + 1)
             for c in range(arena[classes + (bounds & 255)], arena[classes + (bounds >> 8)] + 1):
                 table[here, c] = into
+        here += 1
+    return n
+
+
+@bare_kernel
+def spell_regex_counts(table, n_classes, records, loops, live, state, count, reach, members, slots, spelled):
+    """`spell_counts` for the automaton of a regex, whose other arguments are those of `walk_counted`.
+
+    Returns how many states it has, 0 where there is no room.
+    """
+    n = np.int64(0)
+    now = np.int64(count)
+    if live[state] >= 0:
+        now = _representative(np.int64(loops[live[state], 0]), np.int64(loops[live[state], 1]), now, reach)
+    n = _number_of(members, slots, n, np.int64(state), now) + 1
+    here = 0
+    while here < n:
+        for c in range(n_classes):
+            target = np.int64(table[members[here, 0] * n_classes + c])
+            now = members[here, 1]
+            if target < DEAD:
+                record = -2 - target
+                now = np.int64(1) if records[record, 0] == SET else now + 1
+                target = np.int64(records[record, 2])
+                if records[record, 0] == INC:
+                    loop = records[record, 1]
+                    target = np.int64(records[record, 2 + _zone(now, loops[loop, 0], loops[loop, 1])])
+            spelled[here, c] = DEAD
+            if target < 0:
+                continue
+            loop = live[target]
+            now = _representative(np.int64(loops[loop, 0]), np.int64(loops[loop, 1]), now, reach) if loop >= 0 else 0
+            into = _number_of(members, slots, n, target, np.int64(now))
+            if into == len(members):
+                return 0
+            spelled[here, c] = into
+            n = max(n, into + 1)
         here += 1
     return n

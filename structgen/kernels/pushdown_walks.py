@@ -1137,8 +1137,9 @@ def _telling_kinds(arena, state, other, kinds, pairs):
 #: Pairs of first moves that are remembered to lead to the same.
 _PAIRS = 16
 
-#: Trees of fewer nodes are looked at node by node.
-_FEW_NODES = 4
+#: Trees of fewer nodes are looked at node by node; and it is not asked what tells states apart before so many nodes
+#: were, for most differences are over by then.
+_FEW_NODES, _MANY_NODES = 4, 256
 
 
 @kernel
@@ -1211,7 +1212,10 @@ def walk_stack_difference(
         if d == 1 and same_after[c]:
             i = skip[i]
             continue
-        if begin == first[d - 1] + 1 and other == second[d - 1] + 1 and skip[i] > i + _FEW_NODES:
+        if (
+            visited > _MANY_NODES and skip[i] > i + _FEW_NODES
+            and begin == first[d - 1] + 1 and other == second[d - 1] + 1
+        ):  # fmt: skip
             state = threads[begin - 1, 0]
             its = others[other - 1, 0]
             k = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,13 +84,38 @@ def test_what_was_learned_is_written_by_the_next_call(tmp_path: Path) -> None:
         assert machine() is None
 
 
-def test_what_was_learned_is_written_by_another_index_that_writes(tmp_path: Path) -> None:
+def test_what_was_learned_is_written_by_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step writes. The thread empties the queue, also of indexes that are gone, and ends; another one begins."""
+    writers = set[str]()
+    put = sg.Cache.put
+
+    def noted(self: sg.Cache, *args: Any, **kwargs: Any) -> bool:
+        writers.add(threading.current_thread().name)
+        return put(self, *args, **kwargs)
+
     with sg.Cache(tmp_path) as cache:
         other = sg.compile(definition(1), VOCABULARY, cache=cache, eager=False)
         index = learned(cache, 0)
         del index
-        sg.Guide(other).bitmask()
+        monkeypatch.setattr(sg.Cache, "put", noted)
+        guide = sg.Guide(other)
+        guide.bitmask()
+        settle()
         assert (known(cache, 0), known(cache, 1)) == (3, 1)
+        for _ in range(3):
+            assert guide.advance(ord("a"))
+            guide.bitmask()
+        settle()
+        assert known(cache, 1) >= 3
+    assert writers == {"structgen-write-back"}
+
+
+def settle() -> None:
+    """Wait for the thread that writes."""
+    writer = WriteBack._writer
+    assert writer is not None
+    writer.join(60)
+    assert not writer.is_alive()
 
 
 def test_few_wait(tmp_path: Path) -> None:
@@ -248,6 +274,45 @@ def test_an_index_ends_under_a_lock_that_a_fork_waits_for(tmp_path: Path) -> Non
         """,
         tmp_path / "cache",
     )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_end_of_a_process_has_written_what_it_learned(tmp_path: Path) -> None:
+    """Its thread may be writing then, and while it forks; a child has a thread of its own."""
+    run(
+        f"""
+        sys.path.insert(0, {os.fspath(Path(__file__).parents[1])!r})
+        from judges.naive import small_vocabulary
+        from structgen.index_store import WriteBack
+        import structgen as sg
+
+        put = sg.Cache.put
+
+        def slow(*arguments, **options):
+            time.sleep(0.2)
+            return put(*arguments, **options)
+
+        definition = sg.JsonSchema({{"properties": {{"a": {{"type": "string"}}}}}})
+        index = sg.compile(definition, small_vocabulary(), cache=Cache(folder), eager=False)
+        sg.Cache.put = slow
+        guide = sg.Guide(index)
+        for byte in b'{{"a": "x':
+            guide.bitmask()
+            assert guide.advance(byte)
+        assert WriteBack._writer.is_alive()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            assert not WriteBack._writer.is_alive()
+            guide.advance(34)
+            guide.bitmask()
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        tmp_path / "cache",
+    )
+    (rank,) = [entry.rank for entry in sg.Cache(tmp_path / "cache").entries() if entry.kind == "json_schema"]
+    assert rank >= 10
 
 
 # -- entries that cannot be read -------------------------------------------------------------------------

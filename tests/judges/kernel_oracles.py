@@ -616,6 +616,7 @@ ORACLES: Mapping[str, Oracle] = {
     "heights_of": heights,
     "kinds_below": kinds_of_bytes,
     "spell_counts": spelled,
+    "spell_regex_counts": masks(sg.Regex(COUNTED)),
     "decide_state": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),
     "name_subautomaton": subautomata,
     "walk_stack": masks(NESTED, sg.JsonSchema(OBJECT), sg.JsonSchema(OBJECT, property_order="any")),

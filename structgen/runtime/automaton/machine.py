@@ -82,6 +82,7 @@ class AutomatonMachine(CompiledMachine):
         self.states = self._n = tables.states
         self._row_of = row_of
         self._segmented = segmented
+        self._by_count: dict[tuple[int, int], NDArray[np.int32]] = {}  # rows of single counts; see `_row_at`
         self._size = vocabulary.size
         self._bytes = vocabulary.bytes
         self._bounds = vocabulary.offsets.data  # yields ints, faster than an array's scalars
@@ -234,28 +235,46 @@ class AutomatonMachine(CompiledMachine):
     def _find_row(self, config: int) -> NDArray[np.int32]:
         count, state = divmod(config, self._n)
         with self._lock:
-            number = self._numbers[state]
-            fresh = number == _MISSING
-            if fresh:
-                self.put(state, self._map().segments(state))
+            fresh = self._numbers[state] == _MISSING
+            row = self._row_at(state, count) if fresh else None
+            if row is not None:
+                fresh = False
+            else:
+                if fresh:
+                    self.put(state, self._map().segments(state))
                 number = self._numbers[state]
-            if number < _MISSING:
-                segments = self._segmented[-2 - number]
-                number = segments.rows[bisect_right(segments.begins, count) - 1]
-            row = self.pool.dense(number)
+                if number < _MISSING:
+                    segments = self._segmented[-2 - number]
+                    number = segments.rows[bisect_right(segments.begins, count) - 1]
+                row = self.pool.dense(number)
             if self._decodings != self.pool.decodings:  # those of the pool are bounded, if nothing else keeps them
                 self._decodings = self.pool.decodings
                 self._rows.clear()
             self._rows[config] = row
             shorten(self._rows, MEMO_ENTRIES)
-            DENSE_ROWS.note(self, self.pool.decoded_bytes)
+            DENSE_ROWS.note(self, self.pool.decoded_bytes + 4 * self.pool.words * len(self._by_count))
         if fresh and self._told:
             self._told()
+        return row
+
+    def _row_at(self, state: int, count: int) -> NDArray[np.int32] | None:
+        """The row of a state that counts at one count. A thousand counts have as many, and a text comes to few: they
+        are no part of what the index keeps."""
+        if self.tables.live[state] < 0:
+            return None
+        mapper = self._map()
+        key = state, mapper.representative(state, count)
+        row = self._by_count.get(key)
+        if row is None:
+            row = mapper.row_at(*key)
+            if row is not None:
+                self._by_count[key] = row
         return row
 
     def let_go(self) -> None:
         """Forget what can be decoded again; see `structgen.runtime.core.dense_rows`."""
         self.pool.let_go_of_decoded()
+        self._by_count.clear()
         self._rows.clear()
 
     def put(self, state: int, segments: Segments) -> None:
@@ -307,6 +326,7 @@ class AutomatonMachine(CompiledMachine):
                     self.put(state, segments)
                     self._lock.give_way()
             with self._lock:
+                self._by_count.clear()
                 self._mapper = None  # a complete index needs neither the kernels' form of its tables
                 self.pool.compact()  # nor room to grow
 
@@ -317,6 +337,11 @@ class AutomatonMachine(CompiledMachine):
 
                 self._mapper = TokenMapper(self.tables, self.vocabulary, self.pool, self._lock)
             return self._mapper
+
+    def exercise_kernels(self) -> None:
+        """Call the kernels that rows of single counts need."""
+        for state in range(self.states):
+            self._map().segments(state)
 
     # -- keeping ---------------------------------------------------------------------------------------
 

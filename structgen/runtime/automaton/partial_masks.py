@@ -25,7 +25,7 @@ from ...progress import Progress, silent
 from ...system.locks import Lock
 from ...vocabulary.vocabulary import Vocabulary
 from ..rows.row_pool import RowPool, Segments
-from .tables import DEAD, Tables
+from .tables import DEAD, Tables, representative
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,6 +44,9 @@ _WORTH_DIFFERENCE = 0.7
 
 #: How many earlier wide states are compared with the next one.
 _CANDIDATES = 64
+
+#: States with their counts that are told apart to walk one of them.
+_MOST_SPELLED = 1 << 12
 
 
 class TokenMapper:
@@ -71,8 +74,53 @@ class TokenMapper:
 
     def segments(self, state: int) -> Segments:
         """The rows of one state."""
+        row = None if self.tables.live[state] >= 0 else self._spelled_row(state, 0)
+        if row is not None:
+            return self._dense(state, row)
         ((_, found),) = self.all_segments([state])
         return found
+
+    def row_at(self, state: int, count: int) -> NDArray[np.int32] | None:
+        """The row of a state at one count, read-only.
+
+        None where it does not count, or its automaton has too many states with their counts.
+        """
+        row = None if self.tables.live[state] < 0 else self._spelled_row(state, count)
+        if row is None:
+            return None
+        if self.tables.accepting[state]:
+            kernels.flip_ids(row, self._eos)
+        row.flags.writeable = False
+        dense: NDArray[np.int32] = row.view(np.int32)
+        return dense
+
+    def _spelled_row(self, state: int, count: int) -> NDArray[np.uint32] | None:
+        """The row of a state at a count, without EOS ids: a walk of its automaton with a state for each of both.
+
+        None where no counter is reached from it, or that would be too large.
+        """
+        if not self._counting[state]:
+            return None
+        members, slots = np.empty((_MOST_SPELLED, 2), np.int64), np.full(4 * _MOST_SPELLED, -1, np.int32)
+        table, classes, n_classes = self._automaton
+        spelled = np.empty((_MOST_SPELLED, n_classes), np.int32)
+        found = kernels.spell_regex_counts(
+            table, n_classes, *self._counters, state, count, self._max_depth, members, slots, spelled
+        )
+        if not found:
+            return None
+        row = np.zeros(self.pool.words + 1, np.uint32)  # the last word takes the spare bit
+        nothing = np.empty(0, np.int32)  # pops
+        kernels.walk_row(
+            *self._trie_of_nodes, spelled.reshape(-1), classes, n_classes, 0, self._max_depth, row, _MOST_SPELLED,
+            nothing,
+        )  # fmt: skip
+        return row[:-1]
+
+    def representative(self, state: int, count: int) -> int:
+        """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
+        loop = self.tables.live[state]
+        return representative(self.tables.loops[loop], count, self._max_depth) if loop >= 0 else 0
 
     def all_segments(
         self,

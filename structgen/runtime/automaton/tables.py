@@ -86,6 +86,16 @@ def check_counters(records: NDArray[np.int32], loops: NDArray[np.int32], where: 
         raise FormatError("section 'records' has a set that leads nowhere", where=where)
 
 
+def representative(bounds: Array, count: int, reach: int) -> int:
+    """A count from which texts of ``reach`` bytes fare as from ``count``, in a loop with a minimum and a maximum."""
+    minimum, maximum = bounds.tolist()
+    if count + reach >= maximum:
+        return count
+    if count >= minimum:
+        return int(minimum) or 1
+    return count if count + reach >= minimum else 1
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """A byte automaton with at most one live counter, transitions as ranges of bytes.

@@ -32,6 +32,7 @@ from ...system.locks import Lock, Rank
 from ...system.memo import first
 from ...system.types import Array
 from ...vocabulary.vocabulary import Vocabulary
+from ..automaton.tables import representative
 from ..core.dense_rows import ARENAS
 from ..rows.residuals import NOTHING, ROOT, Residuals
 from ..rows.row_pool import MOST_GROWN, RowPool, flip_gaps, set_gaps
@@ -50,7 +51,7 @@ _WIDE = 20_000
 _FEW_LEFT = 16
 
 #: Nodes, threads and cells that may tell a state from a shared mask's by which it is walked.
-_ALIKE = 1_200
+_ALIKE = 1_600
 
 
 class StoredMasks:
@@ -243,13 +244,7 @@ class StateMasks:
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
-        minimum, maximum = self.tables.loops[self.tables.live[state]].tolist()
-        reach = self.vocabulary.trie.max_depth
-        if count + reach >= maximum:
-            return count
-        if count >= minimum:
-            return int(minimum) or 1
-        return count if count + reach >= minimum else 1
+        return representative(self.tables.loops[self.tables.live[state]], count, self.vocabulary.trie.max_depth)
 
     def _row(self, ids: NDArray[np.int32]) -> int:
         """A row of these token ids, in any order, which a walk has just written."""
@@ -297,8 +292,9 @@ class StateMasks:
         """The partial mask of a state that leads far, found by walking less than that; None where it can't be."""
         if count:
             return self._counted(state, count)
-        if not self.tables.like[state] and self.shared.is_known(state):
-            return self.shared.plain(state)
+        known = self.shared.known(state)
+        if known is not None:
+            return known
         walk = self._walk()
         base = walk.base(state)
         if base is None:

@@ -219,10 +219,10 @@ class SharedMaskStore:
         name = self.name(state, PLAIN)
         return None if name is None else self._use(name, 0, state)
 
-    def is_known(self, state: int) -> bool:
-        """Whether the vocabulary has at hand what `plain` would give."""
+    def known(self, state: int) -> PartialRow | None:
+        """`plain`, where the vocabulary has it at hand."""
         name = self.name(state, PLAIN)
-        return name is not None and self._at_hand(name) is not None
+        return None if name is None or self._at_hand(name) is None else self._use(name, 0, state)
 
     def unbounded(self, state: int, zone: int) -> PartialRow | None:
         """A state that counts, where no token leaves a zone: as without the counter, if that can be shared."""
@@ -402,8 +402,6 @@ class SharedMaskStore:
 
     def _add(self, name: bytes, shared: SharedMasks) -> None:
         self._vocabulary.shared_rows[name] = shared
-        if self._cache is not None:
-            self._cache.keep(name, shared.to_bytes())
 
     def _walk(self, name: bytes, state: int) -> SharedMasks:
         kind = next((kind for kind in (PLAIN, MID, LOW) if self.name(state, kind) == name), None)

@@ -44,7 +44,7 @@ _MOST_THREADS, _MOST_CELLS, _MOST_SETS, _MOST_MEMBERS = 1 << 13, 1 << 16, 1 << 1
 _SHORT = 1 << 12
 
 #: Nodes, threads and cells that tell two configurations apart: past that one of them is walked by itself.
-_FAR_APART = 5_000
+_FAR_APART = 8_000
 
 #: The same where counts alone tell them apart.
 _NEAR_APART = 60_000

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from judges.guides import check_walk
 
 import structgen as sg
 from structgen import kernels
-from structgen.runtime.pushdown import partial_masks
+from structgen.runtime.pushdown import partial_masks, walker
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.partial_masks import ROOT
 from structgen.runtime.pushdown.walker import StackWalker
@@ -25,7 +27,7 @@ VOCABULARY = sg.Vocabulary.from_bytes(
 
 WORDS = [f"{k * 2654435761 % (1 << 32):08x}" for k in range(2000)]
 
-WALKS = ("narrow", "decide", "whole", "difference", "closed", "counted")
+WALKS = ("narrow", "decide", "whole", "difference", "closed", "spelled", "counted")
 
 
 def alternatives(n: int, *, last: bool) -> dict[str, Any]:
@@ -113,6 +115,51 @@ def test_a_count_near_its_bound_takes_walks_of_its_own_alone(pattern: str, monke
     walked = steps(index, text, monkeypatch)
     assert not any(step["counted"] for step in walked)
     assert max(sum(step.values()) for step in walked) <= 4
+
+
+def are_all_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways round walking a wide state are for real vocabularies."""
+    monkeypatch.setattr(partial_masks, "_WIDE", 0)
+    monkeypatch.setattr(walker, "_SHORT", 5)
+    monkeypatch.setattr(walker, "_WORTH_A_BASE", 0.1)
+
+
+PATTERNS = ["^[^/]*$", "^@[^a]+$", r"^\S", "^.*$", "[0-9a-f]$", "^(a|[^b-y])*z?$", r"^\d+\\n"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_subtrees_that_tell_no_states_apart_change_no_mask(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns, of values and of names, are compared with the inside of any string."""
+    are_all_wide(monkeypatch)
+    compared: list[Any] = []
+    difference = StackWalker.difference
+
+    def noted(self: StackWalker, config: tuple[int, ...], *others: Any) -> Any:
+        compared.append(difference(self, config, *others))
+        return compared[-1]
+
+    monkeypatch.setattr(StackWalker, "difference", noted)
+    schema = {"patternProperties": {pattern: {"type": "string", "pattern": pattern}}}
+    words = {bytes(Random(n).choices(b"ab/@z0 \\n", k=2 + n % 6)) for n in range(600)}
+    tokens = [*(bytes([byte]) for byte in range(256)), b'{"', b'": "', *sorted(words), None]
+    for seed in range(6):
+        vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
+        check_walk(sg.compile(sg.JsonSchema(schema), vocabulary, eager=False), Random(seed), steps=20)
+    assert compared
+
+
+def test_a_mask_that_was_found_as_a_difference_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A string of at least one character is a difference from one with nothing counted, for the first schema."""
+    are_all_wide(monkeypatch)
+    vocabulary = sg.Vocabulary.from_bytes([*map(VOCABULARY.token, range(VOCABULARY.size))], eos_ids=[264])
+    text = b'{"s": "abc"}'
+    walked = []
+    for most in (500, 600):
+        members = {"s": {"type": "string", "minLength": 1, "maxLength": most}}
+        schema = {"properties": members, "required": ["s"], "additionalProperties": False}
+        index = sg.compile(sg.JsonSchema(schema), vocabulary, eager=False, base_rows=False)
+        walked.append(sum(steps(index, text, monkeypatch), Counter()))
+    assert walked[0]["difference"] > walked[1]["difference"]
 
 
 #: All bytes, and tokens that count up to 24 characters.

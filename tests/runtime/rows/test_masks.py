@@ -13,6 +13,7 @@ from judges.guides import ids_of_bits
 from judges.naive import allowed_tokens, is_viable, small_vocabulary
 
 import structgen as sg
+from structgen import kernels
 from structgen.runtime.automaton.machine import AutomatonMachine
 
 VOCABULARY = small_vocabulary()
@@ -65,12 +66,15 @@ def test_exact_along_random_walks(pattern: str) -> None:
             text += VOCABULARY.token(token_id) or b""
 
 
+@pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize(
     "pattern", [r"[^\"]{3,60}\"", r"(?:a{1,2} ){2,26}", r"a{30,33}b?", r"(?:ab){25}(?:a|é){0,40}"]
 )
-def test_exact_near_the_bounds_of_counts(pattern: str) -> None:
-    """Whole walks by the longest tokens, so that every count near a bound is met."""
-    index = sg.compile(sg.Regex(pattern), VOCABULARY)
+def test_exact_near_the_bounds_of_counts(pattern: str, eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole walks by the longest tokens, so that every count near a bound is met. A step works out one count."""
+    if not eager:
+        monkeypatch.delattr(kernels, "walk_counted")
+    index = sg.compile(sg.Regex(pattern), VOCABULARY, eager=eager)
     assert isinstance(index.machine, AutomatonMachine)
     assert len(index.machine.tables.loops)
     random_source = random.Random(pattern)
