@@ -150,4 +150,4 @@ def texts_of(index: sg.Index, rng: Random, number: int) -> list[str]:
 def mutated(text: str, rng: Random) -> str:
     """A text with a letter more, less or another one."""
     at = rng.randrange(len(text) + 1)
-    return text[:at] + rng.choice(["", *LETTERS]) + text[at + rng.randrange(2) :]
+    return str(text[:at] + rng.choice(["", *LETTERS]) + text[at + rng.randrange(2) :])
