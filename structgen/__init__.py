@@ -25,6 +25,10 @@ _HOMES = {
     "Indentation": "definitions",
     "Gbnf": "definitions",
     "StructuralTag": "definitions",
+    "tag": "definitions",
+    "sequence": "definitions",
+    "one_of": "definitions",
+    "text": "definitions",
     "Definition": "definitions",
     "Budget": "budget",
     "ToolStyle": "tools",
@@ -56,6 +60,10 @@ if TYPE_CHECKING:
     from .definitions import JsonSchema as JsonSchema
     from .definitions import Regex as Regex
     from .definitions import StructuralTag as StructuralTag
+    from .definitions import one_of as one_of
+    from .definitions import sequence as sequence
+    from .definitions import tag as tag
+    from .definitions import text as text
     from .errors import Error as Error
     from .runtime.batch.batch import GuideBatch as GuideBatch
     from .runtime.events.events import JsonEvents as JsonEvents

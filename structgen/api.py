@@ -161,12 +161,14 @@ def _exercise_batch() -> None:
     from .runtime.batch.batch import GuideBatch  # which loads Numba
     from .runtime.rows.bitmask import allocate
 
-    vocabulary = Vocabulary.from_bytes([b"a", None], eos_ids=[1])
-    batch = GuideBatch(vocabulary, [None], max_rollback=1)
+    others = [bytes([i]) for i in range(128, 256)]  # without them no mask has few tokens
+    vocabulary = Vocabulary.from_bytes([b'"', b"a", None, *others], eos_ids=[2])
+    index = compile(JsonSchema({"const": "a"}), vocabulary, eager=False, base_rows=False)
+    batch = GuideBatch(vocabulary, [None, index], max_rollback=1)
     batch.bitmask()
-    batch.fill_bitmask(allocate(1, vocabulary.size))
-    batch.advance([0])
-    batch.draft([0], [-1], [0])
+    batch.fill_bitmask(allocate(2, vocabulary.size))
+    batch.advance([0, 0])
+    batch.draft([1], [-1], [0])
     batch.rollback(1)
     batch.sweep()
 

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError
-from .values import JsonSchema
+from .values import Composable, JsonSchema
 
 if TYPE_CHECKING:
     from ..system.types import Foreign
@@ -18,7 +18,7 @@ STRUCTURAL_TAG = "structural_tag"
 
 
 @dataclass(frozen=True)
-class StructuralTag:
+class StructuralTag(Composable):
     """The texts of a format: free text, tagged sections, tool calls, and definitions of other kinds within them.
 
     Formats are XGrammar's structural tags: ``{"type": "tag", "begin": "<a>", "content": {...}, "end": "</a>"}``; see

@@ -21,6 +21,7 @@ from ..system.types import Foreign
 if TYPE_CHECKING:
     from .grammar_marks import MarkedText
     from .grammar_text import Imports
+    from .structural_tag import StructuralTag
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -43,8 +44,36 @@ class Definition(Protocol):
         ...
 
 
+class Composable:
+    """What ``+`` puts in a row with another definition, and ``|`` beside one."""
+
+    def __add__(self, other: object) -> StructuralTag:
+        """This, then the other one."""
+        from .combinators import sequence
+
+        return sequence(self, other)
+
+    def __radd__(self, other: object) -> StructuralTag:
+        """The other one, then this."""
+        from .combinators import sequence
+
+        return sequence(other, self)
+
+    def __or__(self, other: object) -> StructuralTag:
+        """This or the other one."""
+        from .combinators import one_of
+
+        return one_of(self, other)
+
+    def __ror__(self, other: object) -> StructuralTag:
+        """The other one or this."""
+        from .combinators import one_of
+
+        return one_of(other, self)
+
+
 @dataclass(frozen=True)
-class Regex:
+class Regex(Composable):
     r"""The texts that a Python regular expression matches from end to end (`re.fullmatch`).
 
     Parameters
@@ -163,7 +192,7 @@ MAX_INDENT = 16
 
 
 @dataclass(frozen=True)
-class JsonSchema:
+class JsonSchema(Composable):
     r"""The JSON texts that are valid under a schema, written in a canonical layout.
 
     ``JsonSchema(Person)`` keeps the schema as ``text``; what the argument holds later makes no difference. The text
@@ -434,7 +463,7 @@ class Grammar:
 
 
 @dataclass(frozen=True)
-class Gbnf:
+class Gbnf(Composable):
     """The texts that a grammar in GBNF, the format of llama.cpp, describes.
 
     Such a grammar is one of characters: there is no lexer, no longest match, and every derivation counts.

@@ -151,6 +151,16 @@ def _found_row(slots, starts, items, row, first, last):
 
 
 @inlined
+def _append_row(slots, starts, items, row, size, number, slot):
+    """Put ``row[:size]`` behind the first ``number`` rows, in a slot that `_found_row` found; there is room."""
+    begin = starts[number]
+    for i in range(size):
+        items[begin + i] = row[i]
+    starts[number + 1] = begin + size
+    slots[slot] = number
+
+
+@inlined
 def shell_sort(items, n):
     """Shell sort in place; subsets are short and often almost sorted."""
     gap = 1

@@ -212,8 +212,9 @@ class _Reply:
     def _arguments(self, tool: Tool) -> Format:
         if self.style.arguments == "gemma":
             return _located(tool)
-        written = {} if self.style.arguments == "json" else {"style": self.style.arguments}
-        return {"type": "json_schema", "json_schema": tool.parameters, **written}
+        style = "" if self.style.arguments == "json" else self.style.arguments
+        schema: Format = {"type": "json_schema", "json_schema": tool.parameters}
+        return _with(schema, style=style, excludes=list(self.style.argument_excludes))
 
 
 def _located(tool: Tool) -> Format:

@@ -36,6 +36,8 @@ class ToolStyle:
         ``'{"name": "$name", "parameters": $arguments}'``. The first is the usual one.
     arguments:
         The notation of the arguments: a ``style`` of the ``json_schema`` format, or ``"gemma"``.
+    argument_excludes:
+        What no string in the arguments holds.
     id:
         The pattern of an ``$id``.
     section:
@@ -83,6 +85,7 @@ class ToolStyle:
     name: str
     calls: tuple[str, ...]
     arguments: str = "json"
+    argument_excludes: tuple[str, ...] = ()
     id: str = r"\d+"
     section: tuple[str, str] | None = None
     separator: str = ""

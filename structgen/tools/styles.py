@@ -75,6 +75,7 @@ SHIPPED = (
         "kimi_k3",
         calls=('<|open|>call tool="$name" index="$id"<|sep|>$arguments<|close|>call<|sep|>',),
         arguments="kimi_k3_xml",
+        argument_excludes=("<|open|>", "<|close|>", "<|sep|>"),
         section=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
         reasoning=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
         excludes=("<|open|>", "<|close|>"),

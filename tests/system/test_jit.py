@@ -145,6 +145,11 @@ for definition in definitions:
             assert allowed == [token for token in range(260) if row[token // 32] >> (token % 32) & 1]
             if not allowed or not guide.advance(allowed[len(allowed) // 2]):
                 break
+    batch, guide = sg.GuideBatch(vocabulary, [index]), sg.Guide(index)
+    for _ in range(4):
+        assert (batch.bitmask() == guide.bitmask()).all()
+        token = next(token for token in range(260) if guide.allows(token))
+        assert guide.advance(token) and batch.advance([token]).all()
 print({name: count for name, count in compiled().items() if count != before[name]})
 """
 

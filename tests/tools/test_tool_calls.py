@@ -80,7 +80,7 @@ def test_a_tool_without_a_strict_schema_takes_anything() -> None:
         *([{"function": {"name": name}}] for name in ("", "a b", 'a"b', "a\n", "\n", "a\\", "<a>", "$id", "x" * 257)),
         [{"function": {"name": "a"}}] * 2, ({"function": {"name": f"a{i}"}} for i in range(10_001)),
     ],
-    ids=repr,
+    ids=lambda tools: str(tools).partition(" at 0x")[0],
 )  # fmt: skip
 def test_what_is_no_tool_is_refused(tools: Any) -> None:
     with pytest.raises(DefinitionError):

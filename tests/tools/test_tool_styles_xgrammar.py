@@ -180,3 +180,24 @@ def test_formats_are_those_of_xgrammar(style: str) -> None:
     if style == "kimi":  # one more string that text does not hold, in another order
         expected["excludes"] = ours["excludes"]
     assert plain(ours) == expected
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_engines_agree_on_formats_of_both(style: str) -> None:
+    random, engines = Random(2), (engine("structgen"), engine("xgrammar"))
+    for choice, parallel, reasoning in product(CHOICES, (True, False), MODES):
+        both = (
+            tool_call_format(TOOLS, style, tool_choice=choice, parallel=parallel, reasoning=reasoning),
+            theirs(style, choice, parallel, reasoning),
+        )
+        texts = [draw(format, random) for format in both for _ in range(2)]
+        texts += [spoilt(text, random) for text in texts]
+        for format, text in product(both, texts):
+            here, there = (judge.accepts(format, text) for judge in engines)
+            assert here == there, (choice, parallel, reasoning, text)
+
+
+def spoilt(text: str, random: Random) -> str:
+    """A text with up to two characters less, and perhaps another one in their place."""
+    at = random.randrange(len(text) + 1)
+    return text[:at] + random.choice(("", "<", "\n", "x", "}")) + text[at + random.randrange(3) :]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from fakes.tiny_models import byte_tokenizer
 from house.skips import DATA
 from judges.tool_replies import ENGINES, TOOLS, Engine, engine
 from make_tool_turns import CASES, TEMPLATES, TURNS, turn
 
+import structgen
 from structgen.tools import detect_tool_style, tool_call_format, tool_style
+from structgen.tools.calls import Reasoning
 
 TURNS_OF_TEMPLATES: list[dict[str, Any]] = json.loads(CASES.read_text(encoding="utf-8"))
 
@@ -34,13 +38,20 @@ def name(case: dict[str, Any]) -> str:
     return f"{case['style']}-{case['template']}"
 
 
-def allowed(judge: Engine, style: str, text: str, **options: Any) -> bool:
-    """Whether a reply is; one that has reasoned has closed the section, whoever opened it."""
+def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
+    """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
     described = tool_style(style)
-    reasoned = bool(described.messages) or (described.reasoning is not None and described.reasoning[1] in text)
-    if described.response and described.response_opened and not options.get("reasoning", reasoned):
-        text = text.removeprefix(described.response[0])  # the prompt has it
-    return judge.accepts(tool_call_format(TOOLS, style, **{"reasoning": reasoned, **options}), text)
+    if reasoning is None:
+        reasoning = bool(described.messages) or (described.reasoning is not None and described.reasoning[1] in text)
+    if described.response and described.response_opened and not reasoning:
+        text = text.removeprefix(described.response[0])
+    return reasoning, text
+
+
+def allowed(judge: Engine, style: str, text: str, **options: Any) -> bool:
+    """Whether a reply is."""
+    reasoning, text = as_reply(style, text, options.pop("reasoning", None))
+    return judge.accepts(tool_call_format(TOOLS, style, reasoning=reasoning, **options), text)
 
 
 @pytest.mark.parametrize("case", TURNS_OF_TEMPLATES, ids=name)
@@ -123,3 +134,35 @@ def test_turns_of_mistral_common(judge: Engine, make: str) -> None:
         tokens = tokenizer.encode_chat_completion(request).tokens
         whole = tokenizer.decode(tokens, special_token_policy=keep).replace("▁", " ")
         assert allowed(judge, "mistral", whole.partition("[/INST]")[2].partition("</s>")[0])
+
+
+#: What models have as special tokens: tokens that stand for no bytes.
+MARK = re.compile(
+    r"<\|[^<>|\"]*\|>|<｜[^｜]*｜>|｜DSML｜|\[/?[A-Z_]+\]|<\|\"\|>|<\|\w+>|<\w+\|>"
+    r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
+)
+
+#: Notations with marks in their tags, which are spelled out: a token without bytes does not stand for one there.
+SPELLED = {"kimi_k3_xml", "deepseek_xml", "glm_xml"}
+
+
+@pytest.mark.parametrize("style", TEMPLATES)
+def test_marks_may_be_special_tokens(style: str) -> None:
+    pytest.importorskip("transformers")
+    cases = [case for case in TURNS_OF_TEMPLATES if case["style"] == style]
+    if tool_style(style).arguments in SPELLED:
+        cases = [case for case in cases if all(not arguments for _, arguments in case["calls"])]
+    tokenizer = byte_tokenizer()
+    marks = sorted({mark for case in cases for mark in MARK.findall(case["text"])})
+    tokenizer.add_special_tokens({"additional_special_tokens": marks})
+    vocabulary = structgen.Vocabulary.from_transformers(tokenizer)
+    for case in cases:
+        reasoning, text = as_reply(style, case["text"])
+        tag = structgen.tool_calls(TOOLS, style, reasoning=reasoning)
+        guide = structgen.Guide(structgen.compile(tag, vocabulary, eager=False, base_rows=False))
+        tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert sum(vocabulary.token(token) is None for token in tokens) == len(MARK.findall(text))
+        for i, token in enumerate(tokens):
+            assert guide.allows(token), tokenizer.decode(tokens[: i + 1])
+            assert guide.advance(token)
+        assert guide.is_accepting()

@@ -171,19 +171,24 @@ class Flattener:
     def _in_order(self, columns: _Numbers) -> _Numbers:
         """Edges by state and byte, those that overlap cut; refused bytes only where a state is like another one."""
         columns = columns[:, np.argsort(columns[0] << 8 | columns[1], kind="stable")]
-        state, low, high, _ = columns
-        overlapping = np.unique(state[1:][(state[1:] == state[:-1]) & (low[1:] <= high[:-1])])
-        if len(overlapping):
-            begins, ends = np.searchsorted(state, overlapping), np.searchsorted(state, overlapping, side="right")
-            cut = [
-                (here, *found)
-                for here, begin, end in zip(overlapping.tolist(), begins.tolist(), ends.tolist(), strict=True)
-                for found in self._disjoint(columns[1:, begin:end])
-            ]
-            columns = columns[:, ~np.isin(state, overlapping)]
-            columns = np.concatenate([columns, np.array(cut, np.int64).T], axis=1)
-            columns = columns[:, np.argsort(columns[0], kind="stable")]
-        return columns[:, (columns[3] != 0) | (self._like[columns[0]] >= 0)]
+        state, low, high, target = columns
+        overlaps = (state[1:] == state[:-1]) & (low[1:] <= high[:-1])
+        if overlaps.any():
+            columns = self._without_overlaps(columns, np.unique(state[1:][overlaps]))
+            state, _, _, target = columns
+        return columns if target.all() else columns[:, (target != 0) | (self._like[state] >= 0)]
+
+    def _without_overlaps(self, columns: _Numbers, overlapping: _Numbers) -> _Numbers:
+        """The same, where the edges of some states overlap."""
+        state = columns[0]
+        begins, ends = np.searchsorted(state, overlapping), np.searchsorted(state, overlapping, side="right")
+        cut = [
+            (here, *found)
+            for here, begin, end in zip(overlapping.tolist(), begins.tolist(), ends.tolist(), strict=True)
+            for found in self._disjoint(columns[1:, begin:end])
+        ]
+        columns = np.concatenate([columns[:, ~np.isin(state, overlapping)], np.array(cut, np.int64).T], axis=1)
+        return columns[:, np.argsort(columns[0], kind="stable")]
 
     def _disjoint(self, columns: _Numbers) -> list[_Range]:
         """Ascending ranges without overlap, each with all the moves that a byte in it can make."""
@@ -272,15 +277,15 @@ class Flattener:
         program, states = self._program, len(self._like)
         state, low, high, target = self._columns
         return PushdownTables(
-            edge_start=_starts(np.bincount(state, minlength=states)),
+            edge_start=smallest(_starts(np.bincount(state, minlength=states))),
             edge_low=low.astype(np.uint8),
             edge_high=high.astype(np.uint8),
-            edge_target=np.where(target < 0, states - target, target),
-            like=self._like + 1,
-            group_start=self._array(self._group_start),
-            move_record=self._array(self._move_record),
-            move_start=self._array(self._move_start),
-            sequence=self._array(self._sequence),
+            edge_target=smallest(np.where(target < 0, states - target, target)),
+            like=smallest(self._like + 1),
+            group_start=smallest(self._array(self._group_start)),
+            move_record=smallest(self._array(self._move_record)),
+            move_start=smallest(self._array(self._move_start)),
+            sequence=smallest(self._array(self._sequence)),
             returns=self._array(program.returns).astype(np.uint8),
             records=self._all_records(),
             loops=np.array(program.loops, np.int32).reshape(-1, 2),

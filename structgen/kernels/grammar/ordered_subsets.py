@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..jit import bare_kernel, inlined
-from ..subset_construction import _found_row
+from ..subset_construction import _append_row, _found_row
 from ..values import NO_ROOM, OK, TOO_MUCH_WORK
 
 #: What ``at`` counts: states, integers of their rows, watching states; the state that comes next; whether ``slots``
@@ -117,12 +117,9 @@ def _state_of(rows, row, size, at):
     number = at[_STATES]
     if number + 2 > len(first) or at[_ITEMS] + size > len(items) or 2 * number + 2 > len(slots):
         return -1
-    for i in range(size):
-        items[at[_ITEMS] + i] = row[i]
+    _append_row(slots, first, items, row, size, number, slot)
     at[_ITEMS] += size
     at[_STATES] += 1
-    first[number + 1] = at[_ITEMS]
-    slots[slot] = number
     return number
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import bare_kernel, inlined
+from .blocks import (
+    _CELL_SLOTS,
+    _CELLS,
+    _actions,
+    _flat,
+    _of_answers,
+    _of_levels,
+    _of_lexer,
+    _of_stacks,
+    _simpler,
+    _table,
+)
 from .parser_walks import (
     REFUSED,
     SHORT,
+    _accepted_by,
     _allows,
     _answered,
     _cell,
-    _find_accepted,
     _line_ended,
     _offer,
     _reduced,
@@ -194,23 +206,10 @@ def _read_lexeme(shift, goto, reductions, reduce, before, defaults, context, ign
     return here, within, after
 
 
-@inlined
-def _offered(goto, reductions, reduce, before, shifted, ignored, keep, given, cells, cell_slots, accepted,
-             accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, cell, level):  # fmt: skip
-    """The number of what a stack accepts at a level, or `SHORT` or `FULL`."""
-    if cells[cell, 3] == 0:
-        failed = _find_accepted(
-            goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-            waiting, masks, cell,
-        )  # fmt: skip
-        if failed:
-            return failed
-    return _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[cell, 3] - 1, level)
-
-
 @bare_kernel
-def push_states(cells, cell_slots, counts, below, states):
+def push_states(stacks, counts, below, states):
     """The cell of some states on top of another cell, -1 for none, the lowest first; or `FULL`."""
+    cells, cell_slots = _table(stacks, _CELLS), _flat(stacks, _CELL_SLOTS)
     below = np.int64(below)
     for k in range(len(states)):
         below = np.int64(_cell(cells, cell_slots, counts, states[k], below))
@@ -220,21 +219,19 @@ def push_states(cells, cell_slots, counts, below, states):
 
 
 @bare_kernel
-def read_token(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets, keep,
-               given, moves, levels, same_start, same, class_of, table, end_start, ends, beats, starts, futures,
-               sets, tight, cells, cell_slots, shifts, shift_slots, accepted, accept_slots, offers,
-               offer_slots, offered, hits, counts, waiting, masks, todo, answers, answer_slots, data, threads, others,
-               n, scratch, above):  # fmt: skip
+def read_token(parser, of_levels, lexer_block, table, stacks, counts, data, threads, others, n, scratch, above):
     """Threads of the lexer and the parser over the bytes of a token.
 
     Parameters
     ----------
+    lexer_block:
+        A block with the tables from ``class_of`` to ``tight``, ``table`` left out.
     same_start, same:
         The stacks with state ``s`` on top that simpler ones can stand for are
         ``same[same_start[s]:same_start[s + 1]]``, ``int32[*, 6 + longest]``: how many states are taken away; five
         symbols that are read in their place, each a terminal, -2 minus a nonterminal, or -1 for none; the states from
         the top down, -1 behind the last.
-    class_of, table, end_start, ends, beats, starts:
+    table, class_of, end_start, ends, beats, lapses, starts:
         The lexer, as in `structgen.runtime.grammar.tables`; the ends of state ``s`` are
         ``ends[end_start[s]:end_start[s + 1]]``.
     futures, sets, tight:
@@ -255,6 +252,15 @@ def read_token(shift, goto, reductions, reduce, before, shifted, defaults, conte
     (number of threads, 0, 0), or, in place of that number, `SHORT`, `FULL` or `SEVERAL`; or (`NO_LEVEL`, level,
     operation).
     """
+    shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets = _actions(parser)
+    keep, given, moves, levels = _of_levels(of_levels)
+    (
+        cells, cell_slots, shifts, shift_slots, accepted, accept_slots, offers, offer_slots, offered, hits, waiting,
+        masks,
+    ) = _of_stacks(stacks)  # fmt: skip
+    class_of, end_start, ends, beats, _, starts, futures, sets, tight = _of_lexer(lexer_block)
+    same_start, same = _simpler(parser)
+    answers, answer_slots = _of_answers(stacks)
     for k in range(n):
         threads[k, T_FROM] = k
         scratch[_REACHED + k] = threads[k, T_CELL]
@@ -327,10 +333,13 @@ def read_token(shift, goto, reductions, reduce, before, shifted, defaults, conte
     for k in range(n):
         cell = np.int64(threads[k, T_CELL])
         level = threads[k, T_LEVEL]
-        offer = _offered(
-            goto, reductions, reduce, before, shifted, ignored, keep, given, cells, cell_slots, accepted,
-            accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, cell, level,
+        accepts = _accepted_by(
+            goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+            waiting, masks, cell,
         )  # fmt: skip
+        if accepts < 0:
+            return accepts, 0, 0
+        offer = _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, accepts, level)
         if offer < 0:
             return offer, 0, 0
         number = futures[threads[k, T_LEXER]]
@@ -368,27 +377,27 @@ def read_token(shift, goto, reductions, reduce, before, shifted, defaults, conte
 
 
 @bare_kernel
-def may_end_text(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets, keep,
-                 given, moves, levels, dedents, end_start, ends, lapses, cells, cell_slots, shifts, shift_slots,
-                 accepted, accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, cell,
-                 level, lexer, watched, is_fresh):  # fmt: skip
+def may_end_text(parser, of_levels, lexer_block, stacks, counts, cell, level, lexer, watched, is_fresh):
     """Whether the text is complete if the lexeme of a thread is.
 
     Parameters
     ----------
     dedents:
         ``int32[levels]``: how many blocks are open.
-    end_start, ends, lapses:
-        See `read_token` and `structgen.runtime.grammar.tables`.
     cell, level, lexer, watched, is_fresh:
         The thread, as in `read_token`, and whether no lexeme has begun.
 
-    The other parameters are those of `walk_stack_masks`.
+    The other parameters are those of `walk_stack_masks` and `read_token`.
 
     Returns
     -------
     0 or 1; or `SHORT`, `FULL` or `NO_LEVEL`.
     """
+    shift, goto, reductions, reduce, before, shifted, defaults, _, ignored, lines, brackets = _actions(parser)
+    _, given, moves, levels = _of_levels(of_levels)
+    cells, cell_slots, shifts, shift_slots, accepted, accept_slots, _, _, _, _, waiting, masks = _of_stacks(stacks)
+    _, end_start, ends, _, lapses, _, _, _, _ = _of_lexer(lexer_block)
+    dedents = _flat(of_levels, 4)
     end = shift.shape[1] - 1
     if watched >= 0 and lapses[watched]:
         return 0
@@ -447,13 +456,12 @@ def may_end_text(shift, goto, reductions, reduce, before, shifted, defaults, con
             continue
         if here < 0:
             return here
-        if cells[here, 3] == 0:
-            failed = _find_accepted(
-                goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-                waiting, masks, here,
-            )  # fmt: skip
-            if failed:
-                return failed
-        if accepted[cells[here, 3] - 1, end >> 5] >> np.uint32(end & 31) & np.uint32(1):
+        accepts = _accepted_by(
+            goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+            waiting, masks, here,
+        )  # fmt: skip
+        if accepts < 0:
+            return accepts
+        if accepted[accepts, end >> 5] >> np.uint32(end & 31) & np.uint32(1):
             return 1
     return 0

@@ -5,6 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import bare_kernel, inlined, spliced
+from .blocks import (
+    _ALLOWED,
+    _CELLS,
+    _MISSING,
+    _OPEN,
+    _TODO,
+    _actions,
+    _flat,
+    _of_answers,
+    _of_levels,
+    _of_stacks,
+    _table,
+)
 
 #
 # Stacks are cells: a state and the cell below. Equal ones have the same number, from call to call, so that what a
@@ -265,6 +278,19 @@ def _find_accepted(goto, reductions, reduce, before, shifted, ignored, cells, ce
 
 
 @spliced
+def _accepted_by(goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots,
+                 counts, waiting, masks, cell):  # fmt: skip
+    """The number of what a stack accepts, or `SHORT` or `FULL`."""
+    failed = 0
+    if cells[cell, 3] == 0:
+        failed = _find_accepted(
+            goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+            waiting, masks, cell,
+        )  # fmt: skip
+    return failed if failed else cells[cell, 3] - 1
+
+
+@spliced
 def _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, level):
     """The number of what is accepted at a level, or `FULL`."""
     slot = _slot(offer_slots, offers, number, level, 1)
@@ -389,12 +415,12 @@ def _answered(answers, answer_slots, levels, cells, cell, number, within, level)
 
 
 @bare_kernel
-def keep_answer(cells, answers, answer_slots, counts, cell, count, number, within, level, answer):
+def keep_answer(stacks, counts, cell, count, number, within, level, answer):
     """Remember whether something can follow a lexeme on all stacks with the same states on top.
 
     Parameters
     ----------
-    cells, answers, answer_slots, counts:
+    stacks, counts:
         See `walk_stack_masks`.
     cell, count:
         A stack, and how many of its states decided.
@@ -407,6 +433,8 @@ def keep_answer(cells, answers, answer_slots, counts, cell, count, number, withi
     -------
     Whether there was room.
     """
+    cells = _table(stacks, _CELLS)
+    answers, answer_slots = _of_answers(stacks)
     known = counts[_N_ANSWERS]
     slot = _answer_slot(answers, answer_slots, cells, cell, count, number, within, level)
     if known == len(answers) or answer_slots[slot]:
@@ -513,15 +541,16 @@ def add_groups(records, ids, groups, row, pool_rows):
 
 
 @bare_kernel
-def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets,
-                     keep, given, moves, levels, records, sets, tight, target, cell, record,
-                     within, level, most, cells, cell_slots, shifts, shift_slots, accepted,
-                     accept_slots, offers, offer_slots, offered, hits, counts, waiting, masks, todo, answers,
-                     answer_slots, allowed, missing, open_questions):  # fmt: skip
+def walk_stack_masks(parser, of_levels, records, sets, tight, target, cell, record, within, level, most, stacks,
+                     counts):  # fmt: skip
     """Everything that a partial mask allows on a stack, through all terminals that tokens complete.
 
     Parameters
     ----------
+    parser, of_levels, stacks:
+        Blocks (`structgen.kernels.grammar.blocks`) with the tables below in this order: the parser's to ``brackets``,
+        then ``same_start`` and ``same`` (see `read_token`); to ``levels``, then ``dedents`` (see `may_end_text`); and
+        from ``cells`` on.
     shift, goto:
         ``int32[states, terminals + 1]`` and ``int32[states, nonterminals]``: the next state, -1 for none.
     reductions, reduce, before:
@@ -563,8 +592,8 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults,
         ``int32[offers, 2]`` number of such a set, and level; ``uint32[offers, words]``: what of it the level leaves;
         ``uint8[offers, sets]``: whether a set has one of these, 1 for no, 2 for yes, 0 where it is not known yet.
     counts:
-        ``int64[GSS_PROGRESS]``: how many cells, shifts, sets and offers there are, which are left to the next call;
-        and how far an earlier call came with this mask.
+        ``int64[GSS_PROGRESS]``, in no block: how many cells, shifts, sets and offers there are, which are left to
+        the next call; and how far an earlier call came with this mask.
     waiting, masks, todo:
         Scratch: ``int32[*, 2]``, ``uint32[*, words]``, ``int32[*, 4]``.
     answers, answer_slots:
@@ -581,6 +610,15 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults,
     the stack is needed or scratch does not suffice, `FULL` where the tables have to be emptied, and `UNFINISHED`
     where the same call goes on.
     """
+    shift, goto, reductions, reduce, before, shifted, defaults, context, ignored, lines, brackets = _actions(parser)
+    keep, given, moves, levels = _of_levels(of_levels)
+    (
+        cells, cell_slots, shifts, shift_slots, accepted, accept_slots, offers, offer_slots, offered, hits, waiting,
+        masks,
+    ) = _of_stacks(stacks)  # fmt: skip
+    answers, answer_slots = _of_answers(stacks)
+    todo, allowed = _table(stacks, _TODO), _flat(stacks, _ALLOWED)
+    missing, open_questions = _table(stacks, _MISSING), _table(stacks, _OPEN)
     n_allowed = np.int64(0)
     n_missing = np.int64(0)
     n_open = np.int64(0)
@@ -622,17 +660,14 @@ def walk_stack_masks(shift, goto, reductions, reduce, before, shifted, defaults,
         c = todo[n_todo, 1]
         p_context = todo[n_todo, 2]
         p_level = todo[n_todo, 3]
-        if cells[c, 3] == 0:
-            failed = _find_accepted(
-                goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
-                waiting, masks, c,
-            )  # fmt: skip
-            if failed:
-                return failed, 0, 0, 0
+        number = _accepted_by(
+            goto, reductions, reduce, before, shifted, ignored, cells, cell_slots, accepted, accept_slots, counts,
+            waiting, masks, c,
+        )  # fmt: skip
+        if number < 0:
+            return number, 0, 0, 0
         depth_read = min(depth_read, np.int64(cells[c, 4]))
-        offer = _offer(
-            keep, given, accepted, offers, offer_slots, offered, hits, counts, cells[c, 3] - 1, p_level
-        )
+        offer = _offer(keep, given, accepted, offers, offer_slots, offered, hits, counts, number, p_level)
         if offer < 0:
             return offer, 0, 0, 0
         e_end = p + 2 + 2 * records[p]

@@ -7,7 +7,7 @@ integers: base, two lengths, the states of both, the lowest first. Rows are foun
 from __future__ import annotations
 
 from ..jit import bare_kernel, inlined
-from ..subset_construction import _found_row
+from ..subset_construction import _append_row, _found_row
 
 #: What is counted, in ``counts``: pairs, their integers, pairs that wait, uses among them, bases, their states; work,
 #: and how much of it may be done; the candidate that comes next, the symbol of the next state on top of it, and what
@@ -103,13 +103,10 @@ def _number(memory, row, size, is_kept):
     if number + 2 > len(status) or counts[_ITEMS] + size > len(items):
         counts[_WORK] = counts[_MOST_WORK]
         return -1
-    for i in range(size):
-        items[counts[_ITEMS] + i] = row[i]
+    _append_row(slots, starts, items, row, size, number, slot)
     counts[_ITEMS] += size
     counts[_PAIRS] += 1
-    starts[number + 1] = counts[_ITEMS]
     status[number] = _UNKNOWN
-    slots[slot] = number
     return number
 
 

@@ -244,7 +244,7 @@ class GuideBatch:
         if not len(missing):
             return
         automaton, configs = self.automaton, self._histories.here()[missing]
-        for config, error in automaton.find_rows(configs.tolist()).items():  # these rows end
+        for config, error in automaton.find_rows(configs).items():  # these rows end
             self.errors |= dict.fromkeys(missing[configs == config].tolist(), error)
         found = automaton.row_of[configs]
         self._row_ids[missing] = np.where(found == UNKNOWN, EOS_IDS, found)

@@ -84,7 +84,7 @@ class Drafts:
             )
         allowed = np.flatnonzero(self._reached >= 0)
         configs = self._reached[allowed]
-        for config, error in self._automaton.find_rows(configs.tolist()).items():
+        for config, error in self._automaton.find_rows(configs).items():
             self.errors |= dict.fromkeys(allowed[configs == config].tolist(), error)
         found = np.full(len(self._reached), EOS_IDS, np.int32)
         rows = self._automaton.row_of[configs]

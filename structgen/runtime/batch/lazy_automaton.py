@@ -54,6 +54,7 @@ class LazyAutomaton:
         # Copies: a kernel is compiled again for arrays that cannot be written, as those of files are.
         self.offsets = vocabulary.offsets.astype(np.int32)
         self.blob = np.array(vocabulary.blob)
+        self._bytes, self._bounds = vocabulary.bytes, vocabulary.offsets.data  # yields ints, faster than an array
         self._most, self._most_machines = MOST_CONFIGS, MOST_MACHINES
         #: How often configurations were forgotten: others may have their numbers since.
         self.generation = 0
@@ -145,7 +146,7 @@ class LazyAutomaton:
         machine, config = self._machines[number], self._configs[number]
         if machine is None:  # the text has ended
             return ENDED if token in self.vocabulary.eos_ids else DEAD
-        data = self.vocabulary.token(token)
+        data = self._bytes[self._bounds[token] : self._bounds[token + 1]]
         if data and self._is_spelled(machine, config, number) and self._spell_out(machine, number, data):
             return UNKNOWN
         after = machine.advance(config, token)
@@ -214,17 +215,17 @@ class LazyAutomaton:
 
     # -- rows ------------------------------------------------------------------------------------------
 
-    def find_rows(self, numbers: Iterable[int]) -> dict[int, StructgenError]:
+    def find_rows(self, numbers: NDArray[np.int32]) -> dict[int, StructgenError]:
         """Have the rows of configurations in the store, `row_of` says where. Returns what machines raised."""
         errors: dict[int, StructgenError] = {}
         found: dict[int, RowParts] = {}
-        for number in numbers:
+        for number in dict.fromkeys(numbers[self.row_of[numbers] == UNKNOWN].tolist()):
             machine = self._machines[number]
-            if number not in found and machine is not None and self.row_of[number] == UNKNOWN:
-                try:
-                    found[number] = machine.row_parts(self._configs[number])
-                except StructgenError as error:
-                    errors[number] = error
+            assert machine is not None, "the rows of these two are never unknown"
+            try:
+                found[number] = machine.row_parts(self._configs[number])
+            except StructgenError as error:
+                errors[number] = error
         self.row_of[list(found)] = self.rows.add_unions([*found.values()])
         return errors
 

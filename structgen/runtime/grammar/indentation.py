@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...definitions.values import MOST_COLUMNS
 from ...errors import FormatError
+from ..core.blocks import blank
 
 
 class Level(NamedTuple):
@@ -110,13 +111,10 @@ class LevelTable:
         self._layout = layout
         self._first = end + 1
         self._number: dict[Level | None, int] = {}
-        self._levels: list[Level | None] = []
+        self._known: list[Level | None] = []
         self._operations = (layout.columns + 2 if layout else 0) + 2
-        self.moves = np.full((16, self._operations), -1, np.int32)
-        self.levels = np.full((16, self._operations + 1), -1, np.int32)
-        self.keep = np.zeros((16, words), np.uint32)
-        self.given = np.zeros((16, words), np.uint32)
-        self.dedents = np.zeros(16, np.int32)
+        self._words = words
+        self._make_room(16)
         self.lines = np.array([-1, -1, -1, 1 << 30], np.int32)
         self.brackets = np.zeros(end + 1, np.uint8)
         if layout:
@@ -126,41 +124,48 @@ class LevelTable:
         self.number(Level() if layout else None)
 
     def __len__(self) -> int:
-        return len(self._levels)
+        return len(self._known)
 
     def level(self, number: int) -> Level | None:
         """The level with a number."""
-        return self._levels[number]
+        return self._known[number]
 
     def number(self, level: Level | None) -> int:
         """The number of a level."""
         known = self._number.get(level)
         if known is None:
-            known = self._number[level] = len(self._levels)
-            self._levels.append(level)
-            if known == len(self.moves):
-                grow = [(0, known), (0, 0)]
-                self.moves = np.pad(self.moves, grow, constant_values=-1)
-                self.levels = np.pad(self.levels, grow, constant_values=-1)
-                self.keep, self.given = np.pad(self.keep, grow), np.pad(self.given, grow)
-                self.dedents = np.pad(self.dedents, grow[0])
+            known = self._number[level] = len(self._known)
+            self._known.append(level)
+            if known == len(self._moves):
+                before = self._tables
+                self._make_room(2 * known)
+                for table, values in zip(self._tables, before, strict=True):
+                    table[:known] = values
             self._fill(known, level)
         return known
+
+    def _make_room(self, levels: int) -> None:
+        widths = self._words, self._words, self._operations, self._operations + 1, 1
+        #: The kernel's argument ``of_levels``.
+        self.block, self._tables = blank([(levels, width) for width in widths])
+        keep, given, self._moves, self._levels, dedents = self._tables
+        self._keep, self._given, self._dedents = keep.view(np.uint32), given.view(np.uint32), dedents.reshape(-1)
+        self._moves[:] = self._levels[:] = -1
 
     def alike(self, number: int) -> int:
         """Stands for all levels with as many open brackets."""
         from ...kernels import OF_BRACKETS
 
-        return OF_BRACKETS + int(self.levels[number, -1])
+        return OF_BRACKETS + int(self._levels[number, -1])
 
     def follow(self, number: int, operation: int) -> None:
         """Have the level at hand that a column leads to, or a bracket: the last two operations open and close one."""
-        level, layout = self._levels[number], self._layout
+        level, layout = self._known[number], self._layout
         if level is None or layout is None:
             return
         after = self._after(layout, level, operation)
         if after is not None:
-            self.levels[number, operation] = self.number(after)
+            self._levels[number, operation] = self.number(after)
 
     def _after(self, layout: IndentationTerminals, level: Level, operation: int) -> Level | None:
         columns = self._operations - 2
@@ -172,27 +177,28 @@ class LevelTable:
         return Level(level.brackets - 1, level.columns) if level.brackets else None
 
     def _fill(self, number: int, level: Level | None) -> None:
-        self.keep[number] = 0xFFFFFFFF
+        self._keep[number] = 0xFFFFFFFF
         layout = self._layout
-        self.levels[number, -1] = level.brackets if level is not None else 0
+        self._levels[number, -1] = level.brackets if level is not None else 0
         if level is None or layout is None:
             return
-        self.dedents[number] = len(level.columns) - 1
+        self._dedents[number] = len(level.columns) - 1
         columns = self._operations - 2
-        self.moves[number, columns] = 1
-        self.moves[number, columns + 1] = 1 if level.brackets else -1
-        self._set(self.keep[number], {layout.newline} if level.brackets else {layout.newline, *layout.closing}, False)
+        self._moves[number, columns] = 1
+        self._moves[number, columns + 1] = 1 if level.brackets else -1
+        left_out = {layout.newline} if level.brackets else {layout.newline, *layout.closing}
+        self._set(self._keep[number], left_out, False)
         if level.brackets:
-            self.moves[number, :columns] = 0
-            self.levels[number, :columns] = number
-            self._set(self.given[number], {layout.newline, *range(self._first, self._first + columns)}, True)
+            self._moves[number, :columns] = 0
+            self._levels[number, :columns] = number
+            self._set(self._given[number], {layout.newline, *range(self._first, self._first + columns)}, True)
             return
         for column in {*level.columns, level.columns[-1] + 1} & set(range(columns)):
             moved = layout.moves(level, column)
             if moved is not None:
-                self.moves[number, column] = -2 if moved[1].columns[-1] > level.columns[-1] else len(moved[0])
+                self._moves[number, column] = -2 if moved[1].columns[-1] > level.columns[-1] else len(moved[0])
         wider = level.columns[-1] + 1
-        self.moves[number, wider : columns - 1] = -2
+        self._moves[number, wider : columns - 1] = -2
 
     @staticmethod
     def _set(words: NDArray[np.uint32], terminals: set[int], value: bool) -> None:

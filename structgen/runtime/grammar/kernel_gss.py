@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.blocks import blank, packed
 from .indentation import LevelTable
 from .parser.stack import Stack
 from .tables import SYMBOLS, GrammarTables
@@ -45,19 +46,12 @@ class ParserTables:
         known = np.append(symbols, -1)[origin] == tables.reduce[:, 2]
         reduce = np.stack([tables.reduce[:, 1], np.where(known, origin, len(symbols))], axis=1).astype(np.int32)
         starts = np.searchsorted(tables.reduce[:, 0], np.arange(states + 1)).astype(np.int32)
-        self.levels = LevelTable(tables.layout, tables.end, words)
-        self.replacements = _replacements(tables, symbols)
-        self._actions = (
+        self.levels = levels = LevelTable(tables.layout, tables.end, words)
+        #: The kernel's argument ``parser``.
+        self.block = packed([
             shift, goto, starts, reduce, tables.before, tables.shifted, tables.defaults, tables.context,
-            tables.ignored,
-        )  # fmt: skip
-
-    def arrays(self) -> tuple[_Array, ...]:
-        """The kernel's arguments, from ``shift`` to ``levels``."""
-        levels = self.levels
-        return (
-            *self._actions, levels.lines, levels.brackets, levels.keep, levels.given, levels.moves, levels.levels,
-        )  # fmt: skip
+            tables.ignored, levels.lines, levels.brackets, *_replacements(tables, symbols),
+        ])  # fmt: skip
 
 
 def _replacements(tables: GrammarTables, nonterminals: NDArray[np.int32]) -> tuple[_Array, _Array]:
@@ -107,34 +101,29 @@ class KernelGss:
             (1 << 14, 4), (cells, 5 + kernels.MOST_DECIDING), (2 * cells, 1), (1 << 16, 1), (1 << 10, 2),
             (1 << 14, 4),
         )  # fmt: skip
-        ends = np.cumsum([rows * columns for rows, columns in shapes]).tolist()
-        room = np.zeros(ends[-1], np.int32)  # one block: the system's share of making many is more than of using them
-        parts = [room[end - a * b : end].reshape(a, b) for (a, b), end in zip(shapes, ends, strict=True)]
-        self.cells, cell_slots, self._shifts, shift_slots, accepted, accept_slots, self._offers, *parts = parts
-        offer_slots, offered, hits, self._waiting, masks, self._todo, self._answers, answer_slots, *parts = parts
-        self._cell_slots, self._shift_slots = cell_slots.reshape(-1), shift_slots.reshape(-1)
-        self._accept_slots, self._offer_slots = accept_slots.reshape(-1), offer_slots.reshape(-1)
-        self._accepted, self._offered, self._masks = (each.view(np.uint32) for each in (accepted, offered, masks))
-        self._hits, self._answer_slots = hits.view(np.uint8), answer_slots.reshape(-1)
-        self.allowed, self.missing, self.questions = parts[0].reshape(-1), parts[1], parts[2]
-        self._counts = np.zeros(kernels.GSS_PROGRESS, np.int64)
+        #: The kernel's argument ``stacks``, and ``counts``.
+        self.block, parts = blank(shapes)
+        flat = [part.reshape(-1) for part in parts]
+        self.cells, self.allowed, self.missing, self.questions = parts[0], flat[15], parts[16], parts[17]
+        self._slots, self._answer_slots = [flat[k] for k in (1, 3, 5, 7)], flat[14]
+        self.counts = np.zeros(kernels.GSS_PROGRESS, np.int64)
         #: What `Stack.epoch` has if `Stack.cell` is a cell of these.
         self.epoch = next(_epochs)
 
     def __len__(self) -> int:
-        return int(self._counts[0])
+        return int(self.counts[0])
 
     def clear(self) -> None:
         """Forget all stacks. Answers stay while there are few of them: they say which states decided them."""
-        slots = [self._cell_slots, self._shift_slots, self._accept_slots, self._offer_slots]
-        answers = int(self._counts[-1])
-        if 2 * answers > len(self._answers):
+        slots = self._slots.copy()
+        answers = int(self.counts[-1])
+        if 2 * answers > self.size:
             slots.append(self._answer_slots)
             answers = 0
         for each in slots:
             each[:] = 0
-        self._counts[:] = 0
-        self._counts[-1] = answers
+        self.counts[:] = 0
+        self.counts[-1] = answers
         self.epoch = next(_epochs)
 
     def cell(self, stack: Stack, least: int = 0) -> int:
@@ -155,9 +144,7 @@ class KernelGss:
                 below = here.cell
                 break
         states.reverse()
-        found: int = self._kernels.push_states(
-            self.cells, self._cell_slots, self._counts, below, np.array(states, np.int32)
-        )
+        found: int = self._kernels.push_states(self.block, self.counts, below, np.array(states, np.int32))
         if found >= 0:
             stack.cell, stack.epoch = found, self.epoch
         return found
@@ -166,28 +153,14 @@ class KernelGss:
         """Whether all of a stack's states are in its cell."""
         return int(self.cells[cell, 2]) == stack.depth
 
-    def arrays(self) -> tuple[_Array, ...]:
-        """The kernel's arguments, from ``cells`` to ``todo``."""
-        return (
-            self.cells, self._cell_slots, self._shifts, self._shift_slots, self._accepted, self._accept_slots,
-            self._offers, self._offer_slots, self._offered, self._hits, self._counts, self._waiting, self._masks,
-            self._todo,
-        )  # fmt: skip
-
-    def answers(self) -> tuple[_Array, ...]:
-        """Further arguments, from ``answers`` to ``open_questions``."""
-        return self._answers, self._answer_slots, self.allowed, self.missing, self.questions
-
     def keep_answer(self, cell: int, count: int, question: tuple[int, int, int], answer: bool) -> None:
         """See `structgen.kernels.keep_answer`; a question is a set, a context and a level."""
         if count <= min(self._kernels.MOST_DECIDING, int(self.cells[cell, 2]) + 1):
-            self._kernels.keep_answer(
-                self.cells, self._answers, self._answer_slots, self._counts, cell, count, *question, int(answer)
-            )
+            self._kernels.keep_answer(self.block, self.counts, cell, count, *question, int(answer))
 
     def above(self, cell: int) -> tuple[list[int], int]:
         """The states that a stack has above the last mask's stack, the lowest first, and how many of that stay."""
-        depth_of, here = {}, int(self._counts[4])
+        depth_of, here = {}, int(self.counts[4])
         while here >= 0:
             depth_of[here] = int(self.cells[here, 2])
             here = int(self.cells[here, 0])

@@ -287,75 +287,82 @@ class GrammarMachine(InternedMachine[Thread]):
     def _fill(self, meter: Meter | None, progress: Progress) -> None:
         for machine in self._inner:
             machine.fill(meter=meter, progress=progress)
-        todo: list[Key] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
+        watched = self._watched()
+        roots: list[Key] = [(ROOT, state, ()) for state in range(len(self.tables.table))]
+        self._decide(roots, watched, meter, progress)
+        fresh = frozenset(self.tables.starts.tolist())
+        behind: list[Key] = [(ROOT, *each) for each in watched if each[0] not in fresh]
+        for done in range(0, min(len(behind), _MOST_MASKS), _FEW):
+            self._look_at(meter)
+            with self._lock:
+                self.lexeme_masks.decide_all(behind[done : done + _FEW])
+                self._lock.give_way()
+        self._decide(behind, watched, meter, progress)
+        with self._lock:
+            self.pool.compact()
+            self.lexeme_masks.mark()
+            self._filled = True
+
+    def _look_at(self, meter: Meter | None) -> None:
+        if meter:
+            meter.check_time("token maps")
+            meter.check_memory(self.pool.nbytes, "token rows")
+
+    def _decide(
+        self, todo: list[Key], begun: dict[tuple[int, Watched], int], meter: Meter | None, progress: Progress
+    ) -> None:
+        """Decide partial masks and all that go on from them; ``begun`` is from `_watched`."""
         seen = set(todo)
         done = depth_read = 0
         while done < min(len(todo), _MOST_MASKS):  # grows as it goes
             if done >= depth_read:
                 depth_read = done + 64
                 progress("token maps", done, len(todo))
-                if meter:
-                    meter.check_time("token maps")
-                    meter.check_memory(self.pool.nbytes, "token rows")
+                self._look_at(meter)
             with self._lock:
                 batch, work = list[Key](), 0
                 while done < len(todo) and len(batch) < _BATCH and work < _NODES:
                     batch.append(todo[done])
                     work += self.lexeme_masks.work(todo[done][0])
                     done += 1
-                following = dict.fromkeys(self._following(batch))
+                following = dict.fromkeys(self._following(batch, begun))
                 self._lock.give_way()
             new = [key for key in following if key not in seen]
             todo += new
             seen.update(new)
         progress("token maps", len(todo), len(todo))
-        self._decide_watched(meter)
-        with self._lock:
-            self.pool.compact()
-            self.lexeme_masks.mark()
-            self._filled = True
 
-    def _decide_watched(self, meter: Meter | None) -> None:
-        """Decide the lexer states that the lexeme right behind another one comes to while that one is watched.
+    def _watched(self) -> dict[tuple[int, Watched], int]:
+        """What the lexeme right behind another one comes to while that one is watched.
 
-        What follows behind these would be told apart by all that is watched together, in all contexts: it is decided
-        when it is met.
+        Lexer states and what is watched, each with the contexts that the lexeme may have begun in, as a set.
         """
-        todo = self._watched()
-        for done in range(0, min(len(todo), _MOST_MASKS), _FEW):
-            if meter:
-                meter.check_time("token maps")
-                meter.check_memory(self.pool.nbytes, "token rows")
-            with self._lock:
-                self.lexeme_masks.decide_all([(ROOT, *each) for each in todo[done : done + _FEW]])
-                self._lock.give_way()
-
-    def _watched(self) -> list[tuple[int, Watched]]:
         tables, obligations = self.tables, self.tables.obligations
         starts, shifted, contexts = tables.starts.tolist(), self._contexts_after, self._contexts_of
-        begun: dict[tuple[int, Watched], None] = {}
+        found: dict[tuple[int, Watched], int] = {}
         for state, terminal, watch in tables.ends[tables.ends[:, 2] >= 0].tolist():
             there, stays = shifted[terminal]
             for context in {*there, *(bits(contexts[state]) if stays else ())}:
-                begun[starts[context], (watch,)] = None
-        found: dict[tuple[int, Watched], None] = {}
-        for state, watched in (todo := list(begun)):  # grows as it goes
+                key = starts[context], (watch,)
+                found[key] = found.get(key, 0) | 1 << context
+        for state, watched in (todo := list(found)):  # grows as it goes
             for c, target in enumerate(tables.rows[state]):
                 left = obligations.after(watched, c) if target >= 0 else None
-                if left and (target, left) not in found:
-                    found[target, left] = None
+                if left and found[state, watched] & ~found.get((target, left), 0):
+                    found[target, left] = found.get((target, left), 0) | found[state, watched]
                     todo.append((target, left))
-        return list(found)
+        return found
 
-    def _following(self, keys: list[Key]) -> Iterator[Key]:
+    def _following(self, keys: list[Key], begun: dict[tuple[int, Watched], int]) -> Iterator[Key]:
         """Decide some partial masks; those that can go on from them."""
         masks, starts = self.lexeme_masks, self.tables.starts.tolist()
         shifted, contexts = self._contexts_after, self._contexts_of
         masks.decide_all(keys)
         for key in keys:
+            within = begun.get(key[1:], contexts[key[1]])
             for terminal, residual, watch in masks.decide(*key).ends:
                 there, stays = shifted[terminal]
-                for context in {*there, *(bits(contexts[key[1]]) if stays else ())}:
+                for context in {*there, *(bits(within) if stays else ())}:
                     yield residual, starts[context], watch
 
     @cached_property

@@ -137,8 +137,8 @@ class StackMasks:
                 n = kernels.UNFINISHED
             while n == kernels.UNFINISHED:
                 n, missing, questions, depth_read = kernels.walk_stack_masks(
-                    *parser.arrays(), graph.records.data, graph.sets, graph.tight, graph.target, cell, record,
-                    parse.context, level, _RECORDS, *cells.arrays(), *cells.answers(),
+                    parser.block, parser.levels.block, graph.records.data, graph.sets, graph.tight, graph.target,
+                    cell, record, parse.context, level, _RECORDS, cells.block, cells.counts,
                 )  # fmt: skip
                 if n == kernels.UNFINISHED:
                     memory.lend()

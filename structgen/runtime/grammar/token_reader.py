@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...system.properties import cached_property
 from ..core.bitsets import bits_of
+from ..core.blocks import packed
 from .kernel_gss import KernelGss, KernelMemory
 from .lexer_threads import Opening, Thread
 from .mask_graph import sets_of_endings
@@ -56,17 +57,13 @@ class TokenReader:
         self._above = np.zeros(_PUSHED, np.int32)
 
     @cached_property
-    def _ends(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Where the ends of each lexer state begin, and terminals with the states that watch."""
-        ends = self._tables.ends
-        starts = np.searchsorted(ends[:, 0], np.arange(len(self._tables.table) + 1))
-        return starts.astype(np.int32), np.ascontiguousarray(ends[:, 1:])
-
-    @cached_property
-    def _lexer(self) -> tuple[NDArray[np.uint8] | NDArray[np.int32] | NDArray[np.uint32], ...]:
-        """The kernel's arguments, from ``class_of`` to ``tight``."""
+    def _lexer(self) -> NDArray[np.int32]:
+        """The kernel's argument ``lexer_block``."""
         tables = self._tables
-        return tables.class_of, tables.table, *self._ends, tables.beats, tables.starts, *self._futures
+        starts = np.searchsorted(tables.ends[:, 0], np.arange(len(tables.table) + 1))
+        return packed([
+            tables.class_of, starts, tables.ends[:, 1:], tables.beats, tables.lapses, tables.starts, *self._futures
+        ])
 
     @cached_property
     def _last(self) -> frozenset[int]:
@@ -108,7 +105,7 @@ class TokenReader:
             a = b = 0
             if n >= 0:
                 n, a, b = self._kernels.read_token(
-                    *parser.arrays(), *parser.replacements, *self._lexer, *stacks.arrays(), *stacks.answers()[:2],
+                    parser.block, parser.levels.block, self._lexer, self._tables.table, stacks.block, stacks.counts,
                     text, self._threads, self._others, number, self._scratch, self._above,
                 )  # fmt: skip
             if n >= 0:
@@ -172,8 +169,8 @@ class TokenReader:
             cell = answer = stacks.cell(parse.stack)
             if cell >= 0:
                 answer = self._kernels.may_end_text(
-                    *parser.arrays(), parser.levels.dedents, *self._ends, self._tables.lapses, *stacks.arrays(), cell,
-                    level, lexer, watched[0] if watched else -1, int(lexer in self._fresh),
+                    parser.block, parser.levels.block, self._lexer, stacks.block, stacks.counts, cell, level, lexer,
+                    watched[0] if watched else -1, int(lexer in self._fresh),
                 )  # fmt: skip
             if answer < 0:
                 return None

@@ -181,10 +181,11 @@ class PushdownTables:
     @cached_property
     def moves(self) -> LazyTable[Moves]:
         """The moves of each group, spelled out when first asked for."""
-        groups, numbers, starts = self.group_start.data, self.move_record.data, self.move_start.data
-        records, states = self.records.reshape(-1).data, self.sequence.data  # slices of which cost less than arrays'
+        columns = self.group_start, self.move_record, self.move_start, self.records.reshape(-1), self.sequence
 
         def of(group: int) -> Moves:
+            # Slices of buffers cost less than those of arrays; but each is two objects to the collector of garbage.
+            groups, numbers, starts, records, states = (column.data for column in columns)
             found: list[tuple[Record, tuple[int, ...]]] = []
             for move in range(groups[group], groups[group + 1]):
                 number = 5 * numbers[move]

@@ -27,6 +27,7 @@ import structgen as sg
 from structgen import kernels
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
+from structgen.compiler.programs.tables import Flattener
 from structgen.runtime.core import dense_rows
 from structgen.runtime.core import interned_machine as stack_machine
 from structgen.runtime.core.interned_machine import Configuration
@@ -650,3 +651,19 @@ def alive() -> int:
     """Configurations that exist in this process."""
     gc.collect()
     return sum(type(each) is Configuration for each in gc.get_objects())
+
+
+def test_what_is_compiled_lazily_keeps_what_nothing_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So no pass looks for it, and the masks are the same."""
+    schema = {"properties": {"a": {"enum": ["x", "xy"]}}, "additionalProperties": {"type": "boolean"}}
+    eager = sg.compile(sg.JsonSchema(schema), VOCABULARY)
+    monkeypatch.setattr(Flattener, "_reached", None)
+    lazy = sg.compile(sg.JsonSchema(schema), VOCABULARY, eager=False)
+    assert eager.states < lazy.states <= eager.states + 3
+    one, other = sg.Guide(eager), sg.Guide(lazy)
+    for byte in b'{"a": "xy", "ab": true}':
+        np.testing.assert_array_equal(one.bitmask(), other.bitmask())
+        token = next(i for i in range(VOCABULARY.size) if VOCABULARY.token(i) == bytes([byte]))
+        assert one.advance(token)
+        assert other.advance(token)
+    np.testing.assert_array_equal(one.bitmask(), other.bitmask())

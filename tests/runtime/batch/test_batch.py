@@ -15,6 +15,7 @@ from judges.guides import EACH_BYTE
 from judges.naive import allowed_tokens, small_vocabulary
 
 import structgen as sg
+from structgen import kernels
 from structgen.runtime.batch import lazy_automaton
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.rows import row_store
@@ -297,6 +298,29 @@ def test_pairs_that_several_rows_meet_are_worked_out_once(monkeypatch: pytest.Mo
         assert oracle.advance(token)
         check(batch, [oracle] * 50)
     assert len(set(asked)) == len(asked) == 8
+
+
+def test_what_is_new_in_a_step_takes_two_calls_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for tokens and one for masks, however many indexes they are of."""
+    schemas = [sg.JsonSchema({"enum": [f"a{number}", "ab", number]}) for number in range(20)]
+    indexes = [sg.compile(schema, VOCABULARY, eager=False) for schema in schemas]
+    batch = sg.GuideBatch(VOCABULARY, indexes)
+    calls = []
+    for name in ("add_unions", "remember_tokens"):
+        kernel = getattr(kernels, name)
+
+        def counted(*arguments: Any, kernel: Any = kernel) -> Any:
+            calls.append(kernel)
+            return kernel(*arguments)
+
+        monkeypatch.setattr(kernels, name, counted)
+    guides = [sequence(index) for index in indexes]
+    for token in b'"a':
+        assert batch.advance([token] * 20).all()
+        batch.bitmask()
+        assert all(guide.advance(token) for guide in guides)
+    assert len(calls) == 4
+    check(batch, guides)
 
 
 def test_indexes_that_nobody_uses_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

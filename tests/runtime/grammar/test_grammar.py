@@ -531,6 +531,19 @@ def test_a_complete_compile_decides_the_lexeme_behind_a_watched_one() -> None:
     assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]
 
 
+def test_a_complete_compile_decides_what_follows_two_watched_lexemes() -> None:
+    """In ``1.`` the point is complete, too, and watched besides: it could go on with a word and a mark."""
+    text = "start: (NUMBER | POINT | NAME)+\nNUMBER: /[0-9]+(\\.[0-9]+)?/\nPOINT: /\\.([a-z]+!)?/\nNAME: /[a-z]+/"
+    vocabulary = with_end([*(bytes([b]) for b in b"0123456789.abcxyz!"), b"12", b".5", b".x", b"5.", b"ab!"])
+    index = sg.compile(sg.Grammar(text), vocabulary)
+    assert isinstance(index.machine, GrammarMachine)
+    before, guide = index.machine.known_rows, sg.Guide(index)
+    assert guide.advance(1)
+    assert guide.advance(10)
+    assert allowed(guide) == [t for t in range(vocabulary.size) if guide.allows(t)]
+    assert index.machine.known_rows == before
+
+
 def test_a_partial_mask_goes_on_once_behind_a_terminal() -> None:
     """A name ends in the states of keywords and in that of other names: one residual list for all of them."""
     vocabulary = with_end([*EACH_BYTE, b"i=", b"ix=", b"if=", b"thex ", b"s;", b"th;e"])

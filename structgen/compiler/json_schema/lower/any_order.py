@@ -27,8 +27,9 @@ _MAX_SETS, _FEW_SETS = 1024, 16
 def in_any_order(builder: Builder, shape: ObjectShape, pointer: str, level: int) -> AnyOrder | MarkedOrder:
     """The way to lower a shape whose members come in any order."""
     few = 1 << sum(1 for p in shape.properties if p.choice) <= _FEW_SETS
-    # After members in tags no byte comes at which a mark could be tested.
-    return (AnyOrder if few or shape.exists or level < 0 else MarkedOrder)(builder, shape, pointer, level)
+    # No byte ends members in tags: that each may be the last, and that more can come, is one condition too many.
+    bounded = level < 0 and shape.max_properties is not None
+    return (AnyOrder if few or shape.exists or bounded else MarkedOrder)(builder, shape, pointer, level)
 
 
 class AnyOrder(Members):

@@ -33,6 +33,15 @@ _FEW, _DEPTH = 4, 2
 OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = b"[]{}"
 
 
+#: A tail that lies below already.
+BELOW: State = -1
+
+
+def over(tail: State, sequence: tuple[State, ...]) -> tuple[State, ...]:
+    """A sequence with a tail below it."""
+    return sequence if tail == BELOW else (tail, *sequence)
+
+
 @dataclass(frozen=True)
 class MemberEnd:
     """The last place of a shape, by tally: the tails, what keys are possible, and the states before them."""
@@ -46,6 +55,7 @@ class MemberText(ABC):
     """How the members of objects, and the items of arrays, are written; ``level`` is that of their values."""
 
     whitespace: Whitespace
+    opening: bytes  #: what stands before a name
 
     @abstractmethod
     def spelling(self, name: str) -> bytes | EdgeLists | None:
@@ -57,7 +67,10 @@ class MemberText(ABC):
 
     @abstractmethod
     def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
-        """The edges at the end of a declared name: to the values, above the tail that goes with each."""
+        """The edges at the end of a declared name: to the values, above the tail that goes with each.
+
+        The one tail may be `BELOW`, here and in `others`.
+        """
 
     @abstractmethod
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
@@ -93,6 +106,7 @@ class Builder(MemberText):
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
+        self.opening = b'"'
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
         #: How members are written at level -1; None: as at all others.
@@ -234,6 +248,8 @@ class Builder(MemberText):
 
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
+        if BELOW in tails:
+            return self.whitespace.colon(self.value(tails[BELOW], level))
         return self._after_key(tuple(tails.items()), level)
 
     @remembered
@@ -286,7 +302,7 @@ class Builder(MemberText):
         """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()
-            return (Edge(QUOTE, QUOTE, (tail, self.whitespace.colon(self.value(refs, level)))),)
+            return (Edge(QUOTE, QUOTE, over(tail, (self.whitespace.colon(self.value(refs, level)),))),)
         return (Edge(QUOTE, QUOTE, (self.after_key(tails, level),)),)
 
 

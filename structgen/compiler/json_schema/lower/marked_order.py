@@ -14,8 +14,7 @@ from ....errors import InternalError
 from ....runtime.pushdown.tables import MOST_MEMBERS
 from ...programs.program import Condition, Edge, MarkedEdge, State
 from ..normal_form.shapes import Choice, ObjectShape
-from .builder import CLOSE_BRACE, Builder
-from .embed import QUOTE
+from .builder import BELOW, CLOSE_BRACE, Builder, Refs
 from .keys import Others
 from .members import Members
 from .tallies import Tally
@@ -56,21 +55,38 @@ class MarkedOrder(Members):
 
     def run(self, start: State) -> None:
         """Make all states, and give the one after the opening brace its edges."""
-        builder, program = self.builder, self.builder.program
+        program = self.builder.program
         self._check_possible()
         inside: dict[Tally, State | None] = {}
         for tally in self._tallies():
             more = self._next(tally) is not None and bool(self.members or self.is_open)
             inside[tally] = program.state("member", live=self.register) if more else None
-            self.tails[tally] = builder.whitespace.tail(
-                inside[tally], self._close(tally), self.level, self.register, self._conditions()
-            )
+            self.tails[tally] = self._tail(tally, inside[tally])
         for tally, state in inside.items():
             after = self._next(tally)
             if state is not None and after is not None:
+                for byte in self.text.opening[:-1]:
+                    program.edge(state, byte, byte, state := program.state("tag", live=self.register))
                 program.edges[state] = list(self._members(after))
         close = None if self.needed else self._close(self.tally.start)
-        builder.whitespace.opening(start, inside[self.tally.start], close, self.level)
+        self.text.whitespace.opening(start, inside[self.tally.start], close, self.level)
+
+    def _tail(self, tally: Tally, inside: State | None) -> State:
+        """The state after a member; in tags one after which more come."""
+        whitespace = self.text.whitespace
+        if self.level < 0:
+            return whitespace.tail(inside, None, self.level, self.register)
+        return whitespace.tail(inside, self._close(tally), self.level, self.register, self._conditions())
+
+    def _tails_of(self, after: Tally) -> Iterator[tuple[State, Condition]]:
+        """The states after a member, by what it must leave: in tags it is the last one, or it is not."""
+        if self.level >= 0:
+            yield self.tails[after], self._fits(after)
+            return
+        more, end = self._conditions()
+        yield self.tails[after], more
+        if self.tally.is_enough(after):
+            yield self.text.whitespace.tail(None, CLOSE_BRACE, self.level), end
 
     def _check_possible(self) -> None:
         required = [i for i, p in enumerate(self.shape.properties) if p.required]
@@ -114,34 +130,32 @@ class MarkedOrder(Members):
     # -- names -----------------------------------------------------------------------------------------------
 
     def _members(self, after: Tally) -> Iterator[Edge]:
-        """The edges at the opening quote of a member that leads to a tally."""
-        keys, tail, fits = self.builder.keys, self.tails[after], self._fits(after)
+        """The edges before the name of a member that leads to a tally."""
+        keys, byte, tails = self.builder.keys, self.text.opening[-1], list(self._tails_of(after))
         for place, bit in self.members.items():
             way = keys.after_quote(self._with_property(NONE, place), None)
-            yield Edge(QUOTE, QUOTE, way, MarkedEdge(self.register, tail, bit, fits))
+            for tail, fits in tails:
+                yield Edge(byte, byte, way, MarkedEdge(self.register, tail, bit, fits))
         others = self._others()
         names = self.forbidden() if others else NONE
         for place in self.rest:
             names = self._with_property(names, place)
         way = keys.after_quote(names, others)
-        if way:
-            yield Edge(QUOTE, QUOTE, way, MarkedEdge(self.register, tail, condition=fits))
+        for tail, fits in tails if way else ():
+            yield Edge(byte, byte, way, MarkedEdge(self.register, tail, condition=fits))
 
     def _with_property(self, names: Node, place: int) -> Node:
         text = self.spellings[place]
         assert text is not None
-        after = self._value(self.shape.properties[place].choice)
-        end = self.builder.keys.action((Edge(QUOTE, QUOTE, (after,)),))
+        end = self.builder.keys.action(self.text.end_name(_below(self.shape.properties[place].choice), self.inner))
         return self.builder.tries.insert(names, text, end)
 
-    def _value(self, choice: Choice) -> State:
-        """The state after a key: a colon and one of the values; then it goes on below."""
-        refs = tuple(sorted({option.value for option in choice}))
-        return self.builder.whitespace.colon(self.builder.value(refs, self.inner))
-
     def _others(self) -> Others | None:
-        classes = [each for each in self.shape.others if each.choice]
-        bodies = tuple(self.builder.embedding.body(each.keys) for each in classes)
-        others = Others(bodies, tuple((self._value(each.choice),) for each in classes)) if classes else None
+        classes = [(each.keys, _below(each.choice)) for each in self.shape.others if each.choice]
+        others = self.text.others(classes, self.inner)
         self.check_counted(others)
         return others
+
+
+def _below(choice: Choice) -> dict[State, Refs]:
+    return {BELOW: tuple(sorted({option.value for option in choice}))}

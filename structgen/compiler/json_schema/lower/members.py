@@ -175,11 +175,24 @@ class InOrder(Members):
     def _live(self) -> list[list[Tally]]:
         """By place, the tallies that members before it can come to, and from which an object can be finished."""
         last = len(self.shape.properties)
+        if self._is_plain():
+            return [[self.tally.start]] * (last + 1)
         following = reachable((0, self.tally.start), self._following, self._check)
         alive: list[list[Tally]] = [[] for _ in range(last + 1)]
         for place, tally in live(following, lambda here: here[0] == last and self.tally.is_enough(here[1])):
             alive[place].append(tally)
         return [sorted(tallies) for tallies in alive]
+
+    def _is_plain(self) -> bool:
+        """Whether nothing is counted, and no member can be missing that has to be there."""
+        shape, tally = self.shape, self.tally
+        passed = zip(shape.properties, self.spellings, strict=True)
+        return (
+            not tally.marks and not tally.enough and tally.most is None and not self.listed
+            and not any(option.marks for p in shape.properties for option in p.choice)
+            and not any(option.marks for others in shape.others for option in others.choice)
+            and all(not p.required or (text is not None and p.choice) for p, text in passed)
+        )  # fmt: skip
 
     def _following(self, here: tuple[int, Tally]) -> Iterator[tuple[int, Tally]]:
         place, tally = here

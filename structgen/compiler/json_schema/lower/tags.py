@@ -18,7 +18,7 @@ from ...programs.program import Edge, State
 from ..layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ..normal_form.shapes import ArrayShape, ObjectShape, Value
 from ..strings.strings import StringSet
-from .builder import Builder, MemberText, Refs
+from .builder import Builder, MemberText, Refs, over
 from .embed import Embedding, embedded
 from .keys import Others
 from .whitespace import TagGaps
@@ -33,6 +33,7 @@ class Tags(MemberText):
     def __init__(self, builder: Builder, style: Style, gap: EdgeLists) -> None:
         self._builder = builder
         self._style = style
+        self.opening = style.opening
         self._program = program = builder.program
         self.whitespace: TagGaps = TagGaps(program, gap)
         name_end = (Edge(style.name_end, style.name_end, ()),)
@@ -133,7 +134,7 @@ class Tags(MemberText):
     def _ways(self, tails: dict[State, Refs]) -> _Ways:
         """The texts after a name, to the values that these announce above the tails that go with them."""
         return tuple(
-            (kind.before, (tail, *value))
+            (kind.before, over(tail, value))
             for tail, refs in tails.items()
             for kind in self._style.kinds
             for value in self._values(refs, kind)

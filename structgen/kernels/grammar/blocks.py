@@ -1,0 +1,82 @@
+"""Many tables in one array. To hand a kernel an array takes 0.02 µs, and 0.1 where it is not in a cache.
+
+A block is ``int32[*]``: for each table where it begins, its rows and its columns; behind these the tables, row after
+row (`structgen.runtime.core.blocks`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import spliced
+
+#: The tables of a block of stacks, in their order (see `walk_stack_masks`).
+_CELLS, _CELL_SLOTS, _SHIFTS, _SHIFT_SLOTS, _ACCEPTED, _ACCEPT_SLOTS, _OFFERS, _OFFER_SLOTS, _OFFERED = range(9)
+_HITS, _WAITING, _MASKS, _TODO, _ANSWERS, _ANSWER_SLOTS, _ALLOWED, _MISSING, _OPEN = range(9, 18)
+
+
+@spliced
+def _flat(block, k):
+    """A table's numbers, in one row."""
+    return block[block[3 * k] : block[3 * k] + block[3 * k + 1] * block[3 * k + 2]]
+
+
+@spliced
+def _table(block, k):
+    return _flat(block, k).reshape(block[3 * k + 1], block[3 * k + 2])
+
+
+@spliced
+def _words(block, k):
+    return _table(block, k).view(np.uint32)
+
+
+@spliced
+def _bytes(block, k):
+    return _table(block, k).view(np.uint8)
+
+
+@spliced
+def _actions(block):
+    """The parser: from ``shift`` to ``brackets``."""
+    return (
+        _table(block, 0), _table(block, 1), _flat(block, 2), _table(block, 3), _words(block, 4), _words(block, 5),
+        _flat(block, 6), _flat(block, 7), _flat(block, 8).view(np.uint32), _flat(block, 9), _flat(block, 10),
+    )  # fmt: skip
+
+
+@spliced
+def _simpler(block):
+    """Of the parser: ``same_start`` and ``same``."""
+    return _flat(block, 11), _table(block, 12)
+
+
+@spliced
+def _of_levels(block):
+    """``keep``, ``given``, ``moves`` and ``levels``."""
+    return _words(block, 0), _words(block, 1), _table(block, 2), _table(block, 3)
+
+
+@spliced
+def _of_lexer(block):
+    """``class_of``, ``end_start``, ``ends``, ``beats``, ``lapses``, ``starts``, ``futures``, ``sets``, ``tight``."""
+    return (
+        _flat(block, 0), _flat(block, 1), _table(block, 2), _flat(block, 3), _flat(block, 4), _flat(block, 5),
+        _flat(block, 6), _words(block, 7), _flat(block, 8),
+    )  # fmt: skip
+
+
+@spliced
+def _of_stacks(block):
+    """From ``cells`` to ``masks``."""
+    return (
+        _table(block, _CELLS), _flat(block, _CELL_SLOTS), _table(block, _SHIFTS), _flat(block, _SHIFT_SLOTS),
+        _words(block, _ACCEPTED), _flat(block, _ACCEPT_SLOTS), _table(block, _OFFERS), _flat(block, _OFFER_SLOTS),
+        _words(block, _OFFERED), _bytes(block, _HITS), _table(block, _WAITING), _words(block, _MASKS),
+    )  # fmt: skip
+
+
+@spliced
+def _of_answers(block):
+    """``answers`` and ``answer_slots``."""
+    return _table(block, _ANSWERS), _flat(block, _ANSWER_SLOTS)
