@@ -6,13 +6,13 @@ import atexit
 import contextlib
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from . import __version__
-from .definitions import Definition, Grammar
+from .definitions import Definition, Grammar, StructuralTag
 from .runtime.index.index import Index
 from .storage.container import FORMAT_VERSION, key_of
 from .system.background import Background
@@ -32,8 +32,10 @@ MOST_WAITING = 16
 
 def cache_key(definition: Definition, vocabulary: Vocabulary) -> str:
     """The key of an index: a hash of definition, vocabulary, format version and structgen's version."""
-    named: list[tuple[str, int | None]] = []
-    if isinstance(definition, Grammar):
+    named: Sequence[tuple[str, int | None]] = []
+    if isinstance(definition, StructuralTag):
+        named = definition.special_names(vocabulary)
+    elif isinstance(definition, Grammar):
         from .definitions.grammar_marks import special_names
 
         named = special_names(definition.marked, vocabulary)

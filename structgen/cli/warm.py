@@ -69,7 +69,8 @@ def warm(
         list[Path],
         typer.Argument(
             show_default=False,
-            help="Files (.regex, .words, .json, .lark, .gbnf), manifests (.toml), folders of them, or MODULE:NAME.",
+            help="Files (.regex, .words, .json, .tag.json, .lark, .gbnf), manifests (.toml), folders of them, or "
+            "MODULE:NAME.",
         ),
     ],
     tokenizer: options.Tokenizer,

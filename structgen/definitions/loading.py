@@ -4,13 +4,15 @@
 ``NAME.regex``        one pattern, UTF-8, as it stands; one line break at the end of the file is dropped
 ``NAME.words``        a choice: one word a line; blank lines and lines that begin with ``#`` are skipped
 ``NAME.json``         a JSON Schema
+``NAME.tag.json``     a structural tag
 ``NAME.lark``         a grammar in Lark's syntax, whose rule ``start`` a whole text is
 ``NAME.gbnf``         a grammar in llama.cpp's GBNF, whose rule ``root`` a whole text is
 ``*.toml``            a manifest: a table ``[definitions.NAME]`` for each definition, with one of
                       ``regex = "..."`` (and ``flags = "ims"``), ``words = ["...", ...]``,
-                      ``json_schema = '...'`` (JSON text, or a table), ``python = "MODULE:NAME"``, or
-                      ``file = "..."``, a path relative to the manifest; schemas take the options of
-                      `JsonSchema` as further keys
+                      ``json_schema = '...'`` or ``structural_tag = '...'`` (JSON text, or a table),
+                      ``python = "MODULE:NAME"``, or ``file = "..."``, a path relative to the manifest;
+                      schemas take the options of `JsonSchema` as further keys, and structural tags
+                      those of `StructuralTag`
 ``MODULE:NAME``       an object of an importable module: a definition, a dict, a type or a function. Modules
                       are looked for in the current folder first. Importing one runs it.
 ====================  ===================================================================================
@@ -31,6 +33,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
+from .structural_tag import SCHEMA_OPTIONS as TAG_OPTIONS
+from .structural_tag import StructuralTag
 from .values import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
 
 if TYPE_CHECKING:
@@ -45,7 +49,7 @@ else:
 FLAG_LETTERS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 
 #: The keys of a manifest that say what a definition is, and those that a JSON Schema takes besides.
-SOURCES = ("regex", "words", "json_schema", "python", "file")
+SOURCES = ("regex", "words", "json_schema", "structural_tag", "python", "file")
 SCHEMA_OPTIONS = tuple(field.name for field in fields(JsonSchema) if field.init)
 
 #: An object in a module, as in packaging's entry points.
@@ -124,7 +128,7 @@ def read_definitions(paths: Iterable[PathLike]) -> LoadedDefinitions:
     ignored: list[Path] = []
     for path in map(Path, paths):
         for file in _walk(path, failures) if path.is_dir() else [path]:
-            if file != path and file.suffix not in SUFFIXES:
+            if file != path and _suffix(file) not in SUFFIXES:
                 ignored.append(file)
                 continue
             for item in _read_file(file):
@@ -157,17 +161,23 @@ def _read_file(path: Path) -> Items:
             yield NamedDefinition(name.rpartition(":")[2], _import_object(name), path, 0)
             return
         text = _decode(path)
-        if path.suffix == _MANIFEST:
+        suffix = _suffix(path)
+        if suffix == _MANIFEST:
             yield from _read_manifest(path, text)
-        elif path.suffix in READERS:
-            yield NamedDefinition(path.stem, READERS[path.suffix](path, text), path)
+        elif suffix in READERS:
+            yield NamedDefinition(path.name.removesuffix(suffix), READERS[suffix](path, text), path)
         else:
             raise DefinitionError(
-                f"no kind of definition goes by the suffix {path.suffix!r}",
+                f"no kind of definition goes by the suffix {suffix!r}",
                 remedy=f"Use one of {', '.join(SUFFIXES)}, or MODULE:NAME.",
             )
     except StructgenError as error:
         yield error if error.where.startswith(name) else _located(error, error.what, name)
+
+
+def _suffix(path: Path) -> str:
+    """What says which kind of definition a file holds."""
+    return _TAG if path.name.endswith(_TAG) and path.name != _TAG else path.suffix
 
 
 def _decode(path: Path) -> str:
@@ -198,11 +208,14 @@ def _read_words(text: str) -> Regex:
     return Regex.choice(words)
 
 
+_TAG = ".tag.json"
+
 #: Which reader takes which suffix. A reader gets the path and the decoded text.
 READERS: dict[str, Callable[[Path, str], Definition]] = {
     ".regex": lambda path, text: Regex(re.sub(r"\r?\n\Z", "", text)),
     ".words": lambda path, text: _read_words(text),
     ".json": lambda path, text: JsonSchema(text),
+    _TAG: lambda path, text: StructuralTag(text),
     ".lark": lambda path, text: Grammar(path),
     ".gbnf": lambda path, text: Gbnf(text),
 }
@@ -242,14 +255,16 @@ def _parse_entry(manifest: Path, entry: object) -> Definition:
     if unknown:
         raise DefinitionError(
             f"unknown key {min(unknown)!r}",
-            remedy=f"Use one of {', '.join(SOURCES)}; flags goes with regex, and {', '.join(SCHEMA_OPTIONS)} "
-            "with a JSON Schema.",
+            remedy=f"Use one of {', '.join(SOURCES)}; flags goes with regex, {', '.join(SCHEMA_OPTIONS)} with a JSON "
+            f"Schema, and {', '.join(TAG_OPTIONS)} with a structural tag.",
         )
     if len(sources) != 1:
         raise DefinitionError(f"expected exactly one of {', '.join(SOURCES)}")
     definition = _parse_source(manifest, sources[0], entry)
     if not options:
         return definition
+    if isinstance(definition, StructuralTag) and options.keys() <= set(TAG_OPTIONS):
+        return replace(definition, format=definition.text, **options)
     if not isinstance(definition, JsonSchema):
         raise DefinitionError(f"{min(options)} is an option of JSON Schemas, and this is a {definition.kind}")
     return replace(definition, schema=definition.text, **options)
@@ -261,6 +276,10 @@ def _parse_source(manifest: Path, source: str, entry: JsonMap) -> Definition:
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
             raise DefinitionError("words is not a list of at least one string")
         return Regex.choice(value)
+    if source == "structural_tag":
+        if not isinstance(value, str | dict):
+            raise DefinitionError("structural_tag is neither a string of JSON nor a table")
+        return StructuralTag(value)
     if source == "json_schema":
         if not isinstance(value, str | dict | bool):
             raise DefinitionError("json_schema is neither a string of JSON nor a table")

@@ -11,6 +11,7 @@ from .values import Composable, JsonSchema
 
 if TYPE_CHECKING:
     from ..system.types import Foreign
+    from ..vocabulary.vocabulary import Vocabulary
 
 #: The `type` of what holds a format, as servers are sent it.
 STRUCTURAL_TAG = "structural_tag"
@@ -65,6 +66,13 @@ class StructuralTag(Composable):
         """A schema in the format, with the options of all but for those that it has of its own."""
         common = {name: getattr(self, name) for name in SCHEMA_OPTIONS}
         return JsonSchema(schema, **common | options)
+
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary whose names stand in the format: what its bytes don't tell."""
+        from json.encoder import encode_basestring_ascii as quote
+
+        named = sorted(vocabulary.special_tokens.items())
+        return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
 
     def canonical(self) -> str:
         """The kind, the options and the format's text, as JSON."""

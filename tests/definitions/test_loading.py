@@ -295,7 +295,7 @@ class TestNamedDirectly:
     def test_an_unknown_suffix_is_an_error(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(DefinitionError, match="suffix") as caught:
             load_definitions([write(tmp_path, name, "{}")])
-        assert ".regex, .words, .json, .lark, .gbnf, .toml" in caught.value.remedy
+        assert ".regex, .words, .json, .tag.json, .lark, .gbnf, .toml" in caught.value.remedy
 
     @pytest.mark.parametrize("name", ["absent", "absent.regex"])
     def test_a_missing_path_is_an_error(self, tmp_path: Path, name: str) -> None:

@@ -1,14 +1,23 @@
-"""Random structural tags over a small alphabet."""
+"""Random structural tags over a small alphabet, and texts of their indexes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
+from random import Random
+from typing import Any
 
+from hypothesis import Phase, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+import structgen as sg
+from judges.guides import with_bytes
+from judges.json_tokens import random_text
 from judges.structural_tags import Format
+from structgen.definitions.structural_tag import StructuralTag
+from structgen.errors import DefinitionError
 
 LETTERS = "ab<>/1"
 
@@ -101,3 +110,44 @@ def _larger(content: SearchStrategy[Format]) -> SearchStrategy[Format]:
 
 #: Formats without tokens, of a few levels.
 formats: SearchStrategy[Format] = st.recursive(_leaves, _larger, max_leaves=6)
+
+
+# -- indexes and texts of them ----------------------------------------------------------------------
+
+VOCABULARY = with_bytes(
+    "ab", "ba", "<a", "a>", "</", "</a>", "<a>b", ">a", "//", "aa", "b<", "><", "11", '"<', "é", "aé<",
+    "abab<", "a>/b",
+)  # fmt: skip
+_TASTE = [*map(ord, LETTERS), *range(257, VOCABULARY.size)]
+
+#: What fails is small enough to read; making it smaller takes minutes.
+PHASES = [phase for phase in Phase if phase is not Phase.shrink]
+
+#: All short texts over the alphabet.
+SHORT = ["".join(letters) for length in range(4) for letters in product(LETTERS, repeat=length)]
+
+
+def compiled(format_: Format, **options: Any) -> sg.Index:
+    return sg.compile(StructuralTag(format_), VOCABULARY, base_rows=False, **options)
+
+
+def drawn(format_: Format, **options: Any) -> sg.Index:
+    """The index of a random format; one is dropped in which a trigger is hidden, or two of them begin a tag."""
+    try:
+        return compiled(format_, **options)
+    except DefinitionError as error:
+        if not re.search("free text never comes to|both begin this tag", error.what):
+            raise
+        reject()
+
+
+def texts_of(index: sg.Index, rng: Random, number: int) -> list[str]:
+    """Texts that an index lets through, mostly of the alphabet."""
+    found = (random_text(index, _TASTE, [], rng, 6) for _ in range(number))
+    return [text.decode() for text in found if text is not None]
+
+
+def mutated(text: str, rng: Random) -> str:
+    """A text with a letter more, less or another one."""
+    at = rng.randrange(len(text) + 1)
+    return str(text[:at] + rng.choice(["", *LETTERS]) + text[at + rng.randrange(2) :])

@@ -175,7 +175,8 @@ class _SchemaInner:
         self._schema: ReadSchema | None = None
         self.nullable = False
         tagged = format_.options.get("style", "json") != "json"
-        narrowed = isinstance(definition.whitespace, int) or "excludes" in format_.options
+        whitespace = definition.schema(True, **format_.options).whitespace  # which checks the options
+        narrowed = isinstance(whitespace, int) or "excludes" in format_.options
         if narrowed or not is_plain(format_.value, tagged=tagged):
             self._schema = self._read(linker)
             if tagged:

@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from itertools import product
 from random import Random
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judges.guides import check_walk, with_bytes
-from judges.json_tokens import Speller, masks, random_text, takes
-from judges.random_tags import LEAVES, LETTERS, formats
+from judges.guides import check_walk
+from judges.json_tokens import Speller, masks, takes
+from judges.random_tags import LEAVES, PHASES, SHORT, VOCABULARY, compiled, drawn, formats, mutated, texts_of
 from judges.structural_tags import Format, Interpreter
 
 import structgen as sg
-from structgen.definitions.structural_tag import StructuralTag
-from structgen.errors import DefinitionError
-
-VOCABULARY = with_bytes(
-    "ab", "ba", "<a", "a>", "</", "</a>", "<a>b", ">a", "//", "aa", "b<", "><", "11", '"<', "é", "aé<",
-    "abab<", "a>/b",
-)  # fmt: skip
-_TASTE = [*map(ord, LETTERS), *range(257, VOCABULARY.size)]
-
-#: What fails is small enough to read; making it smaller takes minutes.
-PHASES = [phase for phase in Phase if phase is not Phase.shrink]
-
-#: All short texts over the alphabet.
-SHORT = ["".join(letters) for length in range(4) for letters in product(LETTERS, repeat=length)]
-
-
-def compiled(format_: Format, **options: Any) -> sg.Index:
-    return sg.compile(StructuralTag(format_), VOCABULARY, base_rows=False, **options)
-
-
-def drawn(format_: Format, **options: Any) -> sg.Index:
-    """The index of a random format; one is dropped in which a trigger is hidden, or two of them begin a tag."""
-    try:
-        return compiled(format_, **options)
-    except DefinitionError as error:
-        if not re.search("free text never comes to|both begin this tag", error.what):
-            raise
-        reject()
-
-
-def texts_of(index: sg.Index, rng: Random, number: int) -> list[str]:
-    """Texts that an index lets through, mostly of the alphabet."""
-    found = (random_text(index, _TASTE, [], rng, 6) for _ in range(number))
-    return [text.decode() for text in found if text is not None]
-
-
-def mutated(text: str, rng: Random) -> str:
-    """A text with a letter more, less or another one."""
-    at = rng.randrange(len(text) + 1)
-    return text[:at] + rng.choice(["", *LETTERS]) + text[at + rng.randrange(2) :]
 
 
 def check_texts(format_: Format, rng: Random) -> None:
