@@ -7,9 +7,21 @@ Read `values` first. `schema_sources`, `grammar_text` and `json_text` read what 
 special tokens and schemas in a grammar's text; `loading` reads definitions by name, from files and manifests.
 """
 
-from .combinators import one_of, sequence, tag, text
-from .structural_tag import StructuralTag
-from .values import Definition, Fsm, Gbnf, Grammar, Indentation, JsonSchema, Regex, as_definition
+from .values import (
+    Definition,
+    Fsm,
+    Gbnf,
+    Grammar,
+    Indentation,
+    JsonSchema,
+    Regex,
+    StructuralTag,
+    as_definition,
+    one_of,
+    sequence,
+    tag,
+    text,
+)
 
 __all__ = [
     "Definition",

@@ -33,9 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError, StructgenError
-from .structural_tag import SCHEMA_OPTIONS as TAG_OPTIONS
-from .structural_tag import StructuralTag
-from .values import Definition, Gbnf, Grammar, JsonSchema, Regex, as_definition
+from .values import TAG_OPTIONS, Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag, as_definition
 
 if TYPE_CHECKING:
     from ..system.types import JsonMap

@@ -19,9 +19,9 @@ from ..system.properties import cached_property
 from ..system.types import Foreign
 
 if TYPE_CHECKING:
+    from ..vocabulary.vocabulary import Vocabulary
     from .grammar_marks import MarkedText
     from .grammar_text import Imports
-    from .structural_tag import StructuralTag
 
 #: The flags of Python's `re` that a `Regex` honours.
 SUPPORTED_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
@@ -49,26 +49,18 @@ class Composable:
 
     def __add__(self, other: object) -> StructuralTag:
         """This, then the other one."""
-        from .combinators import sequence
-
         return sequence(self, other)
 
     def __radd__(self, other: object) -> StructuralTag:
         """The other one, then this."""
-        from .combinators import sequence
-
         return sequence(other, self)
 
     def __or__(self, other: object) -> StructuralTag:
         """This or the other one."""
-        from .combinators import one_of
-
         return one_of(self, other)
 
     def __ror__(self, other: object) -> StructuralTag:
         """The other one or this."""
-        from .combinators import one_of
-
         return one_of(other, self)
 
 
@@ -499,6 +491,79 @@ class Gbnf(Composable):
         return json.dumps(["gbnf", self.start, self.text], separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class StructuralTag(Composable):
+    """The texts of a format: free text, tagged sections, tool calls, and definitions of other kinds within them.
+
+    Formats are XGrammar's structural tags: ``{"type": "tag", "begin": "<a>", "content": {...}, "end": "</a>"}``; see
+    docs/guide/structural_tags.md. They are read when they are compiled.
+
+    Parameters
+    ----------
+    format:
+        A dict with a format; JSON text of one; either within ``{"type": "structural_tag", "format": ...}``, as
+        servers are sent it; or the older ``{"structures": [...], "triggers": [...]}``.
+    whitespace, max_whitespace, property_order, escapes, additional_properties, lenient:
+        What `JsonSchema` has them mean, for all schemas in the format that do not say otherwise.
+
+    Raises
+    ------
+    DefinitionError
+        For what is no JSON object, or an option without meaning.
+    BudgetExceededError
+        For JSON nested too deeply to be read.
+    """
+
+    format: InitVar[object]
+    _: KW_ONLY
+    whitespace: str | int = "single"
+    max_whitespace: int | None = 20
+    property_order: str = "schema"
+    escapes: str = "minimal"
+    additional_properties: bool = True
+    lenient: bool = False
+    text: str = field(init=False)
+
+    kind = "structural_tag"
+
+    def __post_init__(self, format: object) -> None:
+        from .json_text import dumps
+        from .structural_tag import read_format
+
+        object.__setattr__(self, "text", dumps(read_format(format)))
+        self.schema(True)  # which checks the options
+
+    def __repr__(self) -> str:
+        given = [f"{name}={value!r}" for name in TAG_OPTIONS if (value := getattr(self, name)) != _DEFAULTS[name]]
+        return f"StructuralTag({', '.join([repr(self.text), *given])})"
+
+    def schema(self, schema: object, **options: Foreign) -> JsonSchema:
+        """A schema in the format, with the options of all but for those that it has of its own."""
+        common = {name: getattr(self, name) for name in TAG_OPTIONS}
+        return JsonSchema(schema, **common | options)
+
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary whose names stand in the format: what its bytes don't tell."""
+        from json.encoder import encode_basestring_ascii as quote
+
+        named = sorted(vocabulary.special_tokens.items())
+        return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
+
+    def canonical(self) -> str:
+        """The kind, the options and the format's text, as JSON."""
+        options = self.schema(True).canonical()
+        return f'["{self.kind}",{options},{self.text}]'
+
+
+#: The options of `StructuralTag` that are its schemas'.
+TAG_OPTIONS = (
+    "whitespace", "max_whitespace", "property_order", "escapes", "additional_properties", "lenient",
+)  # fmt: skip
+
+
+_DEFAULTS = {each.name: each.default for each in fields(StructuralTag)}
+
+
 def _check_start(start: object) -> None:
     if not isinstance(start, str) or not start:
         raise DefinitionError(f"start is {start!r}", remedy="Name a rule of the grammar.")
@@ -572,7 +637,7 @@ def as_definition(value: object) -> Definition:
 
     Raises `DefinitionError` for a str and others that could mean more than one thing.
     """
-    if isinstance(value, Regex | Fsm | JsonSchema | Grammar | Gbnf):  # which is sooner answered than the protocol
+    if isinstance(value, Regex | Fsm | JsonSchema | Grammar | Gbnf | StructuralTag):
         return value
     if isinstance(value, Definition) and not isinstance(value, type):
         return value
@@ -582,3 +647,68 @@ def as_definition(value: object) -> Definition:
             remedy="Say what it is: Regex(...) for a pattern, JsonSchema(...) for a schema.",
         )
     return JsonSchema(value)
+
+
+# -- definitions made of others ---------------------------------------------------------------------------
+
+
+def tag(begin: str, content: object, end: str | Iterable[str] = "") -> StructuralTag:
+    """What stands between two texts. Free text at the end of the content ends with the first ``end``.
+
+    ``content``, and all that the other functions put together, is a definition, a str, which stands for itself, or
+    what becomes a `JsonSchema`. They raise `DefinitionError` for anything else.
+    """
+    ends = end if isinstance(end, str) else list(end)
+    return StructuralTag({"type": "tag", "begin": begin, "content": format_of(content), "end": ends})
+
+
+def sequence(*parts: object) -> StructuralTag:
+    """One part after the other."""
+    return StructuralTag({"type": "sequence", "elements": [format_of(part) for part in parts]})
+
+
+def one_of(*options: object) -> StructuralTag:
+    """Any one of some options."""
+    return StructuralTag({"type": "or", "elements": [format_of(option) for option in options]})
+
+
+def text(
+    *,
+    until: str | Iterable[str] = "",
+    excludes: Iterable[str] = (),
+    max_chars: int | None = None,
+    max_tokens: int | None = None,
+) -> StructuralTag:
+    """Free text, up to the first place where a string of ``until`` ends, that string included.
+
+    It holds no string of ``excludes``, and has so many characters, or so many tokens, at most.
+    """
+    free: dict[str, Foreign] = {"type": "any_text", "excludes": list(excludes)}
+    free |= {name: most for name, most in (("max_chars", max_chars), ("max_tokens", max_tokens)) if most is not None}
+    if until == "":
+        return StructuralTag(free)
+    return tag("", StructuralTag(free), until)
+
+
+def format_of(value: object) -> Foreign:
+    """The format of a structural tag that a value stands for. Raises `DefinitionError`."""
+    if isinstance(value, str):
+        return {"type": "const_string", "value": value}
+    from .json_text import loads
+
+    definition = as_definition(value)
+    if isinstance(definition, StructuralTag):
+        if definition != StructuralTag(definition.text):
+            what = "a structural tag with options of its own cannot be part of another one"
+            raise DefinitionError(what, remedy="Give the whole these options.")
+        return loads(definition.text)
+    if isinstance(definition, Regex):
+        return {"type": "regex", "pattern": definition.pattern, "flags": definition.flags}
+    if isinstance(definition, Gbnf):
+        return {"type": "grammar", "grammar": definition.text, "start": definition.start}
+    if isinstance(definition, JsonSchema):
+        own = [f for f in fields(definition) if f.init and f.name != "schema"]
+        options = {f.name: value for f in own if (value := getattr(definition, f.name)) != f.default}
+        return {"type": "json_schema", "json_schema": loads(definition.text), "options": options}
+    kind = "Grammar of Lark's" if isinstance(definition, Grammar) else type(definition).__name__
+    raise DefinitionError(f"a {kind} cannot be part of another definition", remedy="Write it as a Regex or a Gbnf.")

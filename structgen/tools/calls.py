@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..definitions.structural_tag import StructuralTag
+from ..definitions import StructuralTag
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign
 from .gemma import gemma_arguments

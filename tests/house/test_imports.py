@@ -45,7 +45,7 @@ ROOMS = {
     "compiler.automata": "definitions kernels runtime.automaton storage",
     "compiler.programs": "kernels runtime.automaton runtime.pushdown storage",
     "compiler.patterns": "compiler.automata compiler.programs definitions runtime.automaton",
-    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions",
+    "compiler.gbnf": "compiler.automata compiler.patterns compiler.programs definitions runtime.automaton",
     "compiler.json_schema.read": "",
     "compiler.json_schema.numbers": "compiler.automata compiler.patterns",
     "compiler.json_schema.strings": "compiler.automata compiler.patterns kernels",
@@ -63,6 +63,10 @@ ROOMS = {
     "compiler.json_schema": (
         "compiler.json_schema.algebra compiler.json_schema.layout compiler.json_schema.lower"
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
+    ),
+    "compiler.structural_tags": (
+        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.read compiler.patterns"
+        " compiler.programs definitions vocabulary"
     ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",
@@ -83,7 +87,8 @@ ROOMS = {
     "index_store": "cache definitions runtime.index runtime.pushdown storage vocabulary",
     "building": (
         "cache compiler compiler.automata compiler.gbnf compiler.grammar compiler.grammar.completion"
-        " compiler.json_schema compiler.patterns compiler.programs definitions grammar_store runtime.automaton"
+        " compiler.json_schema compiler.patterns compiler.programs compiler.structural_tags definitions grammar_store"
+        " runtime.automaton"
         " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
     ),
     "base_rows": (

@@ -16,7 +16,7 @@ import structgen as sg
 from judges.guides import with_bytes
 from judges.json_tokens import random_text
 from judges.structural_tags import Format
-from structgen.definitions.structural_tag import StructuralTag
+from structgen.definitions import StructuralTag
 from structgen.errors import DefinitionError
 
 LETTERS = "ab<>/1"

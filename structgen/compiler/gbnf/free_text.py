@@ -27,7 +27,7 @@ _BYTES_OF_TRANSITION = 100
 
 
 @dataclass(frozen=True)
-class Embedded:
+class PlacedText:
     """The states of an automaton that became part of another one.
 
     Parameters
@@ -176,7 +176,7 @@ class AhoCorasick:
         """The exits whose token may follow what has begun."""
         return self._begun[state]
 
-    def embed(self, builder: NfaBuilder, owner: int) -> Embedded:
+    def embed(self, builder: NfaBuilder, owner: int) -> PlacedText:
         """Make it part of an automaton under construction, within a counted loop or none."""
         free = [builder.state(owner) for _ in range(len(self))]
         done = [builder.state(owner) for _ in self._exits]
@@ -213,4 +213,4 @@ class AhoCorasick:
                     completing[number].append(leaving[state])
             for ranges, goal in self.leaving_moves(state):
                 builder.template(utf8_edges(ranges), leaving[state], there(goal), owner)
-        return Embedded(free, completing)
+        return PlacedText(free, completing)

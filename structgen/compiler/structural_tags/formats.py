@@ -40,7 +40,7 @@ class Format:
 
 
 @dataclass(frozen=True, eq=False)
-class Text(Format):
+class ConstText(Format):
     """A text; where a special token's name stands in it, the token may stand in its place."""
 
     value: str
@@ -131,12 +131,12 @@ class Repeated(Format):
 
 
 @dataclass(frozen=True, eq=False)
-class Tag(Format):
+class Tagged(Format):
     """``begin content end``, with one of some ends."""
 
-    begin: Text | OneToken
+    begin: ConstText | OneToken
     content: Format
-    ends: tuple[Text | OneToken, ...]
+    ends: tuple[ConstText | OneToken, ...]
 
     @property
     def children(self) -> tuple[Format, ...]:
@@ -149,7 +149,7 @@ class Tag(Format):
 
 
 @dataclass(frozen=True, eq=False)
-class FreeText(Format):
+class AnyText(Format):
     """Any text without some strings, of so many characters and tokens at most; within it triggers, if there are any.
 
     What stands behind a trigger follows it at once; then the text goes on, if ``again``.
@@ -180,8 +180,8 @@ class FreeText(Format):
 
 
 @dataclass(frozen=True, eq=False)
-class FreeTokens(Format):
-    """Any tokens but some, so many at most; within them triggers, as in `FreeText`."""
+class AnyTokens(Format):
+    """Any tokens but some, so many at most; within them triggers, as in `AnyText`."""
 
     excludes: tuple[TokenName, ...] = ()
     max_tokens: int | None = None

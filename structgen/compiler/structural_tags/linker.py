@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ...budget import Meter
-from ...definitions import Gbnf, Regex
-from ...definitions.structural_tag import StructuralTag
+from ...definitions import Gbnf, Regex, StructuralTag
 from ...errors import DefinitionError, EmptyLanguageError, InternalError, StructgenError
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
@@ -27,11 +26,11 @@ from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
-from .formats import Format, FreeText, FreeTokens, Inner, OneToken, Text
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
-from .translation import Externals, Part, bounded_rule, translate
+from .translation import ExternalTable, Part, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -69,10 +68,10 @@ class Linker:
         names = TokenNames(vocabulary)
         for each in formats:
             _check_names(each, names)
-        self._externals = Externals(names, stops_of(root, meter))
+        self._externals = ExternalTable(names, stops_of(root, meter))
         self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
-            isinstance(each, FreeText | FreeTokens) and each.max_tokens is not None for each in formats
+            isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
         )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
@@ -93,7 +92,7 @@ class Linker:
 
     def _lowering(self, part: Part) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part.format, FreeText | FreeTokens) and part.format.is_bounded:
+        if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
             return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
         grammar = translate(part, self._externals, self._nullable.__getitem__)
         return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
@@ -131,18 +130,18 @@ def _check_names(format_: Format, names: TokenNames) -> None:
     """Raise `VocabularyError` for tokens that the vocabulary lacks, which may be asked for later."""
     if isinstance(format_, OneToken):
         names.tokens(format_)
-    elif isinstance(format_, FreeTokens):
+    elif isinstance(format_, AnyTokens):
         triggers = (trigger for trigger, _ in format_.triggers)
         names.tokens(OneToken(format_.where, (*format_.excludes, *triggers)))
 
 
 def _reads_tokens(format_: Format, names: TokenNames) -> bool:
     """Whether some tokens are taken as such."""
-    if isinstance(format_, Text):
+    if isinstance(format_, ConstText):
         return names.has(format_.value)
-    if isinstance(format_, FreeText):
+    if isinstance(format_, AnyText):
         return any(names.has(trigger) for trigger, _ in format_.triggers)
-    return isinstance(format_, OneToken | FreeTokens)
+    return isinstance(format_, OneToken | AnyTokens)
 
 
 # -- definitions of other kinds ------------------------------------------------------------------------------

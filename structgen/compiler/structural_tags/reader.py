@@ -14,7 +14,7 @@ from ...definitions.json_text import loads
 from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
 from ...system.depth_first import fold
 from ...system.types import Foreign
-from .formats import Format, FreeText, FreeTokens, Inner, InRow, OneOf, OneToken, Repeated, Tag, Text
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
 
 #: A JSON value, where it stands, and how deep.
 _Part: TypeAlias = tuple[Foreign, str, int]
@@ -152,7 +152,7 @@ def _leaf(found: Format) -> _Plan:
 
 
 def _const_string(fields: _Fields) -> _Plan:
-    return _leaf(Text(fields.where, fields.take("value", str)))
+    return _leaf(ConstText(fields.where, fields.take("value", str)))
 
 
 def _regex(fields: _Fields) -> _Plan:
@@ -189,7 +189,7 @@ def _any_text(fields: _Fields) -> _Plan:
     if None not in bounds:
         what = "free text with bounds on both characters and tokens is not supported"
         raise UnsupportedError(what, where=fields.where or "/", remedy="Leave one of them out.")
-    return _leaf(FreeText(fields.where, fields.texts("excludes", []), *bounds))
+    return _leaf(AnyText(fields.where, fields.texts("excludes", []), *bounds))
 
 
 def _token(fields: _Fields) -> _Plan:
@@ -201,7 +201,7 @@ def _exclude_token(fields: _Fields) -> _Plan:
 
 
 def _any_tokens(fields: _Fields) -> _Plan:
-    return _leaf(FreeTokens(fields.where, fields.tokens("exclude_tokens", []), fields.bound("max_tokens")))
+    return _leaf(AnyTokens(fields.where, fields.tokens("exclude_tokens", []), fields.bound("max_tokens")))
 
 
 def _sequence(fields: _Fields) -> _Plan:
@@ -229,14 +229,14 @@ def _tag(fields: _Fields) -> _Plan:
     if isinstance(end, list) and not end:
         raise DefinitionError("end is empty", where=f"{fields.where}/end", remedy='Use "" for a tag without an end.')
     ends = tuple(_edge(fields, "end", each) for each in (end if isinstance(end, list) else [end]))
-    return [fields.part("content")], lambda parts: Tag(fields.where, begin, parts[0], ends)
+    return [fields.part("content")], lambda parts: Tagged(fields.where, begin, parts[0], ends)
 
 
-def _edge(fields: _Fields, name: str, value: Foreign) -> Text | OneToken:
+def _edge(fields: _Fields, name: str, value: Foreign) -> ConstText | OneToken:
     """Where a tag begins or ends."""
     where = f"{fields.where}/{name}"
     if isinstance(value, str):
-        return Text(where, value)
+        return ConstText(where, value)
     if isinstance(value, dict) and value.get("type") == "token":
         inner = _Fields(value, where, 0)
         token = inner.take("token", (int, str))
@@ -257,40 +257,40 @@ def _tags(fields: _Fields) -> list[_Part]:
 
 def _triggered_tags(fields: _Fields) -> _Plan:
     triggers, excludes = fields.texts("triggers"), fields.texts("excludes", [])
-    return _tags(fields), _behind(fields, triggers, lambda rules, again: FreeText(
+    return _tags(fields), _behind(fields, triggers, lambda rules, again: AnyText(
         fields.where, excludes, triggers=rules, again=again
     ), _rest_of_text)  # fmt: skip
 
 
 def _token_triggered_tags(fields: _Fields) -> _Plan:
     triggers, excludes = fields.tokens("trigger_tokens"), fields.tokens("exclude_tokens", [])
-    return _tags(fields), _behind(fields, triggers, lambda rules, again: FreeTokens(
+    return _tags(fields), _behind(fields, triggers, lambda rules, again: AnyTokens(
         fields.where, excludes, triggers=rules, again=again
     ), _rest_of_token)  # fmt: skip
 
 
-def _rest_of_text(trigger: Foreign, tag: Tag) -> Format | None:
+def _rest_of_text(trigger: Foreign, tag: Tagged) -> Format | None:
     """A tag without the trigger that it begins with; None where it does not."""
-    if not isinstance(tag.begin, Text):
+    if not isinstance(tag.begin, ConstText):
         raise DefinitionError("a token begins a tag that a string triggers", where=tag.where)
     if not tag.begin.value.startswith(trigger):
         return None
-    return Tag(tag.where, Text(tag.begin.where, tag.begin.value[len(trigger) :]), tag.content, tag.ends)
+    return Tagged(tag.where, ConstText(tag.begin.where, tag.begin.value[len(trigger) :]), tag.content, tag.ends)
 
 
-def _rest_of_token(trigger: Foreign, tag: Tag) -> Format | None:
+def _rest_of_token(trigger: Foreign, tag: Tagged) -> Format | None:
     if not isinstance(tag.begin, OneToken):
         raise DefinitionError("a string begins a tag that a token triggers", where=tag.where)
     if tag.begin.names != (trigger,):
         return None
-    return Tag(tag.where, Text(tag.begin.where, ""), tag.content, tag.ends)
+    return Tagged(tag.where, ConstText(tag.begin.where, ""), tag.content, tag.ends)
 
 
 def _behind(
     fields: _Fields,
     triggers: tuple[Foreign, ...],
     text: Callable[[tuple[tuple[Foreign, Format], ...], bool], Format],
-    rest: Callable[[Foreign, Tag], Format | None],
+    rest: Callable[[Foreign, Tagged], Format | None],
 ) -> Callable[[list[Format]], Format]:
     """Tags in free text, each behind the one trigger that begins it."""
     at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
@@ -302,7 +302,7 @@ def _behind(
             return OneOf(fields.where, tuple(tags))
         behind: dict[Foreign, list[Format]] = {trigger: [] for trigger in triggers}
         for tag in tags:
-            assert isinstance(tag, Tag)
+            assert isinstance(tag, Tagged)
             found = [(trigger, after) for trigger in triggers if (after := rest(trigger, tag)) is not None]
             if len(found) != 1:
                 begun = "no trigger begins" if not found else f"{found[0][0]!r} and {found[1][0]!r} both begin"
@@ -321,7 +321,7 @@ def _behind(
 
 def _tags_with_separator(fields: _Fields) -> _Plan:
     at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
-    separator = Text(f"{fields.where}/separator", fields.take("separator", str))
+    separator = ConstText(f"{fields.where}/separator", fields.take("separator", str))
 
     def make(tags: list[Format]) -> Format:
         found: Format = OneOf(fields.where, tuple(tags))
@@ -336,7 +336,7 @@ def _tags_with_separator(fields: _Fields) -> _Plan:
 def _dispatch(fields: _Fields) -> _Plan:
     patterns, parts = fields.rules((str,))
     excludes, again = fields.texts("excludes", []), fields.flag("loop", True)
-    return parts, lambda made: FreeText(
+    return parts, lambda made: AnyText(
         fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
     )
 
@@ -344,7 +344,7 @@ def _dispatch(fields: _Fields) -> _Plan:
 def _token_dispatch(fields: _Fields) -> _Plan:
     patterns, parts = fields.rules((int, str))
     excludes, again = fields.tokens("exclude_tokens", []), fields.flag("loop", True)
-    return parts, lambda made: FreeTokens(
+    return parts, lambda made: AnyTokens(
         fields.where, excludes, triggers=_by_pattern(fields, patterns, made), again=again
     )
 

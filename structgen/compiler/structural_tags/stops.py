@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from ...budget import Meter
 from ...errors import DefinitionError
-from .formats import Format, FreeText, OneToken, Tag, Text
+from .formats import AnyText, ConstText, Format, OneToken, Tagged
 
 #: The ends of the nearest tag around a format that are not empty.
-Stops: TypeAlias = "tuple[Text | OneToken, ...]"
+Stops: TypeAlias = "tuple[ConstText | OneToken, ...]"
 
 _DOING = "looking for triggers that nothing can come to"
 
@@ -22,20 +22,20 @@ def stops_of(root: Format, meter: Meter) -> dict[Format, Stops]:
     while todo:
         format_, around = todo.pop()
         stops[format_] = around
-        if isinstance(format_, FreeText):
+        if isinstance(format_, AnyText):
             _check_triggers(format_, around, meter)
-        if isinstance(format_, Tag):
-            around = tuple(end for end in format_.ends if not isinstance(end, Text) or end.value)
+        if isinstance(format_, Tagged):
+            around = tuple(end for end in format_.ends if not isinstance(end, ConstText) or end.value)
         todo += ((child, around) for child in format_.children)
     return stops
 
 
 def texts_of(stops: Stops) -> tuple[str, ...]:
     """Those of them that are texts."""
-    return tuple(stop.value for stop in stops if isinstance(stop, Text))
+    return tuple(stop.value for stop in stops if isinstance(stop, ConstText))
 
 
-def _check_triggers(text: FreeText, stops: Stops, meter: Meter) -> None:
+def _check_triggers(text: AnyText, stops: Stops, meter: Meter) -> None:
     triggers = [trigger for trigger, _ in text.triggers]
     over, others = _by_length([*text.excludes, *texts_of(stops)]), _by_length(triggers)
     for trigger in triggers:

@@ -20,6 +20,7 @@ from ..gbnf.syntax import (
     Choice,
     Exit,
     External,
+    FreeText,
     GbnfGrammar,
     Node,
     NodeId,
@@ -29,14 +30,13 @@ from ..gbnf.syntax import (
     Sequence,
     repeated,
 )
-from ..gbnf.syntax import FreeText as FreeTextNode
 from ..programs.program import TokenSet
-from .formats import Format, FreeText, FreeTokens, Inner, InRow, OneOf, OneToken, Repeated, Tag, Text
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 
 #: The ends of a tag; None where there is none.
-Ends: TypeAlias = "tuple[Text | OneToken, ...] | None"
+Ends: TypeAlias = "tuple[ConstText | OneToken, ...] | None"
 
 #: The states of free tokens with a bound.
 _NONE_YET, _SOME, _NO_MORE, _END = range(4)
@@ -49,7 +49,7 @@ class Part(NamedTuple):
     ends: Ends = None
 
 
-class Externals:
+class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
     def __init__(self, names: TokenNames, stops: Mapping[Format, Stops]) -> None:
@@ -74,7 +74,7 @@ class Externals:
         return number
 
 
-def translate(root: Part, externals: Externals, nullable: Callable[[Format], bool]) -> GbnfGrammar:
+def translate(root: Part, externals: ExternalTable, nullable: Callable[[Format], bool]) -> GbnfGrammar:
     """The grammar of a part, of one rule.
 
     Raises `VocabularyError` for tokens that the vocabulary lacks.
@@ -87,7 +87,7 @@ def translate(root: Part, externals: Externals, nullable: Callable[[Format], boo
 class _Translation:
     """The nodes made so far, and the plans for `fold`."""
 
-    def __init__(self, externals: Externals, nullable: Callable[[Format], bool]) -> None:
+    def __init__(self, externals: ExternalTable, nullable: Callable[[Format], bool]) -> None:
         self.nodes: list[Node] = []
         self._externals = externals
         self._nullable = nullable
@@ -101,7 +101,7 @@ class _Translation:
         format_, ends = part
         if ends is not None and not format_.ends_free:
             return [Part(format_)], lambda nodes: self._row([nodes[0], self._ends(ends)])
-        if isinstance(format_, Text):
+        if isinstance(format_, ConstText):
             return [], lambda _: self._text(format_.value)
         if isinstance(format_, OneToken):
             return [], lambda _: self._token(free_tokens(format_, self._externals) if format_.complement else format_)
@@ -114,11 +114,11 @@ class _Translation:
             return [Part(option, ends) for option in format_.options], self._choice
         if isinstance(format_, Repeated):
             return self._repeated(format_, ends)
-        if isinstance(format_, Tag):
+        if isinstance(format_, Tagged):
             return [Part(format_.begin), Part(format_.content, format_.ends)], self._row
-        if isinstance(format_, FreeText):
+        if isinstance(format_, AnyText):
             return self._free_text(format_, ends)
-        assert isinstance(format_, FreeTokens)
+        assert isinstance(format_, AnyTokens)
         return self._free_tokens(format_, ends)
 
     # -- nodes -----------------------------------------------------------------------------------------
@@ -147,8 +147,9 @@ class _Translation:
     def _part(self, part: Part) -> NodeId:
         return self._add(External(self._externals.part(part), _may_end(part.ends) and self._nullable(part.format)))
 
-    def _ends(self, ends: tuple[Text | OneToken, ...]) -> NodeId:
-        return self._choice([self._text(end.value) if isinstance(end, Text) else self._token(end) for end in ends])
+    def _ends(self, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
+        nodes = (self._text(end.value) if isinstance(end, ConstText) else self._token(end) for end in ends)
+        return self._choice([*nodes])
 
     # -- formats of several parts ----------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class _Translation:
             )
         return [Part(format_.item, ends)], lambda nodes: self._choice([nodes[0], self._ends(ends)])
 
-    def _free_text(self, format_: FreeText, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
+    def _free_text(self, format_: AnyText, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
         if format_.is_bounded:
             return [], lambda _: self._part(Part(format_, ends))
         behind = [Part(inner, None if format_.again else ends) for _, inner in format_.triggers]
@@ -167,24 +168,24 @@ class _Translation:
         def make(_: list[NodeId]) -> NodeId:
             exits: list[Exit] = []
             for (trigger, _format), inner in zip(format_.triggers, behind, strict=True):
-                exits += self._exits(Text(format_.where, trigger), self._part(inner), again=format_.again)
+                exits += self._exits(ConstText(format_.where, trigger), self._part(inner), again=format_.again)
             nothing = self._add(Sequence(()))
             for end in _written(ends):
                 exits += self._exits(end, nothing, is_end=True)
             excludes = excludes_of(Part(format_, ends), self._externals)
-            return self._add(FreeTextNode(tuple(dict.fromkeys(exits)), excludes, _may_end(ends)))
+            return self._add(FreeText(tuple(dict.fromkeys(exits)), excludes, _may_end(ends)))
 
         return [], make
 
     def _exits(
-        self, end: Text | OneToken, behind: NodeId, *, again: bool = False, is_end: bool = False
+        self, end: ConstText | OneToken, behind: NodeId, *, again: bool = False, is_end: bool = False
     ) -> Iterator[Exit]:
         """The exits that an end or a trigger is, each with what is written behind it, and then ``behind``."""
         for before, token, after in exits_of(end, self._externals):
             there = self._row([self._text(after), behind]) if after else behind
             yield Exit(before, there, token, again, is_end)
 
-    def _free_tokens(self, format_: FreeTokens, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
+    def _free_tokens(self, format_: AnyTokens, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
         if format_.is_bounded:
             return [], lambda _: self._part(Part(format_, ends))
@@ -209,7 +210,7 @@ class _Translation:
         return [], make
 
 
-def exits_of(end: Text | OneToken, externals: Externals) -> Iterator[tuple[str, int, str]]:
+def exits_of(end: ConstText | OneToken, externals: ExternalTable) -> Iterator[tuple[str, int, str]]:
     """How a text comes to its end: by all of it, or by a token behind a part of it, and what is left to be written.
 
     Yields that part, the number of the token among the externals or -1, and the rest.
@@ -225,14 +226,14 @@ def exits_of(end: Text | OneToken, externals: Externals) -> Iterator[tuple[str, 
         before += piece
 
 
-def excludes_of(part: Part, externals: Externals) -> tuple[str, ...]:
+def excludes_of(part: Part, externals: ExternalTable) -> tuple[str, ...]:
     """What free text does not hold, but for what it ends with."""
-    assert isinstance(part.format, FreeText)
+    assert isinstance(part.format, AnyText)
     stops = externals.stops[part.format] if part.ends is None else ()
     return (*part.format.excludes, *texts_of(stops))
 
 
-def free_tokens(format_: FreeTokens | OneToken, externals: Externals) -> OneToken:
+def free_tokens(format_: AnyTokens | OneToken, externals: ExternalTable) -> OneToken:
     """The tokens that are free, or one of them: none that triggers something, and none that ends the tag around."""
     stops = externals.stops.get(format_, ())
     ending = [name for stop in stops if isinstance(stop, OneToken) for name in stop.names]
@@ -242,12 +243,12 @@ def free_tokens(format_: FreeTokens | OneToken, externals: Externals) -> OneToke
     return OneToken(format_.where, (*format_.excludes, *triggers, *ending), complement=True)
 
 
-def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
+def bounded_rule(part: Part, externals: ExternalTable, meter: Meter) -> EdgeLists:
     """The automaton of free text or tokens with a bound, as a rule of its own."""
     format_, ends = part
-    if isinstance(format_, FreeText):
+    if isinstance(format_, AnyText):
         exits = [
-            BoundedExit(before, token, externals.part(Part(Text(end.where, after))) if after else -1)
+            BoundedExit(before, token, externals.part(Part(ConstText(end.where, after))) if after else -1)
             for end in _written(ends)
             for before, token, after in exits_of(end, externals)
         ]
@@ -255,7 +256,7 @@ def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
             exits, excludes_of(part, externals), may_end=_may_end(ends), characters=format_.max_chars,
             tokens=format_.max_tokens, meter=meter,
         )  # fmt: skip
-    assert isinstance(format_, FreeTokens)
+    assert isinstance(format_, AnyTokens)
     assert format_.max_tokens is not None
     token = externals.token(externals.names.tokens(free_tokens(format_, externals)))
     ended = tuple((-1 - externals.part(Part(end)), _END) for end in _written(ends))
@@ -269,7 +270,7 @@ def bounded_rule(part: Part, externals: Externals, meter: Meter) -> EdgeLists:
 
 def _written(ends: Ends) -> Stops:
     """The ends that are not empty."""
-    return tuple(end for end in ends or () if not isinstance(end, Text) or end.value)
+    return tuple(end for end in ends or () if not isinstance(end, ConstText) or end.value)
 
 
 def _may_end(ends: Ends) -> bool:
