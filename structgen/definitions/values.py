@@ -549,10 +549,32 @@ class StructuralTag(Composable):
         named = sorted(vocabulary.special_tokens.items())
         return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
 
+    def named_tokens(self) -> set[int | str]:
+        """The tokens that the format names, or has the ids of, as tokens."""
+        from .json_text import loads
+
+        found: set[int | str] = set()
+        todo: list[Foreign] = [loads(self.text)]
+        for value in todo:
+            if isinstance(value, list):
+                todo += value
+            elif isinstance(value, dict):
+                todo += (inner for name, inner in value.items() if name != "json_schema")
+                names = [value.get("token"), *_listed(value, "exclude_tokens"), *_listed(value, "trigger_tokens")]
+                if value.get("type") == "token_dispatch":
+                    names += (pair[0] for pair in _listed(value, "rules") if isinstance(pair, list) and pair)
+                found.update(name for name in names if isinstance(name, str) or _is_int(name))
+        return found
+
     def canonical(self) -> str:
         """The kind, the options and the format's text, as JSON."""
         options = self.schema(True).canonical()
         return f'["{self.kind}",{options},{self.text}]'
+
+
+def _listed(value: dict[str, Foreign], name: str) -> list[Foreign]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
 
 
 #: The options of `StructuralTag` that are its schemas'.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ..api import compile
 from ..budget import Budget
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, Regex, StructuralTag
 from ..errors import (
     CacheError,
     DefinitionError,
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 #: Bytes of indexes that are kept, least recently used first to go, and how many.
 MEMORY, MOST_INDEXES = 1 << 30, 1024
 
+#: More ids than a vocabulary has.
+_MOST_IDS = 1 << 21
+
 #: The keys that say what a request's definition is, with their types; beside them may stand options.
 KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "json_schema": ((str, dict, bool), JsonSchema),
@@ -47,12 +50,14 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "choice": ((list, tuple), lambda words: choice(words)),
     "grammar": ((str,), Grammar),
     "gbnf": ((str,), Gbnf),
+    "structural_tag": ((str, dict), StructuralTag),
 }
 
 #: By such a key: the options that may stand beside it, which are those of the definition.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "json_schema": tuple(field.name for field in fields(JsonSchema) if field.init and field.name != "schema"),
     "grammar": ("start", "lexer", "strict", "ambiguity"),
+    "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
 
 #: What an operator may set, by name.
@@ -119,6 +124,7 @@ ENGINE_KINDS: dict[str, Callable[[str], Definition]] = {
     "JSON": lambda text: JsonSchema(text, whitespace="any"),
     "REGEX": Regex,
     "EBNF": lambda text: Gbnf(text) if "::=" in text else Grammar(text),
+    "STRUCTURAL_TAG": lambda text: StructuralTag(text, whitespace="any"),
 }
 
 
@@ -149,10 +155,15 @@ def check_definition(definition: Definition, budget: Budget = Budget.request) ->
 
 
 def _byte_vocabulary(definition: Definition) -> Vocabulary:
-    """Every byte, an EOS id, and the special tokens that a grammar names."""
+    """Every byte, an EOS id, and the special tokens that a grammar or a structural tag names."""
     marks = sorted(set(definition.marked.tokens.values())) if isinstance(definition, Grammar) else []
-    ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d+\]>", mark)}
+    if isinstance(definition, StructuralTag):
+        named = definition.named_tokens()
+        marks = sorted(name if isinstance(name, str) else f"<[{name}]>" for name in named)
+    ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d{1,9}\]>", mark)}
     first = max(ids.values(), default=-1) + 1
+    if first > _MOST_IDS:
+        raise DefinitionError(f"no vocabulary has the token {first - 1}")
     specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
     first += len(marks)
     tokens = {first + byte: bytes([byte]) for byte in range(256)}

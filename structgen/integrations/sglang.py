@@ -1,9 +1,9 @@
 """SGLang: structgen as a grammar backend, with jump-forward.
 
 ``--grammar-backend structgen`` is enough where structgen is installed: SGLang calls `register` in each of its
-processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, and ``ebnf``, which here is
-GBNF, or Lark's syntax where it has no ``::=``. ``structural_tag`` is refused. Settings come from the environment, as
-SGLang hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
+processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``regex``, ``structural_tag``, and
+``ebnf``, which here is GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
+hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
 
 Written against SGLang 0.5.23, which forwards no jumps in its own scheduler any more, though its interface has them.
 """
@@ -82,7 +82,7 @@ class StructgenBackend(BaseGrammarBackend):
         return self._begin("ebnf", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """Refused."""
+        """A structural tag."""
         return self._begin("structural_tag", key_string)
 
     def _begin(self, kind: str, text: str) -> BaseGrammarObject:

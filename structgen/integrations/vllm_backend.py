@@ -24,7 +24,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ..definitions import Definition, Gbnf, Grammar, JsonSchema
+from ..definitions import Definition, Gbnf, Grammar, JsonSchema, StructuralTag
 from ..errors import DefinitionError, StructgenError
 from ..runtime.rows.bitmask import words_for
 from ..system.types import Foreign
@@ -66,7 +66,7 @@ def validate(sampling_params: Foreign) -> None:
 def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, compact: bool = False) -> Definition:
     """What a request asks for. A grammar is one in Lark's syntax or in GBNF, as vLLM tells them apart.
 
-    Raises `UnsupportedError` for structural tags, and what making the definition raises.
+    Raises what making the definition raises.
     """
     from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
@@ -82,6 +82,8 @@ def definition_of(request_type: StructuredOutputOptions, grammar_spec: str, *, c
             raise DefinitionError(f"the choice is not JSON: {error}") from error
     if request_type == StructuredOutputOptions.GRAMMAR:
         return Grammar(grammar_spec) if grammar_is_likely_lark(grammar_spec) else Gbnf(grammar_spec)
+    if request_type == StructuredOutputOptions.STRUCTURAL_TAG:
+        return StructuralTag(grammar_spec, whitespace=whitespace)
     return read_engine_request(request_type.name, grammar_spec)
 
 
