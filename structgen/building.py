@@ -104,17 +104,14 @@ def stack_machine(
 def _growing_machine(
     definition: JsonSchema, vocabulary: Vocabulary, meter: Meter
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for.
-
-    The few states that the start does not lead to stay: to leave them out takes longer than all they cost.
-    """
+    """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for."""
     from .compiler.json_schema.compiler import begin_json_schema
     from .compiler.programs.program import Program
-    from .compiler.programs.tables import Flattener
+    from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
     program, relaxations = begin_json_schema(definition, meter)
-    tables = Flattener(program, meter).all_tables() if isinstance(program, Program) else program.tables()
+    tables = to_tables(program, meter) if isinstance(program, Program) else program.tables()
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations

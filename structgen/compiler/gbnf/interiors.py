@@ -86,7 +86,7 @@ class Interiors:
                 new = [state for state in targets if state not in inside]
                 inside.update(new)
                 queue += new
-        return queue if circles else None
+        return queue if circles and (not ending or _all_reach(rule, queue, behind)) else None
 
     def _state(self, rule: EdgeLists, inside: list[int], behind: int) -> State:
         """The state of an interior; equal ones have equal edges, in the order in which their states are met."""
@@ -116,6 +116,21 @@ class Interiors:
                 else:
                     program.edge(state, low, high, *there)
         return states[0]
+
+
+def _all_reach(rule: EdgeLists, inside: list[int], behind: int) -> bool:
+    """Whether some way leads from each state inside to the one behind."""
+    into: dict[int, list[int]] = {q: [] for q in (*inside, behind)}
+    for q in inside:
+        for _, _, target in rule.edges[q]:
+            for there in rule.targets(target):
+                into[there].append(q)
+    reached = {behind}
+    for there in (queue := [behind]):
+        new = set(into[there]) - reached
+        reached |= new
+        queue += new
+    return reached.issuperset(inside)
 
 
 def _moves(rule: EdgeLists, q: int, number: dict[int, int], loops: list[int], behind: int) -> Iterator[_Move]:

@@ -120,7 +120,7 @@ class Lowering:
         self.program.edges[state].extend(edges)
         if tokens:
             self.program.token_edges[state] = tokens
-        if rule == self._uncalled:
+        if rule == self._uncalled and self._externals is not None:
             found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
             if found is not None:
                 self.program.interiors[state] = found[0], self._state(rule, found[1])
