@@ -243,6 +243,23 @@ class Program:
         self.loops.append((-1, size))
         return len(self.loops) - 1
 
+    def edges_at(self, state: State) -> list[Edge]:
+        """All edges of a state, with those that it has by being like another one, but for refused bytes."""
+        edges = self._own_edges(state)
+        if self.like[state] >= 0:
+            known = {byte for edge in edges for byte in range(edge.low, edge.high + 1)}
+            for edge in self._own_edges(self.like[state]):
+                others = [byte for byte in range(edge.low, edge.high + 1) if byte not in known]
+                edges += (edge._replace(low=byte, high=byte) for byte in others)
+        return [edge for edge in edges if edge.sequence != REFUSED]
+
+    def _own_edges(self, state: State) -> list[Edge]:
+        plain = self.plain
+        if state not in plain.states:
+            return self.edges[state][:]
+        columns = zip(plain.states, plain.lows, plain.highs, plain.targets, strict=True)
+        return self.edges[state] + [Edge(low, high, (there,)) for here, low, high, there in columns if here == state]
+
     def append(self, other: Program) -> State:
         """Take over another program, its states and loops renumbered; returns what is its start here."""
         by, loops = len(self.edges), len(self.loops)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ...budget import Meter
 from ...definitions import Gbnf, Regex, StructuralTag
-from ...errors import DefinitionError, EmptyLanguageError, InternalError, StructgenError
+from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
@@ -193,11 +193,7 @@ class _SchemaInner:
         """Lower it into a linker's program."""
         program = self._program or lower_schema(self._schema or self._read(linker), linker.meter)
         start = linker.program.append(program)
-        if program.start in program.plain.states:
-            raise InternalError("a schema's program begins with edges that are not listed")
-        like = linker.program.like[start]
-        edges = linker.program.edges[start] + ([] if like < 0 else linker.program.edges[like])
-        return First(edges, linker.program.token_edges.get(start, []))
+        return First(linker.program.edges_at(start), linker.program.token_edges.get(start, []))
 
 
 def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _Inner:

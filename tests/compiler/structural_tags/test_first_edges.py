@@ -1,0 +1,24 @@
+"""What a state does is told whole to whoever calls it, however the program says it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.compiler.programs.program import REFUSED, Edge, Program
+from structgen.compiler.programs.tables import to_tables
+
+
+def test_edges_of_a_state_that_is_like_another_one() -> None:
+    program = Program()
+    end, other = program.state(returns=True), program.state()
+    start = program.state(like=other)
+    program.edge(other, 0x61, 0x7A, end)
+    program.plain.add(np.array([(other, 0x30, end), (start, 0x31, end)], np.int32))
+    program.edges[start] += [Edge(0x62, 0x62, REFUSED), Edge(0x63, 0x63, (end, other))]
+    program.start = start
+    tables = to_tables(program)
+    found = {byte: edge.sequence for edge in program.edges_at(start) for byte in range(edge.low, edge.high + 1)}
+    assert found.keys() == tables.edges(tables.start).keys()
+    assert found[0x63] == (end, other)
+    assert 0x62 not in found
+    assert sum(edge.high - edge.low + 1 for edge in program.edges_at(start)) == len(found)
