@@ -261,6 +261,11 @@ class Vocabulary:
         return have
 
     @cached_property
+    def longest(self) -> int:
+        """Bytes of the longest token, the depth of the `trie`, which is not built for that."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+    @cached_property
     def is_bytewise(self) -> bool:
         """Whether every byte of every token is a token by itself, as byte-level vocabularies have it."""
         return bool(self.single_bytes[self.blob].all())

@@ -214,3 +214,11 @@ def test_the_trie_of_a_real_vocabulary(llama3: Vocabulary) -> None:
     by_id = {i: token for i in range(llama3.size) if (token := llama3.token(i))}
     assert trie.token_ids.tolist() == sorted(by_id, key=lambda i: (by_id[i], i))
     assert len(trie.byte) == len({token[:n] for token in by_id.values() for n in range(len(token) + 1)})
+
+
+def test_the_longest_token_takes_no_tree() -> None:
+    vocabulary = sg.Vocabulary.from_bytes([b"a", "é€".encode(), b"abc", None], eos_ids=[3])
+    assert vocabulary.longest == 5
+    assert "trie" not in vars(vocabulary)
+    assert vocabulary.trie.max_depth == 5
+    assert sg.Vocabulary.from_bytes([None], eos_ids=[0]).longest == 0

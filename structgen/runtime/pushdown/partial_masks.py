@@ -244,7 +244,7 @@ class StateMasks:
 
     def representative(self, state: int, count: int) -> int:
         """A count from which every token fares as from ``count``: no token counts further than it has bytes."""
-        return representative(self.tables.loops[self.tables.live[state]], count, self.vocabulary.trie.max_depth)
+        return representative(self.tables.loops[self.tables.live[state]], count, self.vocabulary.longest)
 
     def _row(self, ids: NDArray[np.int32]) -> int:
         """A row of these token ids, in any order, which a walk has just written."""
@@ -339,7 +339,7 @@ class StateMasks:
         if minimum > 1:
             return None
         found = self.shared.counted(state, 0)
-        if found is None and maximum > self.vocabulary.trie.max_depth + 1:  # so far away it is all the same
+        if found is None and maximum > self.vocabulary.longest + 1:  # so far away it is all the same
             found = self.decide(ROOT, state, 1)
         return found
 
@@ -367,7 +367,7 @@ class StateMasks:
         if self.tables.registers[state]:
             return None
         zone, left = self._zone(state, count)
-        if left > self.vocabulary.trie.max_depth:
+        if left > self.vocabulary.longest:
             return self.shared.unbounded(state, zone)
         found = self.shared.counted(state, count) or self._near((state, count), state, zone, left)
         spelled = self._walk().spelled(state, count) if found is None else None
