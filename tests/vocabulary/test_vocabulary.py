@@ -217,8 +217,8 @@ def test_the_trie_of_a_real_vocabulary(llama3: Vocabulary) -> None:
 
 
 def test_the_longest_token_takes_no_tree() -> None:
-    vocabulary = sg.Vocabulary.from_bytes([b"a", "é€".encode(), b"abc", None], eos_ids=[3])
+    vocabulary = Vocabulary.from_bytes([b"a", "é€".encode(), b"abc", None], eos_ids=[3])
     assert vocabulary.longest == 5
     assert "trie" not in vars(vocabulary)
     assert vocabulary.trie.max_depth == 5
-    assert sg.Vocabulary.from_bytes([None], eos_ids=[0]).longest == 0
+    assert Vocabulary.from_bytes([None], eos_ids=[0]).longest == 0
