@@ -221,4 +221,3 @@ def test_the_longest_token_takes_no_tree() -> None:
     assert vocabulary.longest == 5
     assert "trie" not in vars(vocabulary)
     assert vocabulary.trie.max_depth == 5
-    assert Vocabulary.from_bytes([None], eos_ids=[0]).longest == 0
