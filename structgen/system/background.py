@@ -9,12 +9,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
+from abc import ABC, abstractmethod
 
 #: Seconds for which the interpreter's end waits for a thread.
 _PATIENCE = 2.0
 
 
-class Background(threading.Thread):
+class Background(threading.Thread, ABC):
     """A thread whose `work` nobody waits for.
 
     Parameters
@@ -27,9 +28,9 @@ class Background(threading.Thread):
         super().__init__(name=name, daemon=True)
         self._is_to_stop = threading.Event()
 
+    @abstractmethod
     def work(self) -> None:
         """What it does; it looks at ``_is_to_stop`` now and then."""
-        raise NotImplementedError
 
     def begin(self) -> bool:
         """Start it. False where there are no more threads, or the interpreter is at its end."""

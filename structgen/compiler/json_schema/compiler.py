@@ -73,6 +73,11 @@ def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
     return ReadSchema(values, layout, list(values.relaxations), definition.lenient)
 
 
+def is_sure_to_lower(schema: ReadSchema, meter: Meter) -> bool:
+    """Whether nothing but the budget can be in the way of lowering a schema, and nothing is relaxed then."""
+    return not schema.lenient and most_states(schema.values, schema.layout, meter) is not None
+
+
 def lower_schema(schema: ReadSchema, meter: Meter) -> Program:
     """The program of a schema, as a whole; what is relaxed is noted in the schema."""
     return lower(schema.values, schema.layout, meter, lenient=schema.relaxed if schema.lenient else None)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ...budget import Meter
 from ...definitions import Gbnf, Regex, StructuralTag
+from ...definitions.values import WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
@@ -20,7 +21,7 @@ from ..gbnf.compiler import Rules, read_gbnf, rules_of
 from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import First, Lowering
-from ..json_schema.compiler import ReadSchema, lower_schema, read_schema
+from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
@@ -174,12 +175,14 @@ class _SchemaInner:
         self._schema: ReadSchema | None = None
         self.nullable = False
         tagged = format_.options.get("style", "json") != "json"
-        whitespace = definition.schema(True, **format_.options).whitespace  # which checks the options
-        narrowed = isinstance(whitespace, int) or "excludes" in format_.options
-        if narrowed or not is_plain(format_.value, tagged=tagged):
+        options = definition.schema(True, **format_.options)
+        usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
+        if not usual or not is_plain(format_.value, tagged=tagged):
             self._schema = self._read(linker)
-            if tagged:
+            known = options.whitespace in WHITESPACE
+            if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
                 self._program = lower_schema(self._schema, linker.meter)
+                linker.relaxations += self._schema.relaxed
                 self.nullable = self._program.returns[self._program.start]
         elif tagged:
             self.nullable = not format_.value.get("required")

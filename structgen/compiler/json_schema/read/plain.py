@@ -8,6 +8,9 @@ from ....system.types import Foreign
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 
+#: Keywords whose values are lists of strings, or of numbers.
+_LISTED = frozenset({"enum", "required"})
+
 #: Keywords whose values are schemas within, and those that have no say.
 _SCHEMAS, _SILENT = frozenset({"items", "additionalProperties"}), frozenset({"title", "description"})
 
@@ -16,13 +19,14 @@ def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
     """Whether a schema is seen to be satisfiable, and to have nothing that could be refused.
 
     That is one of types, lists of strings or integers, and objects and arrays of such; no more keywords than it takes
-    to say that. Of others it is not known. One that is to be written in tags is an object with simple names.
+    to say that. Of others it is not known. One that is to be written in tags is an object with simple names, and has
+    no ``<`` in its strings.
     """
     if tagged and not (
         type(schema) is dict and schema.get("type") == "object" and all(map(_is_name, schema.get("properties", ())))
     ):
         return False
-    todo = [schema]
+    todo, strings = [schema], list[Foreign]()
     while todo:
         each = todo.pop()
         if each is True:
@@ -32,13 +36,21 @@ def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
         for keyword, value in each.items():
             if keyword == "properties" and type(value) is dict:
                 todo += value.values()
+                strings += value
             elif keyword in _SCHEMAS and value is not False:
                 todo.append(value)
             elif keyword in _SILENT and type(value) is str:
                 continue
             elif keyword not in _CHECKS or not _CHECKS[keyword](value, each):
                 return False
-    return True
+            elif keyword in _LISTED:
+                strings += value
+    return all(map(_is_text, strings)) and not (tagged and any("<" in str(each) for each in strings))
+
+
+def _is_text(value: Foreign) -> bool:
+    """Whether it can be written, other than half of a character."""
+    return type(value) is not str or value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
 
 
 def _is_name(name: Foreign) -> bool:

@@ -1,0 +1,43 @@
+"""What cannot be honoured in a schema is said when the tag is compiled, and not when a text comes to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import structgen as sg
+from structgen.errors import DefinitionError
+
+BYTES = sg.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos_ids=[256])
+MANY: dict[str, Any] = {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(70)}}
+HALF = "\ud800"
+QWEN = {"style": "qwen_xml"}
+
+
+def tag(schema: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    content = {"type": "json_schema", "json_schema": schema, **fields}
+    return {"type": "tag", "begin": "<", "content": content, "end": ">"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fields"),
+    [
+        (MANY, {"any_order": True}), (MANY | {"additionalProperties": False}, {"any_order": True} | QWEN),
+        ({"enum": [HALF], "type": "string"}, {}), ({"type": "object", "required": [HALF]}, {}),
+        ({"type": "object", "properties": {"a": {"properties": {HALF: {}}, "required": [HALF], "type": "object"}},
+          "required": ["a"]}, {}),
+        ({"type": "object", "required": ["a"],
+          "properties": {"a": {"enum": ["</parameter>"], "type": "string"}}}, QWEN),
+        ({}, {"options": {"whitespace": "x+"}}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_it_is_refused_at_once(schema: Any, fields: dict[str, Any]) -> None:
+    with pytest.raises(DefinitionError):
+        sg.compile(sg.StructuralTag(tag(schema, fields)), BYTES, eager=False)
+
+
+def test_what_was_relaxed_is_told() -> None:
+    definition = sg.StructuralTag(tag(MANY, {"any_order": True}), lenient=True)
+    assert sg.compile(definition, BYTES, eager=False).relaxations
