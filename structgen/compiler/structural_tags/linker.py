@@ -27,12 +27,12 @@ from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
 from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
-from .translation import ExternalTable, Part, bounded_rule, translate
+from .translation import ExternalTable, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -84,7 +84,7 @@ class Linker:
         )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
-        lowering = self._lowering(Part(root))
+        lowering = self._lowering(root)
         lowering.run(0)
         self.program.returns[self.program.start] |= unmarked[root]
 
@@ -99,10 +99,10 @@ class Linker:
         for lowering in list(self._lowerings):
             lowering.go_on(sorted(asked.intersection(lowering.open)))
 
-    def _lowering(self, part: Part) -> Lowering:
+    def _lowering(self, part: Format) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
-            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
+        if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
         grammar = translate(part, self._externals, self._nullable.__getitem__)
         return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
 
@@ -128,8 +128,8 @@ class Linker:
         found = self._first.get(number)
         if found is None:
             part = self._externals.all[number]
-            assert isinstance(part, Part)
-            inner = self._inner.get(part.format)
+            assert isinstance(part, Format)
+            inner = self._inner.get(part)
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
