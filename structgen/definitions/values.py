@@ -290,6 +290,10 @@ class JsonSchema(Composable):
         """Spaces for each level of nesting, or None where the layout is a pattern."""
         return self.whitespace if isinstance(self.whitespace, int) else None
 
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary, where tags may hold some: what its bytes don't tell."""
+        return sorted(vocabulary.special_tokens.items()) if self.style != "json" else []
+
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
         options = _as_json(
@@ -543,10 +547,12 @@ class StructuralTag(Composable):
         return JsonSchema(schema, **common | options)
 
     def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
-        """The special tokens of a vocabulary whose names stand in the format: what its bytes don't tell."""
+        """The special tokens of a vocabulary whose names may stand in the texts: what its bytes don't tell."""
         from json.encoder import encode_basestring_ascii as quote
 
         named = sorted(vocabulary.special_tokens.items())
+        if any(style in self.text for style in STYLES if style != "json"):  # whose tags are not in the format
+            return named
         return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
 
     def named_tokens(self) -> set[int | str]:

@@ -3,6 +3,7 @@ program, and by XGrammar where it is installed."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -15,13 +16,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from judges import pushdown_oracle as oracle
 from judges.json_tokens import Speller, guides_along, mask_of, masks
-from judges.tag_judge import STYLES, readings, render, vocabulary
+from judges.tag_judge import SPECIAL, STYLES, marked, readings, render, symbols, vocabulary
 
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.compiler.json_schema.layout.styles import STYLES as TABLE
 from structgen.compiler.programs.program import Program
+from structgen.compiler.programs.special_tokens import SpecialTokens
 from structgen.definitions import values
 from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
@@ -93,9 +95,9 @@ def _value(schema: dict[str, Any], name: str, random: Random) -> Any:
     return random.choice(good or VALUES) if random.random() < 0.85 else random.choice(VALUES)
 
 
-def program_of(schema: Any, style: str, **options: Any) -> Program:
+def program_of(schema: Any, style: str, special: dict[str, int] | None = None, **options: Any) -> Program:
     definition = sg.JsonSchema(schema, style=style, **options)
-    return oracle.readable(compile_json_schema(definition, Meter(Budget()))[0])
+    return oracle.readable(compile_json_schema(definition, Meter(Budget()), SpecialTokens(special or {}))[0])
 
 
 def accepts(schema: Any, text: str, style: str = "qwen_xml", **options: Any) -> bool:
@@ -145,27 +147,79 @@ OBJECTS: list[dict[str, Any]] = [
 
 
 @each_style
-def test_masks_are_what_the_program_lets_through(style: str, tmp_path: Path) -> None:
-    program, random = program_of(MASKED, style), Random(style)
-    definition = sg.JsonSchema(MASKED, style=style)
-    lazy = sg.compile(definition, VOCABULARY, eager=False, cache=sg.Cache(tmp_path))
-    eager = sg.compile(definition, VOCABULARY, eager=True, cache=None)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_special_tokens_stand_for_their_names_in_tags_alone(style: str, order: str) -> None:
+    random, seen, special = Random(style + order), {True: 0, False: 0}, SPECIAL[style]
+    names = dict(zip(special, range(1000, 1000 + len(special)), strict=True))
+    for _ in range(60):
+        schema = random_schema(random)
+        if order == "schema" and {"$ref": "#"} in schema["properties"].values():  # the values of which have an order
+            continue
+        is_valid = judge(schema)
+        try:
+            program = program_of(schema, style, names, property_order=order)
+        except EmptyLanguageError:
+            continue
+        assert oracle.dead_states(program) == []
+        for _ in range(8):
+            value = random_object(schema, random)
+            if order == "any":
+                value = dict(random.sample(list(value.items()), len(value)))
+            text = marked(render(value, style, random), special, random)
+            expected = any(map(is_valid, readings(text, style, special)))
+            seen[expected] += 1
+            assert accepts_symbols(program, symbols(text, special, 1000)) == expected, (schema, text)
+    assert min(seen.values()) > 100
+
+
+def accepts_symbols(program: Program, text: list[bytes | int]) -> bool:
+    """Whether bytes and whole tokens are a text of a program."""
+    stacks = oracle.start(program)
+    for each in text:
+        if isinstance(each, int):
+            stacks = oracle.token_edge_step(program, stacks, each)
+        else:
+            stacks = oracle.follow(program, {b"": stacks}, each)
+    return oracle.is_complete(program, stacks)
+
+
+@each_style
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("options", [{}, {"property_order": "any"}])
+def test_masks_are_what_the_program_lets_through(
+    style: str, special: bool, options: dict[str, Any], tmp_path: Path
+) -> None:
+    names = SPECIAL[style] if special else ()
+    vocabulary_, random = vocabulary(names), Random(style)
+    program = program_of(MASKED, style, vocabulary_.special_tokens, **options)
+    definition = sg.JsonSchema(MASKED, style=style, **options)
+    lazy = sg.compile(definition, vocabulary_, eager=False, cache=sg.Cache(tmp_path))
+    eager = sg.compile(definition, vocabulary_, eager=True, cache=None)
     eager.save(tmp_path / "index.sgx")
-    loaded = sg.Index.load(tmp_path / "index.sgx", VOCABULARY)
-    tokens = [(each, VOCABULARY.token(each)) for each in range(VOCABULARY.size)]
+    loaded = sg.Index.load(tmp_path / "index.sgx", vocabulary_)
+    first = vocabulary_.size - 1 - len(names)
     for value in OBJECTS:
-        spelled = Speller(VOCABULARY).spell(render(value, style, random).encode(), random)
+        text = marked(render(value, style, random), names, random)
+        while not any(readings(text, style, names)):  # a mark in a value
+            text = marked(render(value, style, random), names, random)
+        spelled: list[int] = []
+        speller = Speller(VOCABULARY)
+        for is_token, pieces in itertools.groupby(symbols(text, names, first), lambda each: isinstance(each, int)):
+            spelled += pieces if is_token else speller.spell(b"".join(pieces), random)
         stacks = oracle.start(program)
         for guide, token in zip(guides_along(lazy, spelled), [*spelled, -1], strict=True):
-            known = {b"": stacks}
-            expected = np.zeros(VOCABULARY.size, np.bool_)
-            expected[[each for each, text in tokens if text and oracle.follow(program, known, text)]] = True
-            expected[VOCABULARY.eos_ids[0]] = oracle.is_complete(program, stacks)
+            after = {
+                each: oracle.token_step(program, stacks, each, vocabulary_) for each in range(vocabulary_.size)
+            }
+            expected = np.zeros(vocabulary_.size, np.bool_)
+            expected[[each for each, found in after.items() if found]] = True
+            expected[vocabulary_.eos_ids[0]] = oracle.is_complete(program, stacks)
             assert (mask_of(guide) == expected).all()
-            if token >= 0:
-                stacks = oracle.follow(program, known, VOCABULARY.token(token) or b"")
+            stacks = after.get(token, set())
         assert guide.is_accepting()
         assert masks(lazy, spelled) == masks(eager, spelled) == masks(loaded, spelled)
+    cached = sg.compile(definition, vocabulary_, eager=False, cache=sg.Cache(tmp_path))
+    assert masks(cached, spelled) == masks(eager, spelled)
 
 
 @each_style

@@ -63,6 +63,14 @@ class Style(NamedTuple):
         """The byte that ends names."""
         return self.kinds[0].before[0]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What stands in tags beside names; whitespace may stand between some."""
+        before = [kind.before for kind in self.kinds]
+        items = [self.item + text[1:] for text in before] if self.item else []
+        texts = (self.opening, self.closing, *before, *items)
+        return tuple(part.decode() for text in texts for part in text.split(GAP))
+
     def spelled(self, name: str) -> bytes | None:
         """What is written for a name; None for those that cannot be written."""
         for character, entity in self.entities:

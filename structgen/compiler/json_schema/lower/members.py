@@ -134,9 +134,8 @@ class Members:
             )
 
     def begin_key(self, state: State, names: Node, others: Others | None) -> None:
-        """Give the state before a member its edge."""
-        edge = self.text.begin_name(self.builder.keys.after_quote(names, others))
-        self.builder.program.edges[state].append(edge)
+        """Give the state before a member its edges."""
+        self.builder.program.give(state, self.text.begin_name(self.builder.keys.after_quote(names, others)))
 
 
 class InOrder(Members):
