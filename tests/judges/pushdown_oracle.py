@@ -55,10 +55,10 @@ def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: 
     after: set[Stack] = set()
     data = vocabulary.token(token_id)
     if data:
-        after = stacks
+        after = set(stacks)
         for byte in data:
             after = step(program, after, byte)
-    after = after | token_edge_step(program, stacks, token_id, vocabulary.eos_ids)
+    after.update(token_edge_step(program, stacks, token_id, vocabulary.eos_ids))
     return {_counted(program, stack) for stack in after}
 
 

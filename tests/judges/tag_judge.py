@@ -15,9 +15,11 @@ from judges.guides import EACH_BYTE
 
 #: By style: the text before a name, what ends a name, texts behind it with what they say of the value, the text after
 #: it. ``s``: a string as it is; ``p``: the same, perhaps among whitespace; ``j``: JSON but no string; else types.
+#: MiniMax M3's closing tag has the name once more; its values are in tags, but for strings and scalars.
 STYLES: dict[str, tuple[str, str, dict[str, str], str]] = {
     "qwen_xml": ("<parameter=", ">", {"": "pj"}, "</parameter>"),
     "minimax_xml": ('<parameter name="', '"', {">": "pj"}, "</parameter>"),
+    "minimax_m3_xml": ("]<]minimax[>[<", ">", {"": "any"}, "]<]minimax[>["),
     "deepseek_xml": (
         '<｜DSML｜parameter name="', '"', {' string="true">': "s", ' string="false">': "j"}, "</｜DSML｜parameter>",
     ),
@@ -45,6 +47,7 @@ _ENTITIES = {"kimi_k3_xml": ("&amp;", "&quot;"), "cohere_xml": ("&amp;", "&lt;",
 SPECIAL: dict[str, tuple[str, ...]] = {
     "qwen_xml": ("<parameter=", "</parameter>", "meter", ">"),
     "minimax_xml": ("<parameter", "</par", '">'),
+    "minimax_m3_xml": ("]<]minimax[>[", "</"),
     "deepseek_xml": ("｜DSML｜", ' string="false'),
     "deepseek_v4_1_xml": ("｜DSML｜", "parameter"),
     "glm_xml": ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
@@ -64,6 +67,8 @@ def _type(value: Any) -> str:
 
 def _says(said: str, value: Any) -> bool:
     """Whether a value can be announced so."""
+    if said == "any":
+        return True
     if isinstance(value, str):
         return said == "string" or said[0] in "sp"
     return said == _type(value) or said[-1] == "j" or (said == "json" and not isinstance(value, list | dict))
@@ -76,22 +81,29 @@ def render(value: dict[str, Any], style: str, random: Random) -> str:
     for name, member in value.items():
         for entity in _ENTITIES.get(style, ()):
             name = name.replace(html.unescape(entity), entity)
-        text += _gap(random) + opening + name + name_end + _rendered(member, style, random)
+        text += _gap(random) + opening + name + name_end + _rendered(member, style, random) + _again(style, name)
     return text + _gap(random)
+
+
+def _again(style: str, name: str) -> str:
+    return f"</{name}>" if style == "minimax_m3_xml" else ""
 
 
 def _rendered(member: Any, style: str, random: Random) -> str:
     """What comes behind a name."""
-    _, _, kinds, closing = STYLES[style]
+    opening, _, kinds, closing = STYLES[style]
     before, said = next((before, said) for before, said in kinds.items() if _says(said, member))
-    if style == "cohere_xml" and isinstance(member, dict):
+    if style == "minimax_m3_xml" and isinstance(member, list):
+        items = (f"{_gap(random)}{opening}item>{_rendered(item, style, random)}</item>" for item in member)
+        written = "".join(items) + _gap(random)
+    elif style in ("cohere_xml", "minimax_m3_xml") and isinstance(member, dict):
         written = render(member, style, random)
     elif style == "cohere_xml" and isinstance(member, list):
         items = (f"{_gap(random)}<cofl:value{_rendered(item, style, random)}" for item in member)
         written = "".join(items) + _gap(random)
     else:
         written = member if isinstance(member, str) else json.dumps(member, ensure_ascii=False, separators=(",", ":"))
-        if said != "s":
+        if said not in ("s", "any"):
             written = _gap(random) + written + _gap(random)
     between = "".join(_gap(random) if each == " " and style == "glm_xml" else each for each in before)
     return between + written + closing
@@ -163,7 +175,7 @@ class _Reader:
                 if named is None:
                     break
                 found, name, ended = named, named[1], name_end
-            values, after = self._value(text[found.end() :], ended)
+            values, after = self._value(text[found.end() :], ended, name)
             if after is None:
                 break
             for entity in reversed(_ENTITIES.get(self._style, ())):
@@ -172,9 +184,34 @@ class _Reader:
             text = after
         return members, text
 
-    def _value(self, text: str, ended: str) -> tuple[list[Any], str | None]:
+    def _tagged(self, text: str, name: str) -> tuple[list[Any], str | None]:
+        """`_value` in MiniMax M3's tags, in which the text ends at the same place, whatever it says."""
+        opening, _, _, closing = STYLES[self._style]
+        end = self._tag(closing) + self._tag("</") + re.escape(f"{name}>")
+        found: list[Any] = []
+        rest = None
+        closed = re.search(self._tag(closing), text)
+        if closed is not None and (ended := re.match(end, text[closed.start() :])):
+            rest = text[closed.start() + ended.end() :]
+            value = text[: closed.start()]
+            if not re.search(self._mark, value):
+                found.append(value)
+                found += [each for each in _values(value, "j") if json.dumps(each) == value]
+        for begin in (opening, f"{opening}item>"):
+            members, after = self.members(text, begin)
+            if (ended := re.match(f"[ \t\n\r]?{end}", after)) is not None:
+                rest = after[ended.end() :]
+                names = [each for each, _ in members]
+                for chosen in itertools.product(*(values for _, values in members)):
+                    found.append(dict(zip(names, chosen, strict=True)) if begin == opening else list(chosen))
+        return found, rest
+
+    def _value(self, text: str, ended: str, name: str) -> tuple[list[Any], str | None]:
         """What a text behind a name can begin with, and the text after the closing tag; None where there is none."""
         opening, _, kinds, closing = STYLES[self._style]
+        if self._style == "minimax_m3_xml":
+            begun = re.match(self._tag(ended), text)
+            return self._tagged(text[begun.end() :], name or "item") if begun else ([], None)
         for before, said in kinds.items():
             begun = re.match(self._tag(ended + before), text)
             if begun is None:
@@ -220,7 +257,8 @@ def vocabulary(special: Sequence[str] = ()) -> sg.Vocabulary:
         "a>", '"><', ">12<", '">', '" string="', 'true">', "false", '=a>"', "</arg_key>\n<arg", "<arg_value>",
         "</arg_value>", "<|open|>", "<|close|>", "<|sep|>", 'argument key="', '" type="', "string", "number",
         "｜DSML｜", "<｜DSML｜para", "</｜DSML｜", "1</parameter>\n<parameter=b>", "x</parameter></", "\n\n", " <",
-        "é<", "><", "a</", "er>", "nul", "[", '["', '"]</', "{}", "true<",
+        "é<", "><", "a</", "]<]minimax[>[", "]<", "[<a>", "[</", "<item>", "er>", "nul", "[",
+        '["', '"]</', "{}", "true<",
     ]  # fmt: skip
     tokens: list[bytes | None] = [*EACH_BYTE, *(piece.encode() for piece in pieces), "｜".encode()[:2]]
     ids = {name: len(tokens) + number for number, name in enumerate(special)}

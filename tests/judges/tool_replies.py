@@ -76,10 +76,19 @@ def _cohere(value: object, name: str = "") -> str:
     return f'<cofl:value{named} type="{kind}">{_text(value)}</cofl:value>'
 
 
+def _minimax_m3(value: object) -> str:
+    if isinstance(value, dict):
+        return "".join(f"]<]minimax[>[<{k}>{_minimax_m3(v)}]<]minimax[>[</{k}>" for k, v in value.items())
+    if isinstance(value, list):
+        return "".join(f"]<]minimax[>[<item>{_minimax_m3(each)}]<]minimax[>[</item>" for each in value)
+    return _text(value)
+
+
 #: By notation, how chat templates write a member of the arguments, and what stands between two.
 _MEMBERS: dict[str, tuple[Callable[[str, Any], str], str]] = {
     "qwen_xml": (lambda key, value: f"<parameter={key}>\n{_text(value)}\n</parameter>", "\n"),
     "minimax_xml": (lambda key, value: f'<parameter name="{key}">{_text(value)}</parameter>\n', ""),
+    "minimax_m3_xml": (lambda key, value: _minimax_m3({key: value}), ""),
     "deepseek_xml": (
         lambda key, value: (
             f'<｜DSML｜parameter name="{key}" string="{_is_text(value)}">{_text(value)}</｜DSML｜parameter>\n'

@@ -50,6 +50,11 @@ class Style(NamedTuple):
     item:
         What comes before an item, and then a kind's text but for its first byte. Empty: arrays and objects within
         values are JSON.
+    again:
+        What stands behind ``closing``, before and after the name, which is written once more. Names that the schema
+        does not declare cannot be written then.
+    item_name:
+        The name that is written again behind an item.
     """
 
     opening: bytes
@@ -57,6 +62,8 @@ class Style(NamedTuple):
     closing: bytes
     entities: tuple[tuple[str, str], ...] = ()
     item: bytes = b""
+    again: tuple[bytes, bytes] | None = None
+    item_name: bytes = b""
 
     @property
     def name_end(self) -> int:
@@ -68,7 +75,7 @@ class Style(NamedTuple):
         """What stands in tags beside names; whitespace may stand between some."""
         before = [kind.before for kind in self.kinds]
         items = [self.item + text[1:] for text in before] if self.item else []
-        texts = (self.opening, self.closing, *before, *items)
+        texts = (self.opening, self.closing, *before, *items, *(self.again or ()))
         return tuple(part.decode() for text in texts for part in text.split(GAP))
 
     def spelled(self, name: str) -> bytes | None:
@@ -79,7 +86,8 @@ class Style(NamedTuple):
             text = name.encode()
         except UnicodeEncodeError:
             return None
-        return None if self.name_end in text else text
+        is_end = self.again is not None and (not text or text[0] == self.again[0][-1])
+        return None if self.name_end in text or is_end else text
 
 
 def _quoted(kind: str) -> bytes:
@@ -106,6 +114,14 @@ _COHERE_TYPES = {
 STYLES = {
     "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>"),
     "minimax_xml": Style(b'<parameter name="', (Kind(b'">'),), b"</parameter>"),
+    "minimax_m3_xml": Style(
+        b"]<]minimax[>[<",
+        (Kind(b">", padded=False),),
+        b"]<]minimax[>[",
+        item=b"]<]minimax[>[<item>",
+        again=(b"</", b">"),
+        item_name=b"item",
+    ),
     "deepseek_xml": _deepseek(""),
     "deepseek_v4_1_xml": _deepseek(" "),
     "glm_xml": Style(b"<arg_key>", (Kind(b"</arg_key>" + GAP + b"<arg_value>"),), b"</arg_value>"),

@@ -69,8 +69,8 @@ class MemberText(ABC):
         """The edges that begin a member: what stands before its name is read, and ``sequence`` is entered."""
 
     @abstractmethod
-    def end_name(self, tails: dict[State, Refs], level: int) -> First:
-        """The edges at the end of a declared name: to the values, above the tail that goes with each.
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
+        """The edges at the end of a declared name, which is spelled so: to the values, above the tail of each.
 
         The one tail may be `BELOW`, here and in `others`.
         """
@@ -301,7 +301,7 @@ class Builder(MemberText):
             return ()
         return self.keys.after_quote(names, _others(tuple(bodies), tuple(afters)) if bodies else None)
 
-    def end_name(self, tails: dict[State, Refs], level: int) -> First:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()

@@ -161,7 +161,8 @@ class MarkedOrder(Members):
     def _with_property(self, names: Node, place: int) -> Node:
         text = self.spellings[place]
         assert text is not None
-        end = self.builder.keys.action(self.text.end_name(_below(self.shape.properties[place].choice), self.inner))
+        tails = _below(self.shape.properties[place].choice)
+        end = self.builder.keys.action(self.text.end_name(text, tails, self.inner))
         return self.builder.tries.insert(names, text, end)
 
     def _others(self) -> Others | None:

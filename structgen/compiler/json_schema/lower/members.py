@@ -114,7 +114,7 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        end = builder.keys.action(self.text.end_name(tails, self.inner))
+        end = builder.keys.action(self.text.end_name(text, tails, self.inner))
         return builder.tries.insert(names, text, end)
 
     def classes(self, tails: Callable[[Choice], dict[State, Refs]]) -> Others | None:

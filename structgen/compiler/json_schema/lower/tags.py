@@ -165,39 +165,49 @@ class Tags(MemberText):
         """See `MemberText`."""
         return self._reading(((self.opening, sequence),)) if sequence else None
 
-    def end_name(self, tails: dict[State, Refs], level: int) -> First:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
-        return self._first(self._ways(tails, b""))
+        assert isinstance(name, bytes)
+        return self._first(self._ways(tails, name))
 
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
         if not classes:
             return None
         bodies = tuple(self._names.body(keys) for keys, _ in classes)
-        ends = [self._first(self._ways(tails, b"")) for _, tails in classes]
+        ends = [self._first(self._ways(tails)) for _, tails in classes]
         if all(len(end.edges) == 1 and not end.tokens for end in ends):
             return Others(bodies, tuple(ends), tuple(end.edges[0].sequence for end in ends))
         return Others(bodies, tuple(ends), ())
 
-    def _ways(self, tails: dict[State, Refs], item: bytes) -> _Ways:
+    def _ways(self, tails: dict[State, Refs], name: bytes = b"", item: bytes = b"") -> _Ways:
         """The texts after a name, or before an ``item``, to the values that these announce above the tails that go
         with them."""
+        again = self._again(name)
         return tuple(
-            (self._text(item + kind.before[1:] if item else kind.before), over(tail, value))
+            (self._text(item + kind.before[1:] if item else kind.before), over(tail, again + value))
             for tail, refs in tails.items()
             for kind in self._style.kinds
             for value in self._values(refs, kind)
         )
 
+    @remembered
+    def _again(self, name: bytes) -> tuple[State, ...]:
+        """What comes behind a closing tag."""
+        if self._style.again is None:
+            return ()
+        before, after = map(self._text, self._style.again)
+        return (self._reading((((*before, (name, None), *after), ()),)),)
+
     # -- items -----------------------------------------------------------------------------------------------
 
     def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
-        return self._first(self._ways({BELOW: refs}, self._style.item))
+        return self.above({BELOW: refs}, level)
 
     def above(self, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
-        return self._first(self._ways(tails, self._style.item))
+        return self._first(self._ways(tails, self._style.item_name, self._style.item))
 
     # -- values ----------------------------------------------------------------------------------------------
 
