@@ -177,7 +177,8 @@ class _SchemaInner:
         tagged = format_.options.get("style", "json") != "json"
         options = definition.schema(True, **format_.options)
         usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
-        if not usual or not is_plain(format_.value, tagged=tagged):
+        closed = not options.additional_properties
+        if not usual or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):
