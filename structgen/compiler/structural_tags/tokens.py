@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...errors import VocabularyError
 from ...vocabulary.vocabulary import Vocabulary
 from ..programs.program import TokenSet
@@ -15,7 +17,8 @@ class TokenNames:
         self._vocabulary = vocabulary
         named = vocabulary.special_tokens.items()
         self._ids = {name: token for name, token in named if name and vocabulary.token(token) is None}
-        self._first = {name[0] for name in self._ids}
+        first = re.escape("".join({name[0] for name in self._ids}))
+        self._begin = re.compile(f"[{first}]" if first else "(?!)")
         self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
 
     def has(self, text: str) -> bool:
@@ -24,19 +27,17 @@ class TokenNames:
 
     def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
         """A text in pieces, each with the special token that it is the name of, or None."""
-        if self._first.isdisjoint(text):
-            return [(text, None)]
         pieces: list[tuple[str, TokenSet | None]] = []
-        begin = at = 0
-        while at < len(text):
-            name = self._name_at(text, at) if text[at] in self._first else ""
+        begin = 0
+        for match in self._begin.finditer(text):
+            at = match.start()
+            name = self._name_at(text, at) if at >= begin else ""
             if name:
                 if begin < at:
                     pieces.append((text[begin:at], None))
                 pieces.append((name, TokenSet((self._ids[name],))))
                 begin = at + len(name)
-            at += len(name) or 1
-        if begin < len(text):
+        if begin < len(text) or not pieces:
             pieces.append((text[begin:], None))
         return pieces
 

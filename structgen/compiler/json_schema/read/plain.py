@@ -37,6 +37,9 @@ _LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"
 _VALUES = frozenset({"enum", "const", "format", "pattern", *_LENGTHS})
 _BOUNDED = _VALUES | {*_LOWER, *_UPPER}
 
+#: Keywords that say nothing of values, and are strings.
+_TEXTS = frozenset({"title", "description", "$comment"})
+
 #: Keywords with schemas or names within.
 _NESTED = frozenset({
     "properties", "required", "items", "additionalProperties", "anyOf", "oneOf", "$ref", "enum", "const",
@@ -67,15 +70,15 @@ def is_plain(schema: Foreign, *, tagged: bool = False, closed: bool = False) -> 
         return False
     if tagged and not all(map(_NAME.fullmatch, (*schema.get("properties", ()), *schema.get("required", ())))):
         return False
-    return all(_is_text(each, tagged) for each in look.strings)
+    return "".join(look.strings).isidentifier() or all(_is_text(each, tagged) for each in look.strings)
 
 
 class _Look:
     """Looks at the root and at the definitions, one by one."""
 
     def __init__(self, definitions: dict[str, Foreign], closed: bool) -> None:
-        #: The names of members and the values of enumerations.
-        self.strings: list[Foreign] = []
+        #: The names of members and the strings of enumerations.
+        self.strings: list[str] = []
         self._definitions = definitions
         self._closed = closed
         self._references: list[set[str]] = []  # of the root, and of each definition
@@ -101,6 +104,8 @@ class _Look:
             if type(each) is not dict:
                 return False
             for keyword, value in each.items():
+                if type(value) is str and (keyword in _TEXTS or (keyword == "type" and value in _TYPES)):
+                    continue
                 check = _CHECKS.get(keyword)
                 if check is None or not check(value, each):
                     return False
@@ -112,7 +117,10 @@ class _Look:
         """Note what stands within a schema."""
         properties, required = schema.get("properties", {}), schema.get("required", ())
         todo += properties.values()
-        self.strings += (*properties, *required, *schema.get("enum", ()), schema.get("const"))
+        self.strings += (*properties, *required)
+        if "enum" in schema or "const" in schema:
+            values = (*schema.get("enum", ()), schema.get("const"))
+            self.strings += (value for value in values if type(value) is str)
         if "items" in schema:
             todo.append(schema["items"])
         others = schema.get("additionalProperties", not self._closed)
@@ -142,18 +150,12 @@ class _Look:
         return True
 
 
-def _is_text(value: Foreign, tagged: bool) -> bool:
+def _is_text(value: str, tagged: bool) -> bool:
     """Whether a string can be written: it has no half of a character; and no ``<``, if it is ``tagged``."""
-    if type(value) is not str or value.isidentifier():
-        return True
     return not (tagged and "<" in value) and not any("\ud800" <= each <= "\udfff" for each in value)
 
 
 # -- keywords ------------------------------------------------------------------------------------------------
-
-
-def _is_string(value: Foreign, schema: _Schema) -> bool:
-    return type(value) is str
 
 
 def _is_flag(value: Foreign, schema: _Schema) -> bool:
@@ -165,8 +167,6 @@ def _is_any(value: Foreign, schema: _Schema) -> bool:
 
 
 def _is_type(value: Foreign, schema: _Schema) -> bool:
-    if type(value) is str:
-        return value in _TYPES
     names = value if type(value) is list else []
     return bool(names) and all(type(name) is str and name in _TYPES for name in names) and len(names) == len({*names})
 
@@ -237,14 +237,13 @@ def _is_reference(value: Foreign, schema: _Schema) -> bool:
 
 def _stands_alone(schema: _Schema) -> bool:
     """Whether a schema has but one keyword that says something of values."""
-    return len(schema.keys() - _SILENT.keys()) == 1
+    return len(schema.keys() - _SILENT.keys() - _TEXTS) == 1
 
 
 _Check = Callable[[Foreign, _Schema], bool]
 
 #: Keywords that say nothing of values.
 _SILENT: dict[str, _Check] = {
-    **dict.fromkeys(("title", "description", "$comment"), _is_string),
     **dict.fromkeys(("readOnly", "writeOnly", "deprecated"), _is_flag),
     "default": _is_any,
     "examples": lambda value, schema: type(value) is list,
