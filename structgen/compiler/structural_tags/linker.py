@@ -69,8 +69,7 @@ class Linker:
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
         self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
-        for each in formats:
-            self._nullable[each] = each.is_nullable(self._nullable)
+        self._note_nullable(formats)
         names = TokenNames(vocabulary)
         for each in formats:
             _check_names(each, names)
@@ -107,7 +106,19 @@ class Linker:
         """The lowering of a part that is no definition of another kind."""
         if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
             return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
-        return self.lowering(*_rules_of(translate(part, self._externals, self._nullable.__getitem__), self.meter))
+        return self.lowering(*_rules_of(translate(part, self._externals, self._is_nullable), self.meter))
+
+    def _is_nullable(self, format_: Format) -> bool:
+        """Whether the empty text is among its texts."""
+        if format_ not in self._nullable:
+            new = post_order([format_], lambda each: (c for c in each.children if c not in self._nullable))
+            self._note_nullable(new)
+        return self._nullable[format_]
+
+    def _note_nullable(self, formats: Iterable[Format]) -> None:
+        """Note it for formats of which all that is within comes first."""
+        for each in formats:
+            self._nullable[each] = each.is_nullable(self._nullable)
 
     def lowering(self, rules: Rules, names: dict[int, str]) -> Lowering:
         """A lowering of some rules into the program."""

@@ -31,7 +31,8 @@ from ..gbnf.syntax import (
     repeated,
 )
 from ..programs.program import TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
+from .common_begins import by_begins
+from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, Later, OneOf, OneToken, Repeated, Tagged
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 
@@ -58,6 +59,13 @@ class ExternalTable:
         self.all: list[TokenSet | Part] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Part, int] = {}
+        self._options: dict[OneOf, list[Format]] = {}
+
+    def options(self, format_: OneOf) -> list[Format]:
+        """What a format is one of, tags that begin alike together."""
+        if format_ not in self._options:
+            self._options[format_] = [*by_begins(format_.options, self.names)]
+        return self._options[format_]
 
     def token(self, tokens: TokenSet) -> int:
         """The number of some tokens."""
@@ -111,7 +119,9 @@ class _Translation:
             *before, last = format_.parts
             return [*map(Part, before), Part(last, ends)], self._row
         if isinstance(format_, OneOf):
-            return [Part(option, ends) for option in format_.options], self._choice
+            return [Part(option, ends) for option in self._externals.options(format_)], self._choice
+        if isinstance(format_, Later):
+            return [], lambda _: self._part(Part(format_.inner, ends))
         if isinstance(format_, Repeated):
             return self._repeated(format_, ends)
         if isinstance(format_, Tagged):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.compiler.gbnf import compiler
 from structgen.compiler.structural_tags import linker
 from structgen.errors import BudgetExceededError
 
@@ -27,7 +28,7 @@ def test_a_tool_more_needs_no_other_automaton(monkeypatch: pytest.MonkeyPatch) -
         made.append(given)
         return original(*given)
 
-    original = linker.rules_of
+    original = compiler.rules_of
     monkeypatch.setattr(linker, "rules_of", rules_of)
     linker._KNOWN.clear()
     for names in (["a"], ["a", "b"], ["c"]):
