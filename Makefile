@@ -9,7 +9,7 @@ WORKERS ?= 2
 MINUTES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-traffic bench-gpu docs clean
+.PHONY: help demo test test-threads test-engines attack fuzz lint bench bench-tails bench-tags bench-traffic bench-gpu docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -44,6 +44,9 @@ bench: $(VENV)/.bench ## Compare with the peers (installs them)
 
 bench-tails: $(VENV)/.bench ## The slowest steps and first masks by name, beside llguidance
 	$(BIN)/python -m benchmarks.tails
+
+bench-tags: $(VENV)/.bench ## Replies with tool calls, beside XGrammar and llguidance
+	$(BIN)/python -m benchmarks.tags
 
 bench-traffic: $(VENV)/.bench ## Mixed traffic for MINUTES= (10): steps that take long by name, and memory over time
 	$(BIN)/python -m benchmarks.traffic --minutes $(MINUTES)

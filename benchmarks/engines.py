@@ -202,16 +202,16 @@ class TokenBytes:
 
 
 class XGrammar:
-    """XGrammar: `GrammarCompiler` without its cache, so that compiling again is compiling; 8 threads by default."""
+    """XGrammar: `GrammarCompiler`, without its cache unless asked for, so that compiling again is compiling."""
 
     precomputes = True
 
-    def __init__(self, vocabulary: sg.Vocabulary, *, threads: int = 8) -> None:
+    def __init__(self, vocabulary: sg.Vocabulary, *, threads: int = 8, cached: bool = False) -> None:
         import xgrammar
 
         tokens = [vocabulary.token(i) or b"" for i in range(vocabulary.size)]
         info = xgrammar.TokenizerInfo(tokens, vocab_size=vocabulary.size, stop_token_ids=list(vocabulary.eos_ids))
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=threads, cache_enabled=False)
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=threads, cache_enabled=cached)
         self._matcher = xgrammar.GrammarMatcher
 
     def compile(self, pattern: str) -> Any:

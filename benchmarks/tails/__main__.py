@@ -9,7 +9,7 @@ import argparse
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rich.console import Console
 from .. import report, run, vocabularies, worker
 from ..json_schema import engines as schema_engines
 from . import tables, workloads
-from .worker import CACHED, COMPLETE, LAZY, Bench, Setup, read
+from .worker import CACHED, COMPLETE, LAZY, Bench, Case, Setup, read
 
 #: Seconds for an engine's complete compile of a grammar.
 _COMPILE = 600.0
@@ -74,17 +74,18 @@ def measure(
                     status.update(f"{workload.name}: {number} of {len(workload.cases)}: {case.id}: {engine}")
                     readings[engine][number] = read(process, case, options.timeout)
         found = {
-            engine: _statistics(readings[engine]) | ({"compile": compiles[engine]} if engine in compiles else {})
+            engine: statistics(readings[engine]) | ({"compile": compiles[engine]} if engine in compiles else {})
             for engine in workload.engines
         }
         for engine, process in processes.items():
-            found[engine] |= _worst(workload, readings[engine], options, process, engine, status.update)
+            found[engine] |= worst(workload.vocabulary, workload.cases, readings[engine], options, process, engine)
     figures = tables.figures(workload.name, readings, found, options.clock)
     kept = {"vocabulary": workload.vocabulary.name, "cases": len(workload.cases), "engines": found}
     return kept, figures
 
 
-def _statistics(readings: dict[int, Any]) -> dict[str, Any]:
+def statistics(readings: dict[int, Any]) -> dict[str, Any]:
+    """What an engine's readings come to."""
     found = list(readings.values())
     return {
         "steps": {clock: tables.statistics(tables.steps(found, clock)) for clock in tables.CLOCKS},
@@ -94,31 +95,30 @@ def _statistics(readings: dict[int, Any]) -> dict[str, Any]:
     }
 
 
-def _worst(
-    workload: workloads.Workload,
+def worst(
+    vocabulary: vocabularies.NamedVocabulary,
+    cases: Sequence[Case],
     readings: dict[int, Any],
     options: argparse.Namespace,
     process: worker.Process,
     engine: str,
-    tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """The worst moments by name; structgen's with what they did, the slowest first, as far as there is time."""
-    known = vocabularies.read(workload.vocabulary.path)
+    known = vocabularies.read(vocabulary.path)
     spelled = [known.token(token) for token in range(known.size)]
     found: dict[str, Any] = {}
     until = time.monotonic() + options.explain
-    for part, worst in (
+    for part, slowest in (
         ("worst steps", tables.worst_steps(readings, options.clock, options.worst)),
         ("worst first masks", tables.worst_first(readings, options.clock, options.worst)),
     ):
         found[part] = []
-        for each in worst:
-            moment = tables.named(each, workload.cases, spelled)
+        for each in slowest:
+            moment = tables.named(each, cases, spelled)
             if engine.startswith("structgen") and time.monotonic() < until:
-                tell(f"{workload.name}: {engine}: what {moment['case']} did")
                 with contextlib.suppress(Exception):  # a cause that cannot be found is no reason to lose the rest
                     moment |= process.call(
-                        "explain", workload.cases[each.case], each.text, each.position, seconds=10 * options.timeout
+                        "explain", cases[each.case], each.text, each.position, seconds=10 * options.timeout
                     )
             found[part].append(moment)
     return found

@@ -26,6 +26,7 @@ from .. import engines as peers
 from .. import vocabularies, worker
 from ..grammar import engines as grammar_engines
 from ..json_schema import engines as schema_engines
+from ..tags import engines as tag_engines
 
 COMPLETE, LAZY, CACHED = "structgen", "structgen, lazy", "structgen, cached"
 
@@ -96,7 +97,7 @@ class Setup:
     Parameters
     ----------
     workload:
-        ``"json"``, ``"regex"``, or the name of a grammar's workload.
+        ``"json"``, ``"regex"``, ``"tags"``, or the name of a grammar's workload.
     engine:
         `COMPLETE`, `LAZY`, `CACHED` and its variants, or a peer's name.
     vocabulary, tokenizer_json, cache:
@@ -202,6 +203,10 @@ class Bench:
             found.append(self._clock.moments(list(_steps(stepper, self._bitmask, tokens))))
         return found
 
+    def file_size(self) -> int:
+        """Bytes of the last index in a file, without its vocabulary."""
+        return len(self._held[-1].to_bytes(with_vocabulary=False))
+
     def explain(self, case: Case, text: int | None, position: int) -> dict[str, Any]:
         """What a step does, or the compile and the first mask for no text: timed once more, and under a profile."""
         again = self._once_more(case, text, position, None)
@@ -240,6 +245,9 @@ def _maker(setup: Setup, vocabulary: sg.Vocabulary) -> tuple[Callable[[Any], Any
         setting = schema_engines.Setting(setup.tokenizer_json, setup.cache)
         schemas = schema_engines.ENGINES[setup.engine][1](vocabulary, setting)
         return schemas.compile, schemas
+    if setup.workload == "tags":
+        tags = tag_engines.ENGINES[setup.engine][1](vocabulary, setup.tokenizer_json)
+        return tags.compile, tags
     if setup.workload == "regex":
         name = "structgen, 1 thread" if setup.engine == COMPLETE else setup.engine
         regexes = peers.make(name, vocabulary, setup.tokenizer_json)

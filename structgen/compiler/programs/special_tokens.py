@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .program import TokenSet
@@ -18,7 +19,8 @@ class SpecialTokens:
 
     def __init__(self, named: Mapping[str, int]) -> None:
         self._ids = {name: token for name, token in named.items() if name}
-        self._first = {name[0] for name in self._ids}
+        first = re.escape("".join({name[0] for name in self._ids}))
+        self._begin = re.compile(f"[{first}]" if first else "(?!)")
         self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
 
     def has(self, text: str) -> bool:
@@ -27,19 +29,17 @@ class SpecialTokens:
 
     def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
         """A text in pieces, each with the special token that it is the name of, or None; the longest names count."""
-        if self._first.isdisjoint(text):
-            return [(text, None)]
         pieces: list[tuple[str, TokenSet | None]] = []
-        begin = at = 0
-        while at < len(text):
-            name = self._name_at(text, at) if text[at] in self._first else ""
+        begin = 0
+        for match in self._begin.finditer(text):
+            at = match.start()
+            name = self._name_at(text, at) if at >= begin else ""
             if name:
                 if begin < at:
                     pieces.append((text[begin:at], None))
                 pieces.append((name, TokenSet((self._ids[name],))))
                 begin = at + len(name)
-            at += len(name) or 1
-        if begin < len(text):
+        if begin < len(text) or not pieces:
             pieces.append((text[begin:], None))
         return pieces
 

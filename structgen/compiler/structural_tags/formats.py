@@ -94,6 +94,22 @@ class OneOf(Format):
 
 
 @dataclass(frozen=True, eq=False)
+class Later(Format):
+    """A format that is lowered by itself, when a text comes to it."""
+
+    inner: Format
+
+    @property
+    def children(self) -> tuple[Format, ...]:
+        """The formats directly within."""
+        return (self.inner,)
+
+    def is_nullable(self, known: Mapping[Format, bool]) -> bool:
+        """Whether the empty text is among its texts."""
+        return known[self.inner]
+
+
+@dataclass(frozen=True, eq=False)
 class Repeated(Format):
     """A format ``min`` to ``max`` times; None is unbounded."""
 

@@ -11,16 +11,19 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ...budget import Meter
-from ...definitions import Gbnf, Regex, StructuralTag
+from ...definitions import Gbnf, JsonSchema, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError
 from ...system.depth_first import post_order
+from ...system.memo import Memo
+from ...system.types import Foreign
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
 from ..gbnf.compiler import Rules, read_gbnf, rules_of
 from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
 from ..gbnf.lowering import Lowering
+from ..gbnf.syntax import GbnfGrammar
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
 from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
@@ -62,6 +65,8 @@ class Linker:
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
         self.regexes: dict[Regex, _RulesInner] = {}
+        self._definition = definition
+        self._layouts: dict[str, JsonSchema] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
         if marks is not None:
@@ -70,12 +75,11 @@ class Linker:
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        #: Whether formats may be empty, their own marks aside.
+        #: Whether formats may be empty: their own marks aside, and with them.
         self._nullable: dict[Format, bool] = {}
-        unmarked = {each: inner.nullable for each, inner in self._inner.items()}
-        for each in formats:
-            self._nullable[each] = each.is_nullable(unmarked)
-            unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
+        self._unmarked = {each: inner.nullable for each, inner in self._inner.items()}
+        self._marks = marks
+        self._note_nullable(formats)
         names = self.names
         for each in formats:
             _check_names(each, names)
@@ -88,7 +92,14 @@ class Linker:
         self._first: dict[int, First] = {}
         lowering = self._lowering(root)
         lowering.run(0)
-        self.program.returns[self.program.start] |= unmarked[root]
+        self.program.returns[self.program.start] |= self._unmarked[root]
+
+    def layout(self, options: dict[str, Foreign]) -> JsonSchema:
+        """Any schema with the options of one in the tag. Raises `DefinitionError`, and `TypeError` for others."""
+        key = repr(options)
+        if key not in self._layouts:
+            self._layouts[key] = self._definition.schema(True, **options)
+        return self._layouts[key]
 
     @property
     def open(self) -> list[State]:
@@ -105,8 +116,20 @@ class Linker:
         """The lowering of a part that is no definition of another kind."""
         if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
             return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
-        grammar = translate(part, self._externals, self._nullable.__getitem__)
-        return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
+        return self.lowering(*_rules_of(translate(part, self._externals, self._is_nullable), self.meter))
+
+    def _is_nullable(self, format_: Format) -> bool:
+        """Whether the empty text is among its texts, its own marks aside."""
+        if format_ not in self._nullable:
+            new = post_order([format_], lambda each: (c for c in each.children if c not in self._nullable))
+            self._note_nullable(new)
+        return self._nullable[format_]
+
+    def _note_nullable(self, formats: Iterable[Format]) -> None:
+        """Note it for formats of which all that is within comes first."""
+        for each in formats:
+            self._nullable[each] = each.is_nullable(self._unmarked)
+            self._unmarked[each] = self._nullable[each] and not (each.label and self._marks is not None)
 
     def lowering(self, rules: Rules, names: dict[int, str]) -> Lowering:
         """A lowering of some rules into the program."""
@@ -135,6 +158,23 @@ class Linker:
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
+
+
+#: Rules of grammars that come again, as free text with the same triggers does: so many edges, of 100 bytes, in all.
+_KNOWN: Memo[GbnfGrammar, tuple[Rules, dict[int, str]]] = Memo(50_000, lambda known: 1 + _edges(known[0]))
+
+
+def _rules_of(grammar: GbnfGrammar, meter: Meter) -> tuple[Rules, dict[int, str]]:
+    """The automaton of a grammar's rule, made once for the process."""
+    known = _KNOWN.get(grammar)
+    if known is None:
+        known = _KNOWN[grammar] = rules_of(establish(grammar, meter), 0, meter)
+    meter.check_states(sum(len(rule.edges) for rule in known[0].values()), "the automata of the rules")
+    return known
+
+
+def _edges(rules: Rules) -> int:
+    return sum(len(edges) for rule in rules.values() for edges in rule.edges)
 
 
 def _check_names(format_: Format, names: TokenNames) -> None:
@@ -188,9 +228,10 @@ class _SchemaInner:
         self._schema: ReadSchema | None = None
         self.nullable = False
         tagged = format_.options.get("style", "json") != "json"
-        options = definition.schema(True, **format_.options)
+        options = linker.layout(format_.options)
         usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes
-        if not usual or not is_plain(format_.value, tagged=tagged):
+        closed = not options.additional_properties
+        if not usual or not is_plain(format_.value, tagged=tagged, closed=closed):
             self._schema = self._read(linker)
             known = options.whitespace in WHITESPACE
             if tagged or not known or not is_sure_to_lower(self._schema, linker.meter):

@@ -30,7 +30,8 @@ from ..gbnf.syntax import (
     repeated,
 )
 from ..programs.program import TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, OneOf, OneToken, Repeated, Tagged
+from .common_begins import by_begins
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, Later, OneOf, OneToken, Repeated, Tagged
 from .marks import Label, Marks
 from .stops import Stops, texts_of
 from .tokens import TokenNames
@@ -49,6 +50,13 @@ class ExternalTable:
         self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Format, int] = {}
+        self._options: dict[OneOf, list[Format]] = {}
+
+    def options(self, format_: OneOf) -> list[Format]:
+        """What a format is one of, tags that begin alike together."""
+        if format_ not in self._options:
+            self._options[format_] = [*by_begins(format_.options, self.names)]
+        return self._options[format_]
 
     def token(self, tokens: TokenSet) -> int:
         """The number of some tokens."""
@@ -102,7 +110,9 @@ class _Translation:
         if isinstance(format_, InRow):
             return format_.parts, self._row
         if isinstance(format_, OneOf):
-            return format_.options, self._choice
+            return self._externals.options(format_), self._choice
+        if isinstance(format_, Later):
+            return [], lambda _: self._later(format_.inner)
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
         if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
@@ -147,12 +157,17 @@ class _Translation:
         tokens = self._externals.names.tokens(format_)
         return self._add(External(self._externals.token(tokens), is_token=True))
 
-    def _part(self, part: Format, *, nullable: bool = True) -> NodeId:
-        return self._add(External(self._externals.part(part), nullable and self._nullable(part)))
+    def _part(self, part: Format) -> NodeId:
+        """A part without its marks."""
+        return self._add(External(self._externals.part(part), self._nullable(part)))
+
+    def _later(self, part: Format) -> NodeId:
+        """A part that is translated with its marks."""
+        return self._add(External(self._externals.part(part), self._nullable(part) and not self._has_marks(part)))
 
     def _behind(self, format_: AnyText | AnyTokens, part: Format) -> NodeId:
-        """What stands behind a trigger of a format, and is not its text; the part has its own marks."""
-        node = self._part(part, nullable=not self._has_marks(part))
+        """What stands behind a trigger of a format, and is not its text."""
+        node = self._later(part)
         return self._between(Label(""), node) if self._has_marks(format_) else node
 
     # -- marks -----------------------------------------------------------------------------------------

@@ -30,6 +30,11 @@ def tag(schema: Any, fields: dict[str, Any]) -> dict[str, Any]:
         ({"type": "object", "required": ["a"],
           "properties": {"a": {"enum": ["</parameter>"], "type": "string"}}}, QWEN),
         ({}, {"options": {"whitespace": "x+"}}),
+        ({"type": "object", "required": ["a>b"]}, QWEN),
+        (
+            {"type": "object", "properties": {"a": {}}, "required": ["b"]},
+            {"options": {"additional_properties": False}},
+        ),
     ],
     ids=str,
 )  # fmt: skip
