@@ -33,7 +33,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "transformers.serve": tuple(
         f"transformers.cli.serving.chat_completion:ChatCompletionHandler.{name}"
-        for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming")
+        for name in ("_unused_fields", "_validate_request", "_resolve_model", "_streaming", "_non_streaming",
+                     "_build_generation_config", "_build_chunk_sse", "_build_completion")
     ),
 }  # fmt: skip
 

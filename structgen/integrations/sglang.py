@@ -30,7 +30,7 @@ from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import Indexes, indexes_from, read_engine_request
+from .requests import UNTOLD, Indexes, indexes_with, read_engine_request, settings_in
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def create_backend(
     """
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    return StructgenBackend(indexes_from(SETTINGS_VARIABLE, vocabulary))
+    return StructgenBackend(indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD)))
 
 
 class StructgenBackend(BaseGrammarBackend):

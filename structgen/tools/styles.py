@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ..errors import DefinitionError
 from ..system.types import Foreign
 from .style import ToolStyle
@@ -317,6 +319,23 @@ def detect_tool_style(source: Foreign) -> ToolStyle:
             remedy=f"Name the style: {_names()}; or describe it with register_tool_style.",
         )
     return max(found, key=lambda style: sum(map(len, style.template)))
+
+
+def reasoning_after(prompt: str, style: ToolStyle) -> bool | Literal["auto"]:
+    """Whether the reply to a rendered prompt reasons first: ``reasoning`` of `tool_calls`.
+
+    True where the prompt ends with what begins the reasoning, and for messages, of which one kind is that. False
+    where it ends with what ends it (an empty section), and for styles without. Else the model may do as it likes.
+    """
+    if style.messages:
+        return True
+    if style.reasoning is None:
+        return False
+    begin, end = (tag.strip() for tag in style.reasoning)
+    prompt = prompt.rstrip()
+    if prompt.endswith(end):
+        return False
+    return True if prompt.endswith(begin) else "auto"
 
 
 def _template(source: Foreign) -> str:
