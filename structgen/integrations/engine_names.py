@@ -16,7 +16,13 @@ _BATCHING = "transformers.generation.continuous_batching."
 #: By adapter: ``module:name``.
 NAMES: dict[str, tuple[str, ...]] = {
     "outlines": ("outlines.backends:_get_backend",),
-    "sglang": ("sglang.srt.server_args:GRAMMAR_BACKEND_CHOICES",),
+    "sglang": (
+        "sglang.srt.server_args:GRAMMAR_BACKEND_CHOICES",
+        "sglang.srt.constrained.reasoner_grammar_backend:ReasonerGrammarBackend",
+        "sglang.srt.constrained.torch_ops.token_filter_torch_ops:set_token_filter_torch",
+        "sglang.srt.parser.reasoning_parser:ReasoningParser",
+        "sglang.srt.runtime_context:get_serving",
+    ),
     "tensorrt_llm": ("tensorrt_llm._torch.pyexecutor.guided_decoder:XGrammarMatcherFactory",),
     "vllm_backend": (
         "vllm.v1.structured_output:XgrammarBackend",

@@ -106,7 +106,7 @@ def read_request(request: object) -> Definition | Named:
     unknown = sorted(str(name) for name in options if name not in known)
     if unknown:
         remedy = f"Its options are {', '.join(known)}." if known else "It has none."
-        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=remedy)
+        raise DefinitionError(f"{key} has no option {unknown[0]!r}", where=unknown[0], remedy=remedy)
     value = request[key]
     if key == "index":
         if not isinstance(value, str) or not _NAME.fullmatch(value):
@@ -114,7 +114,8 @@ def read_request(request: object) -> Definition | Named:
         return Named(value)
     types, make = KINDS[key]
     if not isinstance(value, types):
-        raise DefinitionError(f"{key} is a {type(value).__name__}")
+        named = " or ".join(each.__name__ for each in types)
+        raise DefinitionError(f"{key} is a {type(value).__name__}", where=key, remedy=f"Make it a {named}.")
     try:
         return make(value, **options)
     except TypeError as error:
@@ -142,6 +143,7 @@ def read_response_format(given: object) -> Definition | None:
     if not isinstance(given, Mapping) or not isinstance(kind, str) or kind not in RESPONSE_FORMATS:
         raise DefinitionError(
             "the response_format is none that is known",
+            where="type",
             remedy=f"It is an object whose type is one of {', '.join(RESPONSE_FORMATS)}.",
         )
     key, make = RESPONSE_FORMATS[kind]
@@ -149,6 +151,7 @@ def read_response_format(given: object) -> Definition | None:
     if not isinstance(described, Mapping):
         raise DefinitionError(
             f"a response_format of type {kind} has no object {key}",
+            where=key,
             remedy='Write {"type": "json_schema", "json_schema": {"name": ..., "schema": {...}}}.',
         )
     return make(described)
@@ -157,7 +160,9 @@ def read_response_format(given: object) -> Definition | None:
 def _schema(described: Mapping[str, object]) -> dict[str, object]:
     schema = described.get("schema")
     if not isinstance(schema, Mapping):
-        raise DefinitionError("a json_schema has no object schema", remedy="Put the JSON Schema under that key.")
+        raise DefinitionError(
+            "a json_schema has no object schema", where="json_schema", remedy="Put the JSON Schema under that key."
+        )
     return dict(schema)
 
 
@@ -212,7 +217,7 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d{1,9}\]>", mark)}
     first = max(ids.values(), default=-1) + 1
     if first > _MOST_IDS:
-        raise DefinitionError(f"no vocabulary has the token {first - 1}")
+        raise DefinitionError(f"no vocabulary has the token {first - 1}", where="token", remedy="Name it.")
     specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
     first += len(marks)
     tokens = {first + byte: bytes([byte]) for byte in range(256)}

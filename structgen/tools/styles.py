@@ -281,7 +281,7 @@ def tool_style(style: str | ToolStyle) -> ToolStyle:
         return style
     found = _REGISTRY.get(style) if isinstance(style, str) else None
     if found is None:
-        raise DefinitionError(f"there is no tool style {style!r}", remedy=f"Use one of {_names()}.")
+        raise DefinitionError(f"there is no tool style {style!r}", where="style", remedy=f"Use one of {_names()}.")
     return found
 
 
@@ -316,6 +316,7 @@ def detect_tool_style(source: Foreign) -> ToolStyle:
     if not found:
         raise DefinitionError(
             "the chat template writes tool calls in no style that is known",
+            where="style",
             remedy=f"Name the style: {_names()}; or describe it with register_tool_style.",
         )
     return max(found, key=lambda style: sum(map(len, style.template)))
@@ -347,6 +348,7 @@ def _template(source: Foreign) -> str:
     if not isinstance(text, str):
         raise DefinitionError(
             f'style="auto" needs a chat template, and {type(source).__name__} has none',
+            where="style",
             remedy="Pass tokenizer= a tokenizer that has one, or the template's text; or name the style.",
         )
     return text
