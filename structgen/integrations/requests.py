@@ -114,8 +114,8 @@ def read_request(request: object) -> Definition | Named:
         return Named(value)
     types, make = KINDS[key]
     if not isinstance(value, types):
-        named = " or ".join(each.__name__ for each in types)
-        raise DefinitionError(f"{key} is a {type(value).__name__}", where=key, remedy=f"Make it a {named}.")
+        allowed = " or ".join(each.__name__ for each in types)
+        raise DefinitionError(f"{key} is a {type(value).__name__}", where=key, remedy=f"Make it a {allowed}.")
     try:
         return make(value, **options)
     except TypeError as error:

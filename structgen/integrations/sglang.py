@@ -8,7 +8,8 @@ hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integra
 Where SGLang runs a parser of reasoning (``--reasoning-parser``), a request that reasons is masked from the end of its
 reasoning on, by SGLang's own wrapper, which it puts around its own backends alone: here it is put around this one.
 
-Written against SGLang 0.5.20 to 0.5.23, which forwards no jumps in its own scheduler any more, though its interface has them.
+Written against SGLang 0.5.20 to 0.5.23, which forwards no jumps in its own scheduler any more, though its interface
+has them.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class StructgenBackend(_Masks, BaseGrammarBackend):
     def compile_framed_grammar(
         self, grammar: StructgenGrammar, frame: Callable[[JsonMap], JsonMap]
     ) -> StructgenGrammar | None:
-        """A definition within the messages of a reply, of which one is the reasoning; None where it can be in none."""
+        """A definition within the messages of a reply, of which one is the reasoning; None where it can't be."""
         try:
             framed = StructuralTag(dict(frame(format_of(grammar.definition))))
             return self._compiled("structural_tag", framed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from transformers.cli.serving.server import build_server
 from transformers.cli.serving.utils import GenerationState
 
 import structgen as sg
-from structgen.integrations.transformers import serve as transformers_serve
 from structgen.integrations.transformers.serve import handler_class
 
 SCHEMA = {
@@ -96,85 +94,44 @@ def test_free_text_stays_free(folder: str) -> None:
         assert reply.status_code == 200, reply.text
 
 
-def calls_in(text: str) -> list[dict[str, Any]]:
-    """The calls of a reply in Hermes' style, by a plain reader; text may follow them."""
-    found = re.findall(r'\{"name": "(\w+)", "arguments": (\{[^{}]*\})\}', text)
-    return [{"name": name, "arguments": json.loads(arguments)} for name, arguments in found]
-
-
 def is_a_call(call: dict[str, Any], names: tuple[str, ...] = ("lamp", "clock")) -> bool:
-    arguments = call["arguments"]
+    """Whether an entry of ``tool_calls`` is a whole call of one of some tools, under its schema."""
+    arguments = json.loads(call["function"]["arguments"])
     return (
-        call["name"] in names and arguments.keys() == {"n", "on"}
-        and type(arguments["on"]) is bool and 0 <= arguments["n"] <= 99
+        call["type"] == "function" and call["id"] != "" and call["function"]["name"] in names
+        and arguments.keys() == {"n", "on"} and type(arguments["on"]) is bool and 0 <= arguments["n"] <= 99
     )  # fmt: skip
 
 
-def test_tools_are_called_as_was_asked(folder: str) -> None:
-    """Nothing reads calls back for a model without a response template: they are the content."""
-    client = client_of({"max_tokens": True})
-    asked = {"tools": TOOLS, "max_tokens": 200, "temperature": 1.0}
-    named = {"type": "function", "function": {"name": "clock"}}
-    for choice, names in (("required", ("lamp", "clock")), (named, ("clock",))):
-        for parallel in (True, False):
-            reply = ask(client, folder, tool_choice=choice, parallel_tool_calls=parallel, **asked)
-            assert reply.status_code == 200, reply.text
-            content = reply.json()["choices"][0]["message"]["content"]
-            calls = calls_in(content)
-            assert calls
-            assert all(is_a_call(call, names) for call in calls)
-            assert len(calls) == 1 or (parallel and choice == "required")
+ASKED = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 200, "temperature": 1.0}
+CLOCK = {"type": "function", "function": {"name": "clock"}}
 
 
-def test_replies_without_calls(folder: str) -> None:
-    for choice in ("none", "auto", None):
-        reply = ask(client_of(), folder, tools=TOOLS, tool_choice=choice, max_tokens=30)
-        assert reply.status_code == 200, reply.text
-        assert choice != "none" or "<tool_call>" not in reply.json()["choices"][0]["message"]["content"]
-
-
-class PlainReader:
-    """Decodes at the end; the name in a delta of its own, the arguments in two."""
-
-    def __init__(self, index: sg.Index) -> None:
-        self.index = index
-        self.text = b""
-
-    def feed(self, tokens: Any) -> list[dict[str, Any]]:
-        names = {i: name.encode() for name, i in self.index.vocabulary.special_tokens.items()}
-        ends = self.index.vocabulary.eos_ids
-        self.text += b"".join(self.index.vocabulary.token(i) or names[i] for i in tokens if i not in ends)
-        return [{"reasoning_content": "."}]
-
-    def close(self) -> list[dict[str, Any]]:
-        found = []
-        for index, call in enumerate(calls_in(self.text.decode(errors="replace"))):
-            text = json.dumps(call["arguments"])
-            found.append({"index": index, "id": f"call_{index}", "function": {"name": call["name"], "arguments": ""}})
-            found += [{"index": index, "function": {"arguments": part}} for part in (text[:4], text[4:])]
-        return [{"tool_calls": [each]} for each in found]
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers_serve, "reader_of", PlainReader)
-
-
-ASKED = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 300, "temperature": 1.0}
-
-
-@pytest.mark.usefixtures("reader")
-def test_calls_are_read_back(folder: str) -> None:
-    reply = ask(client_of({"max_tokens": True}), folder, **ASKED)
+@pytest.mark.parametrize("parallel", [True, False, None])
+@pytest.mark.parametrize(("choice", "names"), [("required", ("lamp", "clock")), (CLOCK, ("clock",))], ids=str)
+def test_tools_are_called_as_was_asked(
+    folder: str, choice: Any, names: tuple[str, ...], parallel: bool | None
+) -> None:
+    asked = {**ASKED, "tool_choice": choice, "parallel_tool_calls": parallel}
+    reply = ask(client_of({"max_tokens": True}), folder, **asked)
     assert reply.status_code == 200, reply.text
-    choice = reply.json()["choices"][0]
-    assert choice["finish_reason"] == "tool_calls"
-    message = choice["message"]
-    assert set(message["reasoning_content"]) == {"."}
-    for number, call in enumerate(message["tool_calls"]):
-        assert (call["id"], call["type"]) == (f"call_{number}", "function")
-        function = call["function"]
-        assert is_a_call({"name": function["name"], "arguments": json.loads(function["arguments"])})
+    answer = reply.json()["choices"][0]
+    assert answer["finish_reason"] == "tool_calls"
+    calls = answer["message"]["tool_calls"]
+    assert calls
+    assert all(is_a_call(call, names) for call in calls)
+    assert len(calls) == 1 or (parallel is not False and choice == "required")
+    assert "<tool_call>" not in (answer["message"].get("content") or "")
+
+
+@pytest.mark.parametrize("choice", ["none", "auto", None])
+def test_replies_without_calls(folder: str, choice: str | None) -> None:
+    reply = ask(client_of(), folder, tools=TOOLS, tool_choice=choice, max_tokens=12)
+    assert reply.status_code == 200, reply.text
+    answer = reply.json()["choices"][0]
+    assert answer["message"]["content"]
+    assert "tool_calls" not in answer["message"]
+    assert answer["finish_reason"] == ("length" if reply.json()["usage"]["completion_tokens"] == 12 else "stop")
 
 
 def chunks_of(reply: Any) -> list[dict[str, Any]]:
@@ -182,33 +139,33 @@ def chunks_of(reply: Any) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in reply.text.split("\n") if line.startswith("data: {")]
 
 
-@pytest.mark.usefixtures("reader")
 def test_streams_have_deltas_of_calls(folder: str) -> None:
     first, *middle, last = chunks_of(ask(client_of({"max_tokens": True}), folder, stream=True, **ASKED))
     assert first["choices"][0]["delta"]["role"] == "assistant"
     assert last["choices"][0]["finish_reason"] == "tool_calls"
-    thoughts = sum("reasoning_content" in chunk["choices"][0]["delta"] for chunk in middle)
-    assert last["usage"]["completion_tokens"] == thoughts
+    assert last["usage"]["total_tokens"] == last["usage"]["prompt_tokens"] + last["usage"]["completion_tokens"]
     calls: dict[int, list[dict[str, Any]]] = {}
     for chunk in middle:
         for call in chunk["choices"][0]["delta"].get("tool_calls") or ():
             calls.setdefault(call["index"], []).append(call)
+    assert list(calls) == [*range(len(calls))] != []
     for head, *rest in calls.values():
+        assert len(rest) > 3  # arguments come as they are written
         arguments = "".join(call["function"]["arguments"] for call in (head, *rest))
-        assert is_a_call({"name": head["function"]["name"], "arguments": json.loads(arguments)})
+        assert is_a_call({**head, "function": {"name": head["function"]["name"], "arguments": arguments}})
         assert not any("id" in call or "name" in call["function"] for call in rest)
 
 
-@pytest.mark.usefixtures("reader")
-def test_an_error_ends_a_stream(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_ends_a_stream_and_not_the_server(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(self: Any, tokens: Any) -> Any:
         raise sg.errors.TokenIdError('a "bad" token')
 
-    monkeypatch.setattr(PlainReader, "feed", failing)
     client = client_of()
-    *_, last = chunks_of(ask(client, folder, stream=True, **ASKED))
-    assert last == {"error": 'a "bad" token'}
-    assert ask(client, folder, max_tokens=2).status_code == 200  # the thread goes on
+    with monkeypatch.context() as patch:
+        patch.setattr(sg.ToolCallReader, "feed", failing)
+        *_, last = chunks_of(ask(client, folder, stream=True, **ASKED))
+        assert last == {"error": 'a "bad" token'}
+    assert ask(client, folder, max_tokens=2).status_code == 200
 
 
 TAG = {"type": "tag", "begin": "<tool_call>", "content": {"type": "regex", "pattern": "[0-9]{3}"}, "end": "!"}

@@ -1,9 +1,10 @@
 """``transformers serve`` with tools and formats: ``python -m structgen.integrations.transformers.serve``.
 
-transformers 5.23 renders a request's ``tools`` into the prompt, and reads calls back where the model has a response
+transformers 5.23 renders a request's ``tools`` into the prompt, and reads calls back for models with a response
 template; ``tool_choice``, ``parallel_tool_calls`` and ``response_format`` it ignores, and nothing keeps a reply to
-the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that compiles what is asked for, and hands
-``generate`` a `LogitsProcessor`; everything else, command line included, is that of ``transformers serve``.
+the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that compiles what is asked for, hands
+``generate`` a `LogitsProcessor`, and reads replies with tools by a `ToolCallReader`; everything else, command line
+included, is that of ``transformers serve``.
 
 What cannot be honoured is answered with an error, status 400: nothing is ignored in silence. Settings are JSON in
 ``STRUCTGEN_TRANSFORMERS``; see `structgen.integrations.requests.SETTINGS`.
@@ -16,11 +17,13 @@ import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from ...definitions import Definition
+from ...budget import Budget
+from ...definitions import Definition, StructuralTag
 from ...errors import DefinitionError, StructgenError
+from ...replies.reader import ToolCallReader
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
@@ -30,7 +33,7 @@ from ...vocabulary.vocabulary import Vocabulary
 from ..engine_names import check_engine
 from ..requests import Indexes, Settings, indexes_with, read_response_format, settings_in
 from . import LogitsProcessor
-from .replies import Reader, TokenStream, message_of, reader_of
+from .token_stream import TokenStream
 
 #: The environment variable with the settings, a JSON object.
 SETTINGS_VARIABLE = "STRUCTGEN_TRANSFORMERS"
@@ -88,6 +91,7 @@ class Formats:
 
     def __init__(self, settings: JsonMap) -> None:
         self.settings = Settings.read(settings)
+        self.budget = replace(Budget.request, seconds=self.settings.seconds)
         self._given = settings
         self._by_model: OrderedDict[str, Indexes] = OrderedDict()
         self._lock = Lock(Rank.REQUESTS)
@@ -118,7 +122,7 @@ class _Reply:
     """What masks a reply, and what reads it; None where transformers does."""
 
     masks: LogitsProcessor | None = None
-    reader: Reader | None = None
+    reader: ToolCallReader | None = None
 
 
 _FREE = _Reply()
@@ -178,7 +182,9 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 index = formats.index(definition, model_id, model, processor)
                 most = self._build_generation_config(body, model.generation_config).max_new_tokens
                 masks = LogitsProcessor(index, max_tokens=most if formats.settings.max_tokens else None)
-                return _Reply(masks, reader_of(index) if body.get("tools") else None)
+                if not body.get("tools") or not isinstance(definition, StructuralTag):
+                    return _Reply(masks)
+                return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.budget))
 
             return await asyncio.to_thread(masked)
 
@@ -198,7 +204,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
 
         async def _chunks(
             self, request_id: str, model: Foreign, processor: Foreign, model_id: str, inputs: Foreign,
-            gen_config: Foreign, gen_manager: Foreign, reader: Reader,
+            gen_config: Foreign, gen_manager: Foreign, reader: ToolCallReader,
         ) -> AsyncIterator[str]:  # fmt: skip
             stream = TokenStream()
             options = {"generation_mode": "text"} if hasattr(model, "has_talker") else {}
@@ -216,18 +222,17 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 return text
 
             gen_manager.submit(run)
-            called = False
             try:
                 yield chunk(role="assistant")
                 async for tokens in stream.tokens():
-                    for delta in reader.feed(tokens):
-                        called = called or bool(delta.get("tool_calls"))
-                        yield chunk(**delta)
-                for delta in reader.close():
-                    called = called or bool(delta.get("tool_calls"))
-                    yield chunk(**delta)
-                usage = _usage(inputs, stream.count)
-                yield chunk(finish_reason=_finish(called, stream.count, gen_config), usage=CompletionUsage(**usage))
+                    for event in reader.feed(tokens):
+                        if event.delta:
+                            yield chunk(**event.delta)
+                for event in reader.close(cut_off=not reader.is_complete()):
+                    if event.delta:
+                        yield chunk(**event.delta)
+                usage = CompletionUsage(**_usage(inputs, stream.count))
+                yield chunk(finish_reason=_finish(reader, stream.count, gen_config), usage=usage)
             except Exception as error:  # as transformers tells it, whatever it is
                 yield f"data: {json.dumps({'error': str(error)})}\n\n"
             finally:
@@ -245,11 +250,14 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
             _, _, ids = await gen_manager.generate_non_streaming(
                 model, processor, inputs, gen_config, request_id=request_id
             )
-            content, reasoning, calls = message_of([*reply.reader.feed(ids.tolist()), *reply.reader.close()])
+            reader = reply.reader
+            reader.feed(ids.tolist())
+            reader.close(cut_off=not reader.is_complete())
+            said = reader.message()
             completion = self._build_completion(
-                request_id, content, model_id, finish_reason=_finish(bool(calls), len(ids), gen_config),
-                usage=CompletionUsage(**_usage(inputs, len(ids))), tool_calls=calls or None,
-                reasoning_content=reasoning,
+                request_id, said["content"], model_id, finish_reason=_finish(reader, len(ids), gen_config),
+                usage=CompletionUsage(**_usage(inputs, len(ids))), tool_calls=said.get("tool_calls"),
+                reasoning_content=said.get("reasoning_content"),
             )  # fmt: skip
             return JSONResponse(completion, media_type="application/json")
 
@@ -261,9 +269,9 @@ def _masked(inputs: Foreign, reply: _Reply) -> Foreign:
     return inputs if reply.masks is None else {**inputs, "logits_processor": [reply.masks]}
 
 
-def _finish(called: bool, count: int, gen_config: Foreign) -> str:
+def _finish(reader: ToolCallReader, count: int, gen_config: Foreign) -> str:
     """OpenAI's ``finish_reason``."""
-    if called:
+    if "tool_calls" in reader.message():
         return "tool_calls"
     return "stop" if gen_config.max_new_tokens is None or count < gen_config.max_new_tokens else "length"
 
