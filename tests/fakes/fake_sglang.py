@@ -68,7 +68,8 @@ class ReasonerGrammarObject(BaseGrammarObject):
 
     def __init__(self, grammar: Any, think_end_ids: list[int], reasoning: bool) -> None:
         super().__init__()
-        self.grammar, self.think_end_ids, self.tokens = grammar, think_end_ids, []
+        self.grammar, self.think_end_ids = grammar, think_end_ids
+        self.tokens: list[int] = []
         self.start: int | None = None if reasoning else 0
 
     def accept_token(self, token: int) -> None:
@@ -98,12 +99,11 @@ class ReasonerGrammarBackend(BaseGrammarBackend):
     ) -> None:
         super().__init__()
         self.grammar_backend, self.parser = grammar_backend, reasoning_parser
-        self.masks = (
-            grammar_backend.allocate_vocab_mask, grammar_backend.move_vocab_mask, grammar_backend.apply_vocab_mask,
-        )  # fmt: skip
+        names = ["allocate_vocab_mask", "move_vocab_mask", "apply_vocab_mask"]
         if enable_strict_thinking:
             assert grammar_backend.is_support_token_filter
-            self.masks += (grammar_backend.set_token_filter,)
+            names.append("set_token_filter")
+        self.of_masks = [getattr(grammar_backend, name) for name in names]
 
     def begin(self, kind: str, text: str, reasoning: bool) -> Any:
         """What ``_init_value_dispatch`` makes of a request."""

@@ -132,7 +132,6 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
     """``ChatCompletionHandler`` with tools and formats; needs ``transformers[serving]``. See `Formats`."""
     from fastapi import HTTPException
     from fastapi.responses import JSONResponse, StreamingResponse
-    from openai.types.completion_usage import CompletionUsage
     from transformers.cli.serving.chat_completion import ChatCompletionHandler
 
     check_engine("transformers.serve")
@@ -231,7 +230,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
                 for event in reader.close(cut_off=not reader.is_complete()):
                     if event.delta:
                         yield chunk(**event.delta)
-                usage = CompletionUsage(**_usage(inputs, stream.count))
+                usage = _usage(inputs, stream.count)
                 yield chunk(finish_reason=_finish(reader, stream.count, gen_config), usage=usage)
             except Exception as error:  # as transformers tells it, whatever it is
                 yield f"data: {json.dumps({'error': str(error)})}\n\n"
@@ -256,7 +255,7 @@ def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
             said = reader.message()
             completion = self._build_completion(
                 request_id, said["content"], model_id, finish_reason=_finish(reader, len(ids), gen_config),
-                usage=CompletionUsage(**_usage(inputs, len(ids))), tool_calls=said.get("tool_calls"),
+                usage=_usage(inputs, len(ids)), tool_calls=said.get("tool_calls"),
                 reasoning_content=said.get("reasoning_content"),
             )  # fmt: skip
             return JSONResponse(completion, media_type="application/json")
@@ -276,7 +275,8 @@ def _finish(reader: ToolCallReader, count: int, gen_config: Foreign) -> str:
     return "stop" if gen_config.max_new_tokens is None or count < gen_config.max_new_tokens else "length"
 
 
-def _usage(inputs: Foreign, count: int) -> dict[str, int]:
+def _usage(inputs: Foreign, count: int) -> Foreign:
+    """OpenAI's ``usage``."""
     before: int = inputs["input_ids"].shape[-1]
     return {"prompt_tokens": before, "completion_tokens": count, "total_tokens": before + count}
 
