@@ -62,7 +62,8 @@ def test_what_is_no_tag_is_refused(format: dict[str, Any]) -> None:
 
 def test_the_older_form_as_sglang_makes_it_of_tools() -> None:
     """A tool without parameters has no schema; a call that is required is one that must come first."""
-    asked = {"type": "structural_tag", "triggers": ["<f"], "structures": [{"begin": "<f>", "schema": None, "end": "!"}]}
+    structure = {"begin": "<f>", "schema": None, "end": "!"}
+    asked = {"type": "structural_tag", "triggers": ["<f"], "structures": [structure]}
     for required in (False, True):
         definition = read_engine_request("STRUCTURAL_TAG", json.dumps({**asked, "at_least_one": required}))
         machine = sg.compile(definition, BYTES, eager=False).machine
