@@ -557,13 +557,24 @@ def _start_stack(arena, config, cells, slots, top):
     return top, config[0], config[1], cell
 
 
+@inlined
+def _next_live(arena, row, upper, at, end):
+    """The first node of ``upper[:, at:end]`` whose byte is not dead in a row; ``end`` where there is none."""
+    while at < end and arena[row + arena[arena[A_CLASS_OF] + upper[0, at]]] == DEAD:
+        at += 1
+    return at
+
+
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, nodes, ids,
-               below):  # fmt: skip
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work,
+               nodes, ids, below):  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
     ----------
+    upper:
+        ``int32[3, *]``: bytes, numbers and first children of the nodes that have at most two bytes, breadth first. A
+        walk from the root looks at those alone that the thread above has a move for.
     residual:
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
@@ -608,10 +619,40 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
     returns = arena[A_RETURNS]
     entered = 0  # nodes of residual so far
     pending = residual[0] if len(residual) else len(byte)
+    # Where the root alone is entered, by a thread that leaves no byte to others: its children that come next, and
+    # those of the child that has been looked at, with the rows of what has moves for them.
+    child = last_child = grandchild = last_grandchild = 0
+    root_row = child_row = arena[A_FREE]
+    from_root = False
     end = 0
     i = 0
     while True:
         if i >= end:
+            if from_root:
+                if grandchild < 0:
+                    grandchild = last_grandchild = 0
+                    if i == end and i < skip[i - 1]:  # the child is alive
+                        s = threads[first[2], 0]
+                        if first[3] != first[2] + 1 or (arena[returns + s] and threads[first[2], 2] != _BOTTOM):
+                            end = skip[i - 1]
+                            continue
+                        child_row = _row(arena, s)
+                        grandchild = upper[2, child - 1]
+                        last_grandchild = upper[2, child]
+                grandchild = _next_live(arena, child_row, upper, grandchild, last_grandchild)
+                if grandchild < last_grandchild:
+                    i = upper[1, grandchild]
+                    end = skip[i]
+                    grandchild += 1
+                    continue
+                child = _next_live(arena, root_row, upper, child, last_child)
+                if child == last_child:
+                    break
+                i = upper[1, child]
+                end = i + 1
+                child += 1
+                grandchild = -1
+                continue
             if entered == len(residual):
                 break
             i = pending
@@ -632,6 +673,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                 row = _lay_out(arena, s)
             entry = arena[row + arena[class_of + byte[i]]]
             now = threads[above, 1]
+            alone = threads[above, 2] == _BOTTOM  # so what returns leaves a byte to nobody here
             if entry >= n_states and arena[singles + entry] >= 0:  # the only move: it counts
                 r = records + 5 * arena[singles + entry]
                 if arena[r] == SET:
@@ -641,8 +683,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                     now += 1
                     loop = loops + 2 * arena[r + 1]
                     entry = arena[r + 2 + _zone(now, arena[loop], arena[loop + 1])]
-            if entry < n_states and arena[returns + s] == 0:
-                if entry >= 0 and begin < room and arena[returns + entry] == 0:
+            if entry < n_states and (alone or arena[returns + s] == 0):
+                if entry >= 0 and begin < room and (alone or arena[returns + entry] == 0):
                     for t in range(first_token[i], first_token[i + 1]):
                         ids[n_ids] = token_ids[t]
                         n_ids += 1
@@ -651,11 +693,23 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                     threads[begin, 2] = threads[above, 2]
                     first[d + 2] = begin + 1
                     tops[d + 1] = tops[d]
+                    if arena[returns + entry] and i + 1 < skip[i]:
+                        below[n_below] = i
+                        n_below += 1
                     i += 1  # at a leaf that is where it skips to
                     continue
                 if entry < 0 and pending >= skip[i]:
                     i = skip[i]
                     continue
+            elif alone and entry >= n_states and arena[singles + entry] == SINGLE_POP and pending >= skip[i]:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+                if i + 1 < skip[i]:
+                    below[n_below] = i
+                    n_below += 1
+                i = skip[i]
+                continue
         n = begin
         top = tops[d]
         escaped = False
@@ -694,6 +748,12 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                 first[d + 2] = n
                 tops[d + 1] = top
                 i += 1
+                if i == 1 and len(residual) == 1 and (arena[returns + state] == 0 or cell == _BOTTOM):
+                    from_root = True
+                    root_row = _row(arena, state)
+                    child = 1
+                    last_child = upper[2, 1]
+                    end = 1
                 continue
             if pending < after:
                 # Nothing is alive between here and the next place to enter.
@@ -711,8 +771,8 @@ FEW_IDS = 64
 
 
 @kernel
-def decide_state(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, state, count, room, work,
-                 weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
+def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, state, count, room,
+                 work, weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
     """`walk_stack`, unless that would take long where the same can be found by walking less.
 
     Parameters
@@ -743,7 +803,8 @@ def decide_state(byte, depth, skip, first_token, token_ids, max_depth, arena, re
     config[0] = state
     config[1] = count
     n, m, node = walk_stack(
-        byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, most, ids, below
+        byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work, most, ids,
+        below,
     )
     if node < len(byte):
         return n, m, -1, False

@@ -334,7 +334,7 @@ class PlainWalk:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
                 rest = root, config, 4096, 1 << 40, 1 << 40, self._ids, self._below
-                found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
+                found, _, node = kernels.walk_stack(*self._trie, self._upper, self._arena, *rest)
                 assert node == len(self._trie[0])
                 mask[self._ids[:found]] = True
         mask[list(guide.index.vocabulary.eos_ids)] = guide.is_accepting()
