@@ -1205,8 +1205,8 @@ _FEW_NODES, _MANY_NODES = 4, 256
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, height, met, kinds, arena, config, base, room, limit, ids,
-    below
+    byte, depth, skip, first_token, token_ids, max_depth, upper, height, met, kinds, arena, config, base, room, limit,
+    ids, below
 ):  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
@@ -1217,6 +1217,9 @@ def walk_stack_difference(
 
     Parameters
     ----------
+    upper:
+        As in `walk_stack`: of the nodes in it, those are looked at after which it is not known that both have come to
+        the same.
     height:
         ``uint16[nodes]``: the bytes of the longest way down from a node.
     met, kinds:
@@ -1247,32 +1250,57 @@ def walk_stack_difference(
         below[0] = 0
         n_below = 1
     visited = 0
-    # First bytes after which both have come to the same: their classes, and where no byte is left to frames below the
-    # two moves, of which there are fewer.
-    same_after = np.zeros(256, np.bool_)
-    pairs = np.empty((_PAIRS, 2), np.int64)
-    n_pairs = 0
-    paired = not arena[arena[A_RETURNS] + threads[0, 0]] and not arena[arena[A_RETURNS] + others[0, 0]]
-    row = _row(arena, threads[0, 0])
-    row_of_base = _row(arena, others[0, 0])
+    # Of the root, and of its child that has been looked at: classes of bytes after which both have come to the same,
+    # and where one thread each leaves no byte to frames below, the two moves, of which there are fewer; the rows of
+    # these threads; and in `upper` the next child, and the end of the children.
+    same_after = np.zeros((2, 256), np.bool_)
+    pairs = np.empty((2, _PAIRS, 2), np.int64)
+    n_pairs = np.zeros(2, np.int64)
+    rows = np.zeros((2, 2), np.int64)
+    child = np.ones((2, 2), np.int64)
+    child[0, 1] = upper[2, 1]
+    level = 0
+    opened = True
     room_for_pairs = np.empty((_MOST_PAIRS, 2), np.int64)
     known = np.empty((_REMEMBERED, 2), np.int64)  # pairs of states, and what tells them apart
     telling = np.empty(_REMEMBERED, np.uint64)
     n_known = 0
-    i = 1
-    n_nodes = len(byte)
-    while i < n_nodes:
+    i = end = np.int64(0)
+    while True:
+        if i >= end:
+            if opened:
+                opened = False
+                rows[level] = 0
+                if first[level + 1] == first[level] + 1 and second[level + 1] == second[level] + 1:
+                    state = threads[first[level], 0]
+                    its = others[second[level], 0]
+                    if not arena[arena[A_RETURNS] + state] and not arena[arena[A_RETURNS] + its]:
+                        rows[level, 0] = _row(arena, state)
+                        rows[level, 1] = _row(arena, its)
+            while level >= 0:
+                while child[level, 0] < child[level, 1]:
+                    c = arena[arena[A_CLASS_OF] + upper[0, child[level, 0]]]
+                    for k in range(n_pairs[level]):
+                        if (
+                            pairs[level, k, 0] == arena[rows[level, 0] + c]
+                            and pairs[level, k, 1] == arena[rows[level, 1] + c]
+                        ):
+                            same_after[level, c] = True
+                    if not same_after[level, c]:
+                        break
+                    child[level, 0] += 1
+                if child[level, 0] < child[level, 1]:
+                    break
+                level -= 1
+            if level < 0:
+                break
+            i = np.int64(upper[1, child[level, 0]])
+            end = np.int64(skip[i]) if level else i + 1
+            child[level, 0] += 1
         d = depth[i]
         begin = first[d]
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
-        if d == 1 and not same_after[c] and paired:
-            for k in range(n_pairs):
-                if pairs[k, 0] == arena[row + c] and pairs[k, 1] == arena[row_of_base + c]:
-                    same_after[c] = True
-        if d == 1 and same_after[c]:
-            i = skip[i]
-            continue
         if (
             visited > _MANY_NODES and skip[i] > i + _FEW_NODES
             and begin == first[d - 1] + 1 and other == second[d - 1] + 1
@@ -1331,12 +1359,12 @@ def walk_stack_difference(
         if escaped == leapt and n - begin == m - other:
             same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
-                if d == 1 and same == 2:
-                    same_after[c] = True
-                    if paired and n_pairs < _PAIRS:
-                        pairs[n_pairs, 0] = arena[row + c]
-                        pairs[n_pairs, 1] = arena[row_of_base + c]
-                        n_pairs += 1
+                if d <= 2 and same == 2:
+                    same_after[d - 1, c] = True
+                    if rows[d - 1, 0] and n_pairs[d - 1] < _PAIRS:
+                        pairs[d - 1, n_pairs[d - 1], 0] = arena[rows[d - 1, 0] + c]
+                        pairs[d - 1, n_pairs[d - 1], 1] = arena[rows[d - 1, 1] + c]
+                        n_pairs[d - 1] += 1
                 i = skip[i]
                 continue
         if (n > begin or escaped) != (m > other or leapt):
@@ -1357,6 +1385,13 @@ def walk_stack_difference(
         second[d + 1] = m
         tops[d] = top
         i += 1
+        if d == 1:
+            level = 1
+            opened = True
+            same_after[1] = False
+            n_pairs[1] = 0
+            child[1, 0] = upper[2, child[0, 0] - 1]
+            child[1, 1] = upper[2, child[0, 0]]
     return n_ids, n_below
 
 

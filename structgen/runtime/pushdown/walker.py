@@ -322,9 +322,10 @@ class StackWalker:
         both = np.array(config, np.int64), np.array(base, np.int64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART, ids, below
+                *self._trie, self._upper, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART,
+                ids, below,
             )
-        )
+        )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
     def near(

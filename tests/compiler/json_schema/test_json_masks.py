@@ -320,7 +320,9 @@ class PlainWalk:
     def __init__(self, index: sg.Index) -> None:
         assert isinstance(index.machine, PushdownMachine)
         trie = index.vocabulary.trie
-        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._trie = (
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth, trie.upper
+        )  # fmt: skip
         index.machine.lower_all()
         self._arena = index.machine.tables.arena()
         self._ids, self._below = np.empty((2, len(trie.token_ids) + len(trie.byte) + 64), np.int32)
@@ -334,7 +336,7 @@ class PlainWalk:
                     continue
                 config = np.array([state, count, *(x for f in frames for x in (f.state, f.count))], np.int64)
                 rest = root, config, 4096, 1 << 40, 1 << 40, self._ids, self._below
-                found, _, node = kernels.walk_stack(*self._trie, self._upper, self._arena, *rest)
+                found, _, node = kernels.walk_stack(*self._trie, self._arena, *rest)
                 assert node == len(self._trie[0])
                 mask[self._ids[:found]] = True
         mask[list(guide.index.vocabulary.eos_ids)] = guide.is_accepting()

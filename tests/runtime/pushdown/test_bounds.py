@@ -165,6 +165,27 @@ def test_subtrees_that_tell_no_states_apart_change_no_mask(pattern: str, monkeyp
     assert compared
 
 
+def test_a_difference_looks_at_one_byte_of_those_that_lead_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the root, and below its children, of which this vocabulary has 256 each that differ in one."""
+    are_all_wide(monkeypatch)
+    tokens = [*(bytes([byte]) for byte in range(256)), *(bytes([97, byte]) for byte in range(256)), None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[512])
+    index = sg.compile(sg.JsonSchema({"properties": {"ab": {"type": "integer"}}}), vocabulary, eager=False)
+    machine, guide = index.machine, sg.Guide(index)
+    assert isinstance(machine, PushdownMachine)
+    assert guide.advance(ord("{"))
+    assert guide.advance(ord('"'))
+    ((state, _, _),) = guide.config.threads  # type: ignore[union-attr]
+    walk = machine.rows._walk()
+    base = walk.base(state)
+    assert base is not None
+    found = walk.difference((state, 0), base, 40)
+    assert found is not None
+    ids, nodes = np.copy(found[0]), np.copy(found[1])
+    assert [array.tolist() for array in walk.difference((state, 0), base) or ()] == [ids.tolist(), nodes.tolist()]
+    check_walk(index, Random(1), steps=10)
+
+
 def test_a_mask_that_was_found_as_a_difference_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A string of at least one character is a difference from one with nothing counted, for the first schema."""
     are_all_wide(monkeypatch)
