@@ -20,18 +20,20 @@ from ..automata.edge_lists import of_dfa
 from ..gbnf.compiler import Rules, read_gbnf, rules_of
 from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
-from ..gbnf.lowering import First, Lowering
+from ..gbnf.lowering import Lowering
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
+from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
-from ..programs.program import Program, State, TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
+from ..programs.program import First, Program, State, TokenSet
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
+from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
-from .translation import ExternalTable, Part, bounded_rule, translate
+from .translation import ExternalTable, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -52,7 +54,9 @@ class Linker:
         As `compile`; but for what is lowered later, which only the budget can stop.
     """
 
-    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+    def __init__(
+        self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
+    ) -> None:
         self.meter = meter
         self.program = Program()
         self.interiors = Interiors(self.program)
@@ -60,25 +64,31 @@ class Linker:
         self.regexes: dict[Regex, _RulesInner] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
+        if marks is not None:
+            marks.make_room(formats)
+        self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
+        #: Whether formats may be empty, their own marks aside.
+        self._nullable: dict[Format, bool] = {}
+        unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
-            self._nullable[each] = each.is_nullable(self._nullable)
-        names = TokenNames(vocabulary)
+            self._nullable[each] = each.is_nullable(unmarked)
+            unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
+        names = self.names
         for each in formats:
             _check_names(each, names)
-        self._externals = ExternalTable(names, stops_of(root, meter))
-        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self._externals = ExternalTable(names, stops_of(root, meter), marks)
+        self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
         )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
-        lowering = self._lowering(Part(root))
+        lowering = self._lowering(root)
         lowering.run(0)
-        self.program.returns[self.program.start] |= self._nullable[root]
+        self.program.returns[self.program.start] |= unmarked[root]
 
     @property
     def open(self) -> list[State]:
@@ -91,10 +101,10 @@ class Linker:
         for lowering in list(self._lowerings):
             lowering.go_on(sorted(asked.intersection(lowering.open)))
 
-    def _lowering(self, part: Part) -> Lowering:
+    def _lowering(self, part: Format) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
-            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
+        if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
         grammar = translate(part, self._externals, self._nullable.__getitem__)
         return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
 
@@ -120,8 +130,8 @@ class Linker:
         found = self._first.get(number)
         if found is None:
             part = self._externals.all[number]
-            assert isinstance(part, Part)
-            inner = self._inner.get(part.format)
+            assert isinstance(part, Format)
+            inner = self._inner.get(part)
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
@@ -142,6 +152,9 @@ def _reads_tokens(format_: Format, names: TokenNames) -> bool:
         return names.has(format_.value)
     if isinstance(format_, AnyText):
         return any(names.has(trigger) for trigger, _ in format_.triggers)
+    if isinstance(format_, Inner):
+        style = STYLES.get(format_.options.get("style", "json"))
+        return style is not None and any(map(names.has, style.texts))
     return isinstance(format_, OneToken | AnyTokens)
 
 
@@ -188,7 +201,8 @@ class _SchemaInner:
             self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
-        schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
+        definition = self._definition.schema(self._format.value, **self._format.options)
+        schema = read_schema(definition, linker.meter, linker.names)
         linker.relaxations += schema.relaxed
         return schema
 
@@ -236,13 +250,13 @@ def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Mete
 
 
 def begin_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
 ) -> tuple[GrowingProgram, tuple[str, ...]]:
-    """The program, whose parts are lowered when a text first comes to them."""
+    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some."""
     relaxations: dict[str, None] = {}
 
     def begin() -> Linker:
-        linker = Linker(definition, vocabulary, meter)
+        linker = Linker(definition, vocabulary, meter, marks)
         relaxations.update(dict.fromkeys(linker.relaxations))
         return linker
 
