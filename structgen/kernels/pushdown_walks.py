@@ -790,13 +790,15 @@ def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, ar
 
     Returns
     -------
-    Numbers of ids and of nodes below, that of gaps or -1, and whether the walk came to its end.
+    Numbers of ids and of nodes below, that of gaps or -1, whether the walk came to its end, and how many nodes are
+    below the bytes that a state takes which is entered at the root, else -1.
     """
     most = np.int64(len(byte))
+    weight = -1.0
     if len(residual) == 1 and residual[0] == 0:
         weight = _weigh(arena, _row(arena, state), weights)
         if weight >= widest or (count and weight >= wide):
-            return 0, 0, -1, False
+            return 0, 0, -1, False, weight
         if weight >= wide and arena[arena[A_LIKE] + state] == 0:
             most = np.int64(nodes)
     config = np.empty(2, np.int64)
@@ -807,8 +809,8 @@ def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, ar
         below,
     )
     if node < len(byte):
-        return n, m, -1, False
-    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True
+        return n, m, -1, False, weight
+    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True, weight
 
 
 #: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these

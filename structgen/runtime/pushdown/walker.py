@@ -231,13 +231,17 @@ class StackWalker:
         ids, below = _scratch.of(*self._sizes)
         while True:
             arena = self._arena
-            n, m, gaps, done = self._kernels.decide_state(
+            n, m, gaps, done, weight = self._kernels.decide_state(
                 *self._trie, self._upper, arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
                 self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
             )  # fmt: skip
             if not self._has_grown(arena):
                 break
-        return (ids[:n], below[:m], self._gaps[:gaps] if gaps >= 0 else None) if done else None
+        if done:
+            return ids[:n], below[:m], self._gaps[:gaps] if gaps >= 0 else None
+        if weight >= 0:
+            self.weight[state] = weight  # which is asked for next
+        return None
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
