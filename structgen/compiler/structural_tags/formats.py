@@ -17,10 +17,11 @@ TokenName: TypeAlias = "int | str"
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """What all formats have: the JSON pointer of where they stand."""
+    """What all formats have: the JSON pointer of where they stand, and what their texts are called, if anything."""
 
     where: str
     ends_free: bool = field(init=False, default=False)
+    label: str = field(kw_only=True, default="")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ends_free", self._ends_free())

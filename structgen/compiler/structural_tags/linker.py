@@ -28,7 +28,9 @@ from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
+from ..programs.special_tokens import SpecialTokens
 from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
+from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
@@ -53,26 +55,33 @@ class Linker:
         As `compile`; but for what is lowered later, which only the budget can stop.
     """
 
-    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+    def __init__(
+        self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
+    ) -> None:
         self.meter = meter
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
         self.regexes: dict[Regex, _RulesInner] = {}
-        self.names = TokenNames(vocabulary)
+        self.special = SpecialTokens(vocabulary.special_tokens)
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
+        if marks is not None:
+            marks.make_room(formats)
+        #: Whether formats may be empty, their own marks aside.
+        self._nullable: dict[Format, bool] = {}
+        unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
-            self._nullable[each] = each.is_nullable(self._nullable)
-        names = self.names
+            self._nullable[each] = each.is_nullable(unmarked)
+            unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
+        names = TokenNames(vocabulary, () if marks is None else marks.ids)
         for each in formats:
             _check_names(each, names)
-        self._externals = ExternalTable(names, stops_of(root, meter))
-        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self._externals = ExternalTable(names, stops_of(root, meter), marks)
+        self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
         )
@@ -80,7 +89,7 @@ class Linker:
         self._first: dict[int, First] = {}
         lowering = self._lowering(Part(root))
         lowering.run(0)
-        self.program.returns[self.program.start] |= self._nullable[root]
+        self.program.returns[self.program.start] |= unmarked[root]
 
     @property
     def open(self) -> list[State]:
@@ -194,7 +203,7 @@ class _SchemaInner:
 
     def _read(self, linker: Linker) -> ReadSchema:
         definition = self._definition.schema(self._format.value, **self._format.options)
-        schema = read_schema(definition, linker.meter, linker.names)
+        schema = read_schema(definition, linker.meter, linker.special)
         linker.relaxations += schema.relaxed
         return schema
 
@@ -242,13 +251,13 @@ def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Mete
 
 
 def begin_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
 ) -> tuple[GrowingProgram, tuple[str, ...]]:
-    """The program, whose parts are lowered when a text first comes to them."""
+    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some."""
     relaxations: dict[str, None] = {}
 
     def begin() -> Linker:
-        linker = Linker(definition, vocabulary, meter)
+        linker = Linker(definition, vocabulary, meter, marks)
         relaxations.update(dict.fromkeys(linker.relaxations))
         return linker
 

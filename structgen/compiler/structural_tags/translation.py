@@ -32,6 +32,7 @@ from ..gbnf.syntax import (
 )
 from ..programs.program import TokenSet
 from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
+from .marks import Label, Marks
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 
@@ -52,9 +53,10 @@ class Part(NamedTuple):
 class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
-    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops]) -> None:
+    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops], marks: Marks | None = None) -> None:
         self.names = names
         self.stops = stops
+        self.marks = marks
         self.all: list[TokenSet | Part] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Part, int] = {}
@@ -75,7 +77,7 @@ class ExternalTable:
 
 
 def translate(root: Part, externals: ExternalTable, nullable: Callable[[Format], bool]) -> GbnfGrammar:
-    """The grammar of a part, of one rule.
+    """The grammar of a part, of one rule; ``nullable`` says of formats whether they may be empty, marks aside.
 
     Raises `VocabularyError` for tokens that the vocabulary lacks.
     """
@@ -99,6 +101,13 @@ class _Translation:
     def expand(self, part: Part) -> tuple[Iterable[Part], Callable[[list[NodeId]], NodeId]]:
         """The parts of a format, and what makes its node of theirs."""
         format_, ends = part
+        parts, make = self._expand(part)
+        if not self._is_marked(format_) or isinstance(format_, Tagged) or (ends and not format_.ends_free):
+            return parts, make
+        return parts, lambda nodes: self._marked(self._label(part), make(nodes))
+
+    def _expand(self, part: Part) -> tuple[Iterable[Part], Callable[[list[NodeId]], NodeId]]:
+        format_, ends = part
         if ends is not None and not format_.ends_free:
             return [Part(format_)], lambda nodes: self._row([nodes[0], self._ends(ends)])
         if isinstance(format_, ConstText):
@@ -115,7 +124,11 @@ class _Translation:
         if isinstance(format_, Repeated):
             return self._repeated(format_, ends)
         if isinstance(format_, Tagged):
-            return [Part(format_.begin), Part(format_.content, format_.ends)], self._row
+            within = Part(format_.content, format_.ends)
+            if not self._is_marked(format_):
+                return [Part(format_.begin), within], self._row
+            label = self._label(Part(format_, format_.ends))
+            return [Part(format_.begin), within], lambda nodes: self._row([nodes[0], self._marked(label, nodes[1])])
         if isinstance(format_, AnyText):
             return self._free_text(format_, ends)
         assert isinstance(format_, AnyTokens)
@@ -144,8 +157,29 @@ class _Translation:
         tokens = self._externals.names.tokens(format_)
         return self._add(External(self._externals.token(tokens), is_token=True))
 
-    def _part(self, part: Part) -> NodeId:
-        return self._add(External(self._externals.part(part), _may_end(part.ends) and self._nullable(part.format)))
+    def _part(self, part: Part, *, marked: bool = False) -> NodeId:
+        """A part; ``marked`` where its marks are part of it."""
+        nullable = _may_end(part.ends) and self._nullable(part.format)
+        nullable = nullable and not (marked and self._is_marked(part.format))
+        return self._add(External(self._externals.part(part), nullable))
+
+    # -- marks -----------------------------------------------------------------------------------------
+
+    def _is_marked(self, format_: Format) -> bool:
+        return bool(format_.label) and self._externals.marks is not None
+
+    def _label(self, part: Part) -> Label:
+        triggers = [str(trigger) for trigger, _ in getattr(part.format, "triggers", ())]
+        ends = [self._externals.names.text(end) for end in part.ends or ()]
+        return Label(part.format.label, tuple(filter(None, ends)), tuple(triggers))
+
+    def _marked(self, label: Label, node: NodeId) -> NodeId:
+        """A node between marks."""
+        marks = self._externals.marks
+        assert marks is not None
+        numbers = map(self._externals.token, marks.around(label))
+        first, last = (self._add(External(number, is_token=True)) for number in numbers)
+        return self._row([first, node, last])
 
     def _ends(self, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
         nodes = (self._text(end.value) if isinstance(end, ConstText) else self._token(end) for end in ends)
@@ -168,7 +202,9 @@ class _Translation:
         def make(_: list[NodeId]) -> NodeId:
             exits: list[Exit] = []
             for (trigger, _format), inner in zip(format_.triggers, behind, strict=True):
-                exits += self._exits(ConstText(format_.where, trigger), self._part(inner), again=format_.again)
+                exits += self._exits(
+                    ConstText(format_.where, trigger), self._behind(format_, inner), again=format_.again
+                )
             nothing = self._add(Sequence(()))
             for end in _written(ends):
                 exits += self._exits(end, nothing, is_end=True)
@@ -176,6 +212,11 @@ class _Translation:
             return self._add(FreeText(tuple(dict.fromkeys(exits)), excludes, _may_end(ends)))
 
         return [], make
+
+    def _behind(self, format_: Format, part: Part) -> NodeId:
+        """What stands behind a trigger of a format, and is not its text."""
+        node = self._part(part, marked=True)
+        return self._marked(Label(""), node) if self._is_marked(format_) else node
 
     def _exits(
         self, end: ConstText | OneToken, behind: NodeId, *, again: bool = False, is_end: bool = False
@@ -194,7 +235,7 @@ class _Translation:
         def make(_: list[NodeId]) -> NodeId:
             turn = self._token(free)
             rules = [
-                self._row([self._token(OneToken(format_.where, (trigger,))), self._part(Part(inner))])
+                self._row([self._token(OneToken(format_.where, (trigger,))), self._behind(format_, Part(inner))])
                 for trigger, inner in format_.triggers
             ]
             ended = [self._ends(ends)] if ends is not None else []

@@ -55,6 +55,8 @@ class Style(NamedTuple):
         does not declare cannot be written then.
     item_name:
         The name that is written again behind an item.
+    frame:
+        What chat templates write around a padded value, so that it is no part of a string.
     """
 
     opening: bytes
@@ -64,6 +66,7 @@ class Style(NamedTuple):
     item: bytes = b""
     again: tuple[bytes, bytes] | None = None
     item_name: bytes = b""
+    frame: bytes = b""
 
     @property
     def name_end(self) -> int:
@@ -112,7 +115,7 @@ _COHERE_TYPES = {
 
 #: By the names that `JsonSchema.style` takes.
 STYLES = {
-    "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>"),
+    "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>", frame=b"\n"),
     "minimax_xml": Style(b'<parameter name="', (Kind(b'">'),), b"</parameter>"),
     "minimax_m3_xml": Style(
         b"]<]minimax[>[<",
