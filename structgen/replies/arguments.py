@@ -17,6 +17,8 @@ from ..runtime.core.interned_machine import Configuration
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.stacks import Thread
 
+_ELEMENT = re.compile("<([^>]*)>")
+
 _GEMMA = re.compile(r'<\|"\|>(?P<text>.*?)<\|"\|>|(?P<key>[^\s{}\[\]:,<>|"]+)(?=:)', re.DOTALL)
 
 
@@ -113,7 +115,7 @@ class TaggedArguments(Arguments):
 
     def copy(self) -> Arguments:
         """The same, to go on with apart."""
-        twin = TaggedArguments.__new__(TaggedArguments)
+        twin = self.__class__.__new__(self.__class__)
         twin.__dict__ = {**self.__dict__, "_open": [*self._open], "_ways": {**self._ways}}
         return twin
 
@@ -204,6 +206,41 @@ class TaggedArguments(Arguments):
                 length -= 1
         self._ways = {way[length:]: config for way, config in self._ways.items()}
         return first[:length]
+
+
+class ElementArguments(TaggedArguments):
+    """Members in the tags of a style whose closing tags have the name once more. Whether an element is a member or an
+    item, and what it is if it has no text, the schema says."""
+
+    def _step(self) -> bool:
+        """Read the text up to the next tag, and that, if all of it is there."""
+        mark, (end, _) = self._style.closing.decode(), self._style.again or (b"", b"")
+        at = self._text.find(mark, self._looked)
+        tag = None if at < 0 else _ELEMENT.match(self._text, at + len(mark))
+        if tag is None:
+            self._looked = max(0, len(self._text) - len(mark) + 1) if at < 0 else at
+            return False
+        text, self._text, self._looked = self._text[:at], self._text[tag.end() :], 0
+        if tag[0].startswith(end.decode()):
+            self._take(self._with_names(self._leaves(text)) if self._kind is not None else ["}", "]"])
+            self._is_first, self._kind = False, None
+            return True
+        if self._kind is not None:
+            self._take(self._with_names(["{", "["]))
+            self._is_first = True
+        self._kind, self._name = self._style.kinds[0], tag[1]
+        return True
+
+    def _with_names(self, values: list[str]) -> list[str]:
+        """The values of the element that is open, as those of a member, and as items."""
+        names = [f"{_quoted(self._name)}: "] + [""] * (self._name == self._style.item_name.decode())
+        before = self._before("")
+        return [before + name + value for name in names for value in values]
+
+    def _leaves(self, text: str) -> list[str]:
+        """What an element may be that has no others in it."""
+        scalar = [text] if not text.startswith(("{", "[", '"')) and text == text.strip() and _is_json(text) else []
+        return [*scalar, _quoted(text), *([] if text.strip(" \t\n\r") else ["{}", "[]"])]
 
 
 def _tags(style: Style) -> re.Pattern[str]:
