@@ -309,8 +309,6 @@ def test_a_child_leaves_it_to_its_parent(
 
 _AT_EXIT = """
 import sys, time
-from judges.tag_judge import render
-
 import structgen as sg
 from structgen import base_rows
 base_rows._DELAY = 0.0
