@@ -15,7 +15,7 @@ from ..errors import DefinitionError
 from ..runtime.pushdown.machine import PushdownMachine
 from ..system.depth_first import post_order
 from ..vocabulary.vocabulary import Vocabulary
-from .arguments import Arguments, ElementArguments, GemmaArguments, JsonArguments, TaggedArguments
+from .arguments import Arguments, GemmaArguments, JsonArguments, TaggedArguments
 from .spans import Spans
 
 _KNOWN = frozenset({CONTENT, REASONING, ID, ARGUMENTS, GEMMA})
@@ -55,10 +55,7 @@ class Compiled:
         if found is not None and found.label == GEMMA:
             return GemmaArguments()
         style = STYLES.get(found.options.get("style", "")) if isinstance(found, Inner) else None
-        if style is None:
-            return JsonArguments()
-        reader = TaggedArguments if style.again is None else ElementArguments
-        return reader(style, lambda: self._schema(name))
+        return JsonArguments() if style is None else TaggedArguments(style, lambda: self._schema(name))
 
     def _schema(self, name: str) -> PushdownMachine:
         """The JSON of a tool's arguments in any layout, made when it is first asked for."""

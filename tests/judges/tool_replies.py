@@ -68,10 +68,6 @@ MARK = re.compile(
     r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
 )
 
-#: Notations with marks in their tags, which are spelled out: a token without bytes does not stand for one there.
-SPELLED = {"kimi_k3_xml", "deepseek_xml", "glm_xml"}
-
-
 def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
     """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
     described = tool_style(style)

@@ -28,13 +28,12 @@ from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
-from ..programs.special_tokens import SpecialTokens
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
 from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
-from .translation import ExternalTable, Part, bounded_rule, translate
+from .translation import ExternalTable, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -63,21 +62,21 @@ class Linker:
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
         self.regexes: dict[Regex, _RulesInner] = {}
-        self.special = SpecialTokens(vocabulary.special_tokens)
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
+        if marks is not None:
+            marks.make_room(formats)
+        self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        if marks is not None:
-            marks.make_room(formats)
         #: Whether formats may be empty, their own marks aside.
         self._nullable: dict[Format, bool] = {}
         unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
             self._nullable[each] = each.is_nullable(unmarked)
             unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
-        names = TokenNames(vocabulary, () if marks is None else marks.ids)
+        names = self.names
         for each in formats:
             _check_names(each, names)
         self._externals = ExternalTable(names, stops_of(root, meter), marks)
@@ -87,7 +86,7 @@ class Linker:
         )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
-        lowering = self._lowering(Part(root))
+        lowering = self._lowering(root)
         lowering.run(0)
         self.program.returns[self.program.start] |= unmarked[root]
 
@@ -102,10 +101,10 @@ class Linker:
         for lowering in list(self._lowerings):
             lowering.go_on(sorted(asked.intersection(lowering.open)))
 
-    def _lowering(self, part: Part) -> Lowering:
+    def _lowering(self, part: Format) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
-            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
+        if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
         grammar = translate(part, self._externals, self._nullable.__getitem__)
         return self.lowering(*rules_of(establish(grammar, self.meter), 0, self.meter))
 
@@ -131,8 +130,8 @@ class Linker:
         found = self._first.get(number)
         if found is None:
             part = self._externals.all[number]
-            assert isinstance(part, Part)
-            inner = self._inner.get(part.format)
+            assert isinstance(part, Format)
+            inner = self._inner.get(part)
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
@@ -203,7 +202,7 @@ class _SchemaInner:
 
     def _read(self, linker: Linker) -> ReadSchema:
         definition = self._definition.schema(self._format.value, **self._format.options)
-        schema = read_schema(definition, linker.meter, linker.special)
+        schema = read_schema(definition, linker.meter, linker.names)
         linker.relaxations += schema.relaxed
         return schema
 

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
 from ...definitions.json_text import loads
-from ...errors import BudgetExceededError, DefinitionError, UnsupportedError
+from ...errors import BudgetExceededError, DefinitionError
 from ...system.depth_first import fold
 from ...system.types import Foreign
 from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, OneOf, OneToken, Repeated, Tagged
@@ -188,9 +188,6 @@ def _qwen_xml_parameter(fields: _Fields) -> _Plan:
 
 def _any_text(fields: _Fields) -> _Plan:
     bounds = fields.bound("max_chars"), fields.bound("max_tokens")
-    if None not in bounds:
-        what = "free text with bounds on both characters and tokens is not supported"
-        raise UnsupportedError(what, where=fields.where or "/", remedy="Leave one of them out.")
     return _leaf(AnyText(fields.where, fields.texts("excludes", []), *bounds))
 
 
