@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 from .budget import Budget, Meter
 from .building import stack_machine
-from .definitions import Definition, Grammar, JsonSchema
+from .definitions import Definition, Grammar, JsonSchema, StructuralTag
+from .definitions.values import STYLES
 from .index_store import fetch_base_rows, keep_base_rows
 from .progress import Progress, silent
 from .runtime.pushdown.shared_masks import SharedMasks
@@ -54,14 +55,23 @@ _FEWEST_NODES = 20_000
 
 
 def samples() -> list[JsonSchema]:
-    """Schemas that between them have the strings that are shared, those that most schemas have first."""
+    """Schemas that between them have the strings that are shared, those that most schemas have first.
+
+    The arguments of tool styles come last: strings in tags, and JSON's that do not hold their closing tags.
+    """
     from .compiler.json_schema.strings.formats import SHAREABLE_FORMATS
     from .compiler.json_schema.strings.lengths import COUNT_FROM
+    from .tools.styles import SHIPPED
 
     asserted: list[dict[str, object]] = [{"maxLength": COUNT_FROM}, {"maxLength": 1000}, {"minLength": 1000}]
     asserted += [{"minLength": 1} | each for each in asserted[:2]]
     asserted += [{"format": name} for name in sorted(SHAREABLE_FORMATS)]
-    return [JsonSchema({}), *(JsonSchema({"type": "string"} | each) for each in asserted)]
+    strings = [JsonSchema({"type": "string"} | each) for each in asserted]
+    texts: dict[str, object] = {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "string"}}}
+    members = {"type": "object", "properties": texts, "additionalProperties": False}
+    styles = dict.fromkeys((each.arguments, each.argument_excludes) for each in SHIPPED)
+    tagged = [JsonSchema(members, style=name, excludes=excludes) for name, excludes in styles if name in STYLES[1:]]
+    return [JsonSchema({}), *strings, *tagged]
 
 
 class _Provision:
@@ -78,6 +88,8 @@ _lock = Lock(Rank.BASE_ROWS)
 
 def has_strings(definition: Definition) -> bool:
     """Whether a definition may have JSON's strings."""
+    if isinstance(definition, StructuralTag):
+        return "json_schema" in definition.text
     return isinstance(definition, JsonSchema) or (isinstance(definition, Grammar) and bool(definition.marked.schemas))
 
 

@@ -9,9 +9,11 @@ import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
+from judges.tag_judge import render
 
 import structgen as sg
 from structgen import base_rows
@@ -20,10 +22,13 @@ from structgen.runtime.pushdown.base_rows import BaseRows, to_bytes
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.runtime.pushdown.shared_masks import SharedMasks, SharedMaskStore
 from structgen.system.folders import cache_root
+from structgen.tools.styles import SHIPPED
 
 SCHEMA = sg.JsonSchema({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}})
 ANOTHER = sg.JsonSchema({"properties": {"a": {"type": "string"}, "b": {"type": "null"}}, "required": ["a"]})
 ROOT = Path(__file__).resolve().parents[2]
+
+ALL_SAMPLES = base_rows.samples()
 
 #: How many of the samples are made here; all of them take seconds.
 FEW = 2
@@ -124,6 +129,32 @@ def test_an_index_from_the_cache_finds_its_rows_there(
     assert index.origin == "cache"
     assert later.base_rows is None, "nothing is read before it is needed"
     np.testing.assert_array_equal(masks(index), expected)
+    assert not names
+
+
+@pytest.mark.parametrize("style", sorted({style.arguments for style in SHIPPED} - {"json", "gemma"}))
+def test_arguments_in_tags_have_some(
+    style: str, vocabulary: sg.Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = [each for each in ALL_SAMPLES if each.style == style]
+    monkeypatch.setattr(base_rows, "samples", lambda: few)
+    form = {"type": "json_schema", "style": style, "excludes": list(few[0].excludes)}
+    closed = {"type": "object", "additionalProperties": False}
+    first, second = (
+        sg.StructuralTag({**form, "json_schema": {**closed, "properties": {name: {"type": "string"}}}})
+        for name in ("city", "town")
+    )
+    cache = sg.Cache(tmp_path / "given")
+    sg.compile(first, vocabulary, eager=False, cache=cache)
+    finish()
+    names, later = walked(monkeypatch), another(vocabulary)
+    index = sg.compile(second, later, eager=False, cache=cache)
+    assert later.base_rows.is_complete
+    guide = sg.Guide(index)
+    text = render({"town": "Zurich"}, style, Random(1)).encode()
+    for byte in text[: text.index(b"rich")]:
+        assert guide.advance(next(i for i in range(1000) if later.token(i) == bytes([byte])))
+        guide.bitmask()
     assert not names
 
 

@@ -92,7 +92,7 @@ ROOMS = {
         " runtime.core runtime.grammar runtime.pushdown runtime.rows vocabulary"
     ),
     "base_rows": (
-        "building cache compiler.json_schema.strings definitions index_store runtime.pushdown vocabulary"
+        "building cache compiler.json_schema.strings definitions index_store runtime.pushdown tools vocabulary"
     ),
     "replies": (
         "building compiler.json_schema.layout compiler.structural_tags definitions runtime.core runtime.pushdown"

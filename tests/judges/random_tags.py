@@ -11,11 +11,13 @@ from typing import Any
 from hypothesis import Phase, reject
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from jsonschema import Draft202012Validator
 
 import structgen as sg
 from judges.guides import with_bytes
 from judges.json_tokens import random_text
 from judges.structural_tags import Format
+from judges.tag_judge import STYLES, readings
 from structgen.definitions import StructuralTag
 from structgen.errors import DefinitionError
 
@@ -34,8 +36,28 @@ SCHEMAS: list[tuple[object, Callable[[str], bool]]] = [
     ({"type": "string", "pattern": "^<a*$"}, lambda text: re.fullmatch('"<a*"', text) is not None),
 ]
 
+_OBJECT = {"type": "object", "additionalProperties": False}
+
+#: Schemas of objects that are written in tags; no string in them goes on for long.
+MEMBERS: list[dict[str, Any]] = [
+    {**_OBJECT, "properties": {"a": {"enum": ["a", "1>"]}, "b": {"enum": [1, 11]}}, "required": ["a"]},
+    {**_OBJECT, "properties": {"a": {**_OBJECT, "properties": {"b": {"type": "null"}}}, "b": {"type": "boolean"}}},
+    {**_OBJECT, "properties": {"b": {"type": "array", "items": {"enum": ["<", 1]}, "maxItems": 2}}},
+    {**_OBJECT, "properties": {"a": {"type": "string", "maxLength": 2}}, "minProperties": 1},
+]
+
+
+def _is_tagged(schema: dict[str, Any], style: str) -> Callable[[str], bool]:
+    is_valid = Draft202012Validator(schema).is_valid
+    return lambda text: any(map(is_valid, readings(text, style)))
+
+
 #: For `Interpreter`.
-LEAVES = GRAMMARS | {repr(schema): check for schema, check in SCHEMAS}
+LEAVES = (
+    GRAMMARS
+    | {repr((schema, "json")): check for schema, check in SCHEMAS}
+    | {repr((schema, style)): _is_tagged(schema, style) for schema in MEMBERS for style in STYLES}
+)
 
 REGEXES = ("a*", "a|ab", "[^a]b?", "(<|>)+", "</?a>", "1{2,30}")
 
@@ -54,11 +76,16 @@ def _tag(begin: str, content: Format, end: str | list[str]) -> Format:
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
+def _styled(schema: dict[str, Any], style: str) -> Format:
+    return {"type": "json_schema", "json_schema": schema, "style": style}
+
+
 _leaves: SearchStrategy[Format] = st.one_of(
     st.builds(lambda value: {"type": "const_string", "value": value}, st.text(LETTERS, max_size=2)),
     st.sampled_from([{"type": "regex", "pattern": regex} for regex in REGEXES]),
     st.sampled_from([{"type": "grammar", "grammar": grammar} for grammar in GRAMMARS]),
     st.sampled_from([{"type": "json_schema", "json_schema": schema} for schema, _ in SCHEMAS]),
+    st.builds(_styled, st.sampled_from(MEMBERS), st.sampled_from([*STYLES])),
     st.builds(lambda excludes: {"type": "any_text", "excludes": excludes}, _some),
     st.just({"type": "any_text"}),
 )
@@ -127,8 +154,9 @@ PHASES = [phase for phase in Phase if phase is not Phase.shrink]
 SHORT = ["".join(letters) for length in range(4) for letters in product(LETTERS, repeat=length)]
 
 
-def compiled(format_: Format, **options: Any) -> sg.Index:
-    return sg.compile(StructuralTag(format_), VOCABULARY, base_rows=False, **options)
+def compiled(format_: Format, whitespace: str = "single", most: int | None = 20, **options: Any) -> sg.Index:
+    definition = StructuralTag(format_, whitespace=whitespace, max_whitespace=most)
+    return sg.compile(definition, VOCABULARY, base_rows=False, **options)
 
 
 def drawn(format_: Format, **options: Any) -> sg.Index:

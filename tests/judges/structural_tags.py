@@ -27,7 +27,8 @@ class Interpreter:
     format_:
         JSON of it, with no formats of tokens.
     leaves:
-        For grammars and schemas, by their text (of a schema, its ``repr``): whether they have a text.
+        For grammars and schemas, by their text (of a schema, the ``repr`` of it and its style): whether they have a
+        text.
     """
 
     def __init__(self, format_: Format, leaves: dict[str, Callable[[str], bool]] | None = None) -> None:
@@ -86,7 +87,9 @@ class Interpreter:
             return bool(text == format_["value"])
         if kind == "regex":
             return re.fullmatch(format_["pattern"], text) is not None
-        return self._leaves[format_["grammar"] if kind == "grammar" else repr(format_["json_schema"])](text)
+        if kind == "grammar":
+            return self._leaves[format_["grammar"]](text)
+        return self._leaves[repr((format_["json_schema"], format_.get("style", "json")))](text)
 
     def _repeat(self, item: Format, low: int, high: int, begin: int, stops: Stops) -> Iterator[int]:
         places, turn = {begin}, 0

@@ -369,6 +369,18 @@ class TestText:
         with pytest.raises(UnsupportedError, match="cannot be written"):
             program_of({"type": "object", "properties": {name: {}}}, style)
 
+    def test_minimax_m3_has_no_whitespace_around_scalars(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": ["integer", "array"], "items": {"type": "null"}}}}
+        item = "]<]minimax[>[<item>null]<]minimax[>[</item>"
+        for text, expected in (("1", True), (" 1", False), ("1\n", False), (f" {item}\n", True), ("", True)):
+            assert accepts(schema, f"]<]minimax[>[<a>{text}]<]minimax[>[</a>", "minimax_m3_xml") == expected, text
+
+    @pytest.mark.parametrize("name", ["", "/a", "a>b", "]<]minimax[>["])
+    def test_names_that_minimax_m3_cannot_write(self, name: str) -> None:
+        inner = {"type": "object", "properties": {name: {}}, "required": [name]}
+        with pytest.raises((UnsupportedError, EmptyLanguageError)):
+            program_of({"type": "object", "properties": {"x": inner}, "required": ["x"]}, "minimax_m3_xml")
+
     def test_kimi_writes_entities_in_names(self) -> None:
         schema = {"type": "object", "properties": {'"&<': {"type": "null"}}, "required": ['"&<']}
         text = '<|open|>argument key="&quot;&amp;<" type="null"<|sep|>null<|close|>argument<|sep|>'

@@ -7,6 +7,9 @@ Where they differ, on purpose, formats are not drawn, or are refused by one of t
   `triggered_tags` do in both (its documentation would have the end excluded by hand).
 * A trigger that holds an end, another trigger or an excluded string is refused here; in XGrammar it is never
   completed, or both go on.
+* In MiniMax M3's tags XGrammar has no whitespace where an object or an array is empty, which it has in all other
+  styles, and refuses bounds on lengths.
+* XGrammar's integers have no ``-0``.
 """
 
 from __future__ import annotations
@@ -36,20 +39,21 @@ def accepts(compiled: Any, text: str) -> bool:
     return all(matcher.accept_token(byte) for byte in text.encode()) and bool(matcher.accept_token(END))
 
 
-def written(compiled: Any, rng: Random, most: int = 40) -> str | None:
-    """A text that XGrammar's masks let through, of ASCII; None where it comes to no end."""
-    matcher, row, text = xgrammar.GrammarMatcher(compiled), xgrammar.allocate_token_bitmask(1, END + 1), ""
+def written(compiled: Any, rng: Random, most: int = 200) -> str | None:
+    """A text that XGrammar's masks let through, of the alphabet where any of it may follow; None where it comes to no
+    end."""
+    matcher, row, text = xgrammar.GrammarMatcher(compiled), xgrammar.allocate_token_bitmask(1, END + 1), bytearray()
     for _ in range(most):
         matcher.fill_next_token_bitmask(row)
         allowed = np.flatnonzero(np.unpackbits(row.numpy().view(np.uint8)[0], bitorder="little")[: END + 1])
-        likely = [int(token) for token in allowed if token == END or chr(token) in LETTERS + '"']
-        if not likely:
+        if not len(allowed):
             return None
-        token = END if END in likely and rng.random() < 0.25 else rng.choice(likely)
+        likely = [int(token) for token in allowed if token == END or chr(token) in LETTERS + '"']
+        token = END if END in likely and rng.random() < 0.25 else int(rng.choice(likely or allowed))
         if token == END:
-            return text
+            return text.decode()
         assert matcher.accept_token(token)
-        text += chr(token)
+        text.append(token)
     return None
 
 
@@ -59,11 +63,20 @@ def has_dispatch_in_a_tag(format_: Format) -> bool:
     return '"dispatch"' in text and '"tag"' in text
 
 
+def may_have_empty_elements(format_: Any) -> bool:
+    """Where the two differ in MiniMax M3's tags."""
+    if isinstance(format_, list):
+        return any(map(may_have_empty_elements, format_))
+    if not isinstance(format_, dict) or format_.get("style") != "minimax_m3_xml":
+        return isinstance(format_, dict) and any(map(may_have_empty_elements, format_.values()))
+    return "required" not in format_["json_schema"]
+
+
 @given(formats, st.randoms(use_true_random=False))
 @settings(max_examples=60, phases=PHASES)
 def test_each_accepts_what_the_other_writes(format_: Format, rng: Random) -> None:
-    assume(not has_dispatch_in_a_tag(format_))
-    index = drawn(format_, eager=False)
+    assume(not has_dispatch_in_a_tag(format_) and not may_have_empty_elements(format_))
+    index = drawn(format_, eager=False, whitespace="any", most=None)
     try:
         compiled = xgrammar.GrammarCompiler(TOKENS, cache_enabled=False).compile_structural_tag(
             {"type": "structural_tag", "format": format_}

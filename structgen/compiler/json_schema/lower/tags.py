@@ -231,7 +231,7 @@ class Tags(MemberText):
             return self._any_string()
         values = [_of_types(builder.values[ref], kind.types) for ref in refs]
         edges = [
-            Edge(e.low, e.high, (self._closing[True], *e.sequence))
+            Edge(e.low, e.high, (self._closing[kind.padded], *e.sequence))
             for value in values
             for e in builder.first_edges(value, 0, False)
         ]
