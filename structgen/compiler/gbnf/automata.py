@@ -132,23 +132,22 @@ class _Construction:
         self._builder.edge(source, marker, marker, target)
 
     def _free_text(self, node: FreeText, source: int, target: int, owner: int) -> None:
-        """The states of an Aho-Corasick automaton; where an exit is complete goes on with what is behind it."""
+        """The states of an Aho-Corasick automaton; where a trigger is complete goes on with what is behind it."""
         builder = self._builder
         automaton = AhoCorasick.of(node, self._meter, self._doing)
         self._check_size(2 * len(automaton))
         begin = automaton.embed(builder, owner)
         builder.epsilon(source, begin.free[0])
-        if node.may_end:
-            for state in begin.free:
-                builder.epsilon(state, target)
-        for number, exit_ in enumerate(node.exits):
+        for state in begin.free:
+            builder.epsilon(state, target)
+        for number, trigger in enumerate(node.triggers):
             there = builder.state(owner)
             for state in begin.completing[number]:
-                if exit_.token < 0:
+                if trigger.token < 0:
                     builder.epsilon(state, there)
                 else:
-                    self._call(-1 - exit_.token, state, there)
-            self._todo.append((exit_.behind, there, begin.free[0] if exit_.again else target, owner))
+                    self._call(-1 - trigger.token, state, there)
+            self._todo.append((trigger.behind, there, begin.free[0] if trigger.again else target, owner))
 
     def _in_a_row(self, parts: list[NodeId], source: int, target: int, owner: int) -> None:
         """One part after the other."""

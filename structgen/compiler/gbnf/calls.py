@@ -124,7 +124,7 @@ def _measure(
         else:
             size = 2 + sum(sizes[child] for child in children(node))
             if isinstance(node, FreeText):
-                size += _OF_CHARACTER * sum(map(len, (*node.excludes, *(exit_.text for exit_ in node.exits))))
+                size += _OF_CHARACTER * sum(map(len, (*node.excludes, *(trigger.text for trigger in node.triggers))))
         sizes[number] = min(size, _HUGE)
         loops |= number in counted or (isinstance(node, Repetition) and max(node.min, node.max or 0) > _FEW_TURNS)
     return loops or sizes[whole.root] > bound

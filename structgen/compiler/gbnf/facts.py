@@ -90,7 +90,7 @@ def _settle(document: GbnfGrammar, rule: Rule, flags: list[int]) -> None:
         elif isinstance(node, Sequence):
             flag = _in_a_row([flags[part] for part in node.parts])
         elif isinstance(node, External | FreeText):
-            empty = node.nullable if isinstance(node, External) else node.may_end
+            empty = node.nullable if isinstance(node, External) else True
             flag = PRODUCTIVE | FERTILE | (NULLABLE if empty else 0)
         else:
             flag = flags[node.item] if node.max != 0 else 0

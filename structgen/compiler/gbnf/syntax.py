@@ -70,30 +70,27 @@ class External:
 
 
 @dataclass(frozen=True)
-class Exit:
+class Trigger:
     """What free text comes to: a text, or the `External` token behind it, and what follows.
 
-    An *end* is no part of the free text. Other exits are *triggers*, which are: ``again`` has it go on after that.
-    No text is empty unless a token follows it.
+    ``again`` has the free text go on after that. No text is empty unless a token follows it.
     """
 
     text: str
     behind: NodeId
     token: int = -1
     again: bool = False
-    is_end: bool = False
 
 
 @dataclass(frozen=True)
 class FreeText:
-    """Characters, and then an exit, or none, if that ``may_end``.
+    """Characters, and then a trigger, or none.
 
-    The characters hold no exit, and none of the strings in ``excludes``; nor does a trigger, with them before it.
+    The characters hold no trigger, and none of the strings in ``excludes``; nor does a trigger, with them before it.
     """
 
-    exits: tuple[Exit, ...]
+    triggers: tuple[Trigger, ...]
     excludes: tuple[str, ...] = ()
-    may_end: bool = False
 
 
 Node: TypeAlias = QuotedText | CharacterSet | Sequence | Choice | Repetition | Reference | External | FreeText
@@ -124,7 +121,7 @@ def children(node: Node) -> tuple[NodeId, ...]:
     if isinstance(node, Choice):
         return node.options
     if isinstance(node, FreeText):
-        return tuple(exit_.behind for exit_ in node.exits)
+        return tuple(trigger.behind for trigger in node.triggers)
     return (node.item,) if isinstance(node, Repetition) else ()
 
 

@@ -6,6 +6,7 @@ So tags are a radix tree. Of its branches those are lowered that a text takes, o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -70,4 +71,4 @@ def _common(one: list[str], other: list[str]) -> list[str]:
 
 def _rest(tag: Tagged, begin: str) -> Tagged:
     assert isinstance(tag.begin, ConstText)
-    return Tagged(tag.where, ConstText(tag.begin.where, tag.begin.value[len(begin) :]), tag.content, tag.ends)
+    return replace(tag, begin=ConstText(tag.begin.where, tag.begin.value[len(begin) :]))

@@ -1,7 +1,4 @@
-"""Formats as they were read: few kinds, of which all others are made.
-
-A format knows whether it *ends with free text*: then what ends the tag around it ends that text, wherever it comes.
-"""
+"""Formats as they were read: few kinds, of which all others are made."""
 
 from __future__ import annotations
 
@@ -17,17 +14,10 @@ TokenName: TypeAlias = "int | str"
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """What all formats have: the JSON pointer of where they stand."""
+    """What all formats have: the JSON pointer of where they stand, and what their texts are called, if anything."""
 
     where: str
-    ends_free: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ends_free", self._ends_free())
-
-    def _ends_free(self) -> bool:
-        """Whether it ends with free text, where that is known of its parts."""
-        return False
+    label: str = field(kw_only=True, default="")
 
     @property
     def children(self) -> tuple[Format, ...]:
@@ -77,9 +67,6 @@ class InRow(Format):
 
     parts: tuple[Format, ...]
 
-    def _ends_free(self) -> bool:
-        return self.parts[-1].ends_free
-
     @property
     def children(self) -> tuple[Format, ...]:
         """The formats directly within."""
@@ -96,9 +83,6 @@ class OneOf(Format):
 
     options: tuple[Format, ...]
 
-    def _ends_free(self) -> bool:
-        return any(option.ends_free for option in self.options)
-
     @property
     def children(self) -> tuple[Format, ...]:
         """The formats directly within."""
@@ -114,9 +98,6 @@ class Later(Format):
     """A format that is lowered by itself, when a text comes to it."""
 
     inner: Format
-
-    def _ends_free(self) -> bool:
-        return self.inner.ends_free
 
     @property
     def children(self) -> tuple[Format, ...]:
@@ -135,9 +116,6 @@ class Repeated(Format):
     item: Format
     min: int
     max: int | None
-
-    def _ends_free(self) -> bool:
-        return self.min == 0 and self.max == 1 and self.item.ends_free
 
     @property
     def children(self) -> tuple[Format, ...]:
@@ -185,9 +163,6 @@ class AnyText(Format):
         """Whether something is counted in it."""
         return self.max_chars is not None or self.max_tokens is not None
 
-    def _ends_free(self) -> bool:
-        return True
-
     @property
     def children(self) -> tuple[Format, ...]:
         """The formats directly within."""
@@ -196,6 +171,14 @@ class AnyText(Format):
     def is_nullable(self, known: Mapping[Format, bool]) -> bool:
         """Whether the empty text is among its texts."""
         return True
+
+
+@dataclass(frozen=True, eq=False)
+class Ended(Format):
+    """Free text with a bound, and one of some ends."""
+
+    text: AnyText
+    ends: tuple[ConstText | OneToken, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +194,6 @@ class AnyTokens(Format):
     def is_bounded(self) -> bool:
         """Whether something is counted in it."""
         return self.max_tokens is not None
-
-    def _ends_free(self) -> bool:
-        return True
 
     @property
     def children(self) -> tuple[Format, ...]:

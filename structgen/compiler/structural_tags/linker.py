@@ -30,11 +30,12 @@ from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, OneToken
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
+from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
-from .translation import ExternalTable, Part, bounded_rule, translate
+from .translation import ExternalTable, bounded_rule, translate
 
 
 class _Inner(Protocol):
@@ -55,7 +56,9 @@ class Linker:
         As `compile`; but for what is lowered later, which only the budget can stop.
     """
 
-    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+    def __init__(
+        self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
+    ) -> None:
         self.meter = meter
         self.program = Program()
         self.interiors = Interiors(self.program)
@@ -68,21 +71,26 @@ class Linker:
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
+        if marks is not None:
+            marks.make_room(formats)
+        self._has_marks = marks is not None
+        #: Whether formats may be empty, their own marks aside; and with them.
+        self._nullable: dict[Format, bool] = {}
+        self._unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         self._note_nullable(formats)
-        names = TokenNames(vocabulary)
+        names = TokenNames(vocabulary, () if marks is None else marks.ids)
         for each in formats:
             _check_names(each, names)
-        self._externals = ExternalTable(names, stops_of(root, meter))
-        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self._externals = ExternalTable(names, stops_of(root, meter), marks)
+        self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
         )
         self._lowerings: list[Lowering] = []
         self._first: dict[int, First] = {}
-        lowering = self._lowering(Part(root))
+        lowering = self._lowering(root)
         lowering.run(0)
-        self.program.returns[self.program.start] |= self._nullable[root]
+        self.program.returns[self.program.start] |= self._unmarked[root]
 
     def layout(self, options: dict[str, Foreign]) -> JsonSchema:
         """Any schema with the options of one in the tag. Raises `DefinitionError`, and `TypeError` for others."""
@@ -102,14 +110,14 @@ class Linker:
         for lowering in list(self._lowerings):
             lowering.go_on(sorted(asked.intersection(lowering.open)))
 
-    def _lowering(self, part: Part) -> Lowering:
+    def _lowering(self, part: Format) -> Lowering:
         """The lowering of a part that is no definition of another kind."""
-        if isinstance(part.format, AnyText | AnyTokens) and part.format.is_bounded:
-            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.format.where})
+        if isinstance(part, Ended) or (isinstance(part, AnyText | AnyTokens) and part.is_bounded):
+            return self.lowering({0: bounded_rule(part, self._externals, self.meter)}, {0: part.where})
         return self.lowering(*_rules_of(translate(part, self._externals, self._is_nullable), self.meter))
 
     def _is_nullable(self, format_: Format) -> bool:
-        """Whether the empty text is among its texts."""
+        """Whether the empty text is among its texts, its own marks aside."""
         if format_ not in self._nullable:
             new = post_order([format_], lambda each: (c for c in each.children if c not in self._nullable))
             self._note_nullable(new)
@@ -118,7 +126,8 @@ class Linker:
     def _note_nullable(self, formats: Iterable[Format]) -> None:
         """Note it for formats of which all that is within comes first."""
         for each in formats:
-            self._nullable[each] = each.is_nullable(self._nullable)
+            self._nullable[each] = each.is_nullable(self._unmarked)
+            self._unmarked[each] = self._nullable[each] and not (each.label and self._has_marks)
 
     def lowering(self, rules: Rules, names: dict[int, str]) -> Lowering:
         """A lowering of some rules into the program."""
@@ -142,8 +151,8 @@ class Linker:
         found = self._first.get(number)
         if found is None:
             part = self._externals.all[number]
-            assert isinstance(part, Part)
-            inner = self._inner.get(part.format)
+            assert isinstance(part, Format)
+            inner = self._inner.get(part)
             found = inner.first(self) if inner is not None else self._lowering(part).first(0)
             self._first[number] = found
         return found
@@ -276,13 +285,13 @@ def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Mete
 
 
 def begin_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
 ) -> tuple[GrowingProgram, tuple[str, ...]]:
-    """The program, whose parts are lowered when a text first comes to them."""
+    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some."""
     relaxations: dict[str, None] = {}
 
     def begin() -> Linker:
-        linker = Linker(definition, vocabulary, meter)
+        linker = Linker(definition, vocabulary, meter, marks)
         relaxations.update(dict.fromkeys(linker.relaxations))
         return linker
 

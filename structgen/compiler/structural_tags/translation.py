@@ -3,22 +3,20 @@
 What a token or a definition of another kind describes is external to such a grammar. So is what stands behind a
 trigger: it is translated by itself, when a text first comes to it.
 
-A tag's ends are handed down to the free text that its content ends with, as exits; of other free text in it they are
-excluded. Special tokens: wherever the name of one stands in a text, the token may stand in its place.
+The ends of the nearest tag around free text are excluded from it. Special tokens: wherever the name of one stands in
+a text, the token may stand in its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
 
 from ...budget import Meter
 from ...system.depth_first import fold
 from ..automata.edge_lists import EdgeLists
-from ..gbnf.bounded_text import BoundedExit, bounded_text
+from ..gbnf.bounded_text import End, bounded_text
 from ..gbnf.syntax import (
     Choice,
-    Exit,
     External,
     FreeText,
     GbnfGrammar,
@@ -28,37 +26,30 @@ from ..gbnf.syntax import (
     Repetition,
     Rule,
     Sequence,
+    Trigger,
     repeated,
 )
 from ..programs.program import TokenSet
 from .common_begins import by_begins
-from .formats import AnyText, AnyTokens, ConstText, Format, Inner, InRow, Later, OneOf, OneToken, Repeated, Tagged
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, Later, OneOf, OneToken, Repeated, Tagged
+from .marks import Label, Marks
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 
-#: The ends of a tag; None where there is none.
-Ends: TypeAlias = "tuple[ConstText | OneToken, ...] | None"
-
 #: The states of free tokens with a bound.
-_NONE_YET, _SOME, _NO_MORE, _END = range(4)
-
-
-class Part(NamedTuple):
-    """A format, and what ends the tag around it where the format is to end with that."""
-
-    format: Format
-    ends: Ends = None
+_NONE_YET, _SOME, _NO_MORE = range(3)
 
 
 class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
-    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops]) -> None:
+    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops], marks: Marks | None = None) -> None:
         self.names = names
         self.stops = stops
-        self.all: list[TokenSet | Part] = []
+        self.marks = marks
+        self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
-        self._parts: dict[Part, int] = {}
+        self._parts: dict[Format, int] = {}
         self._options: dict[OneOf, list[Format]] = {}
 
     def options(self, format_: OneOf) -> list[Format]:
@@ -74,7 +65,7 @@ class ExternalTable:
             self.all.append(tokens)
         return number
 
-    def part(self, part: Part) -> int:
+    def part(self, part: Format) -> int:
         """The number of a part."""
         number = self._parts.setdefault(part, len(self.all))
         if number == len(self.all):
@@ -82,14 +73,14 @@ class ExternalTable:
         return number
 
 
-def translate(root: Part, externals: ExternalTable, nullable: Callable[[Format], bool]) -> GbnfGrammar:
-    """The grammar of a part, of one rule.
+def translate(root: Format, externals: ExternalTable, nullable: Callable[[Format], bool]) -> GbnfGrammar:
+    """The grammar of a part, of one rule; ``nullable`` says of formats whether they may be empty, marks aside.
 
     Raises `VocabularyError` for tokens that the vocabulary lacks.
     """
     translation = _Translation(externals, nullable)
     number = fold(root, translation.expand)
-    return GbnfGrammar(tuple(translation.nodes), (Rule(root.format.where or "/", root.format.where, 0, number),))
+    return GbnfGrammar(tuple(translation.nodes), (Rule(root.where or "/", root.where, 0, number),))
 
 
 class _Translation:
@@ -104,32 +95,44 @@ class _Translation:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def expand(self, part: Part) -> tuple[Iterable[Part], Callable[[list[NodeId]], NodeId]]:
+    def expand(self, format_: Format) -> tuple[Iterable[Format], Callable[[list[NodeId]], NodeId]]:
         """The parts of a format, and what makes its node of theirs."""
-        format_, ends = part
-        if ends is not None and not format_.ends_free:
-            return [Part(format_)], lambda nodes: self._row([nodes[0], self._ends(ends)])
+        parts, make = self._expand(format_)
+        if isinstance(format_, Tagged):
+            return parts, make
+        return parts, lambda nodes: self._marked(format_, make(nodes))
+
+    def _expand(self, format_: Format) -> tuple[Iterable[Format], Callable[[list[NodeId]], NodeId]]:
         if isinstance(format_, ConstText):
             return [], lambda _: self._text(format_.value)
         if isinstance(format_, OneToken):
             return [], lambda _: self._token(free_tokens(format_, self._externals) if format_.complement else format_)
-        if isinstance(format_, Inner):
-            return [], lambda _: self._part(part)
         if isinstance(format_, InRow):
-            *before, last = format_.parts
-            return [*map(Part, before), Part(last, ends)], self._row
+            return format_.parts, self._row
         if isinstance(format_, OneOf):
-            return [Part(option, ends) for option in self._externals.options(format_)], self._choice
+            return self._externals.options(format_), self._choice
         if isinstance(format_, Later):
-            return [], lambda _: self._part(Part(format_.inner, ends))
+            return [], lambda _: self._part(format_.inner, nullable=not self._has_marks(format_.inner))
         if isinstance(format_, Repeated):
-            return self._repeated(format_, ends)
+            return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
+        if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
+            text = format_.content
+            return [format_.begin], lambda nodes: self._row([
+                *nodes, self._marked(format_, self._marked(text, self._ended(text, format_.ends), format_.ends))
+            ])  # fmt: skip
         if isinstance(format_, Tagged):
-            return [Part(format_.begin), Part(format_.content, format_.ends)], self._row
-        if isinstance(format_, AnyText):
-            return self._free_text(format_, ends)
-        assert isinstance(format_, AnyTokens)
-        return self._free_tokens(format_, ends)
+            parts = format_.begin, format_.content, *format_.ends
+            return parts, lambda nodes: self._row([
+                nodes[0], self._marked(format_, nodes[1]), self._choice(nodes[2:])
+            ])  # fmt: skip
+        return [], lambda _: self._leaf(format_)
+
+    def _leaf(self, format_: Format) -> NodeId:
+        if isinstance(format_, AnyText) and not format_.is_bounded:
+            return self._free_text(format_)
+        if isinstance(format_, AnyTokens) and not format_.is_bounded:
+            return self._free_tokens(format_)
+        return self._part(format_)
 
     # -- nodes -----------------------------------------------------------------------------------------
 
@@ -154,93 +157,81 @@ class _Translation:
         tokens = self._externals.names.tokens(format_)
         return self._add(External(self._externals.token(tokens), is_token=True))
 
-    def _part(self, part: Part) -> NodeId:
-        return self._add(External(self._externals.part(part), _may_end(part.ends) and self._nullable(part.format)))
+    def _part(self, part: Format, *, nullable: bool = True) -> NodeId:
+        return self._add(External(self._externals.part(part), nullable and self._nullable(part)))
 
-    def _ends(self, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
-        nodes = (self._text(end.value) if isinstance(end, ConstText) else self._token(end) for end in ends)
-        return self._choice([*nodes])
+    def _behind(self, format_: AnyText | AnyTokens, part: Format) -> NodeId:
+        """What stands behind a trigger of a format, and is not its text; the part has its own marks."""
+        node = self._part(part, nullable=not self._has_marks(part))
+        return self._between(Label(""), node) if self._has_marks(format_) else node
 
-    # -- formats of several parts ----------------------------------------------------------------------
+    # -- marks -----------------------------------------------------------------------------------------
 
-    def _repeated(self, format_: Repeated, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
-        if ends is None:
-            return [Part(format_.item)], lambda nodes: self._add(
-                repeated(self.nodes, nodes[0], format_.min, format_.max)
-            )
-        return [Part(format_.item, ends)], lambda nodes: self._choice([nodes[0], self._ends(ends)])
+    def _has_marks(self, format_: Format) -> bool:
+        return bool(format_.label) and self._externals.marks is not None
 
-    def _free_text(self, format_: AnyText, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
-        if format_.is_bounded:
-            return [], lambda _: self._part(Part(format_, ends))
-        behind = [Part(inner, None if format_.again else ends) for _, inner in format_.triggers]
+    def _marked(self, format_: Format, node: NodeId, ends: tuple[ConstText | OneToken, ...] = ()) -> NodeId:
+        """A format's node, which ends with one of some ends, between its marks, if it has any."""
+        if not self._has_marks(format_):
+            return node
+        text_of, where = self._externals.names.text, format_.where
+        triggers: list[ConstText | OneToken] = []
+        if isinstance(format_, AnyText):
+            triggers += (ConstText(where, trigger) for trigger, _ in format_.triggers)
+        elif isinstance(format_, AnyTokens):
+            triggers += (OneToken(where, (trigger,)) for trigger, _ in format_.triggers)
+        texts = (tuple(filter(None, map(text_of, each))) for each in (ends, triggers))
+        return self._between(Label(format_.label, *texts), node)
 
-        def make(_: list[NodeId]) -> NodeId:
-            exits: list[Exit] = []
-            for (trigger, _format), inner in zip(format_.triggers, behind, strict=True):
-                exits += self._exits(ConstText(format_.where, trigger), self._part(inner), again=format_.again)
-            nothing = self._add(Sequence(()))
-            for end in _written(ends):
-                exits += self._exits(end, nothing, is_end=True)
-            excludes = excludes_of(Part(format_, ends), self._externals)
-            return self._add(FreeText(tuple(dict.fromkeys(exits)), excludes, _may_end(ends)))
+    def _between(self, label: Label, node: NodeId) -> NodeId:
+        marks = self._externals.marks
+        assert marks is not None
+        numbers = map(self._externals.token, marks.around(label))
+        first, last = (self._add(External(number, is_token=True)) for number in numbers)
+        return self._row([first, node, last])
 
-        return [], make
+    def _ended(self, text: AnyText, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
+        """Free text with a bound, and its ends. (Were they behind it, each count would have to hand tokens down.)"""
+        part = self._externals.part(Ended(text.where, text, ends))
+        return self._add(External(part, any(map(self._nullable, ends))))
 
-    def _exits(
-        self, end: ConstText | OneToken, behind: NodeId, *, again: bool = False, is_end: bool = False
-    ) -> Iterator[Exit]:
-        """The exits that an end or a trigger is, each with what is written behind it, and then ``behind``."""
-        for before, token, after in exits_of(end, self._externals):
-            there = self._row([self._text(after), behind]) if after else behind
-            yield Exit(before, there, token, again, is_end)
+    def _free_text(self, format_: AnyText) -> NodeId:
+        triggers: list[Trigger] = []
+        for trigger, behind in format_.triggers:
+            part = self._behind(format_, behind)
+            for before, token, after in self._writings(trigger):
+                there = self._row([self._text(after), part]) if after else part
+                triggers.append(Trigger(before, there, token, format_.again))
+        return self._add(FreeText(tuple(triggers), excludes_of(format_, self._externals)))
 
-    def _free_tokens(self, format_: AnyTokens, ends: Ends) -> tuple[list[Part], Callable[[list[NodeId]], NodeId]]:
+    def _writings(self, trigger: str) -> Iterator[tuple[str, int, str]]:
+        """How free text comes to a trigger: by all of it, or by a token behind a part of it, and what is left then.
+
+        Yields that part, the number of the token among the externals or -1, and the rest.
+        """
+        yield trigger, -1, ""
+        before = ""
+        for piece, token in self._externals.names.split(trigger):
+            if token is not None:
+                yield before, self._externals.token(token), trigger[len(before) + len(piece) :]
+            before += piece
+
+    def _free_tokens(self, format_: AnyTokens) -> NodeId:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
-        if format_.is_bounded:
-            return [], lambda _: self._part(Part(format_, ends))
-        free = free_tokens(format_, self._externals)
-
-        def make(_: list[NodeId]) -> NodeId:
-            turn = self._token(free)
-            rules = [
-                self._row([self._token(OneToken(format_.where, (trigger,))), self._part(Part(inner))])
-                for trigger, inner in format_.triggers
-            ]
-            ended = [self._ends(ends)] if ends is not None else []
-            if format_.again:
-                turns = self._add(Repetition(self._choice([turn, *rules]), 0, None))
-                return self._row([turns, *ended])
-            turns = self._add(Repetition(turn, 0, None))
-            if not rules:
-                return self._row([turns, *ended])
-            once = self._add(Repetition(self._choice(rules), 0, 1))
-            return self._row([turns, once, *ended])
-
-        return [], make
+        turn = self._token(free_tokens(format_, self._externals))
+        rules = [
+            self._row([self._token(OneToken(format_.where, (trigger,))), self._behind(format_, inner)])
+            for trigger, inner in format_.triggers
+        ]
+        if format_.again:
+            return self._add(Repetition(self._choice([turn, *rules]), 0, None))
+        turns = self._add(Repetition(turn, 0, None))
+        return self._row([turns, self._add(Repetition(self._choice(rules), 0, 1))]) if rules else turns
 
 
-def exits_of(end: ConstText | OneToken, externals: ExternalTable) -> Iterator[tuple[str, int, str]]:
-    """How a text comes to its end: by all of it, or by a token behind a part of it, and what is left to be written.
-
-    Yields that part, the number of the token among the externals or -1, and the rest.
-    """
-    if isinstance(end, OneToken):
-        yield "", externals.token(externals.names.tokens(end)), ""
-        return
-    yield end.value, -1, ""
-    before = ""
-    for piece, token in externals.names.split(end.value):
-        if token is not None:
-            yield before, externals.token(token), end.value[len(before) + len(piece) :]
-        before += piece
-
-
-def excludes_of(part: Part, externals: ExternalTable) -> tuple[str, ...]:
-    """What free text does not hold, but for what it ends with."""
-    assert isinstance(part.format, AnyText)
-    stops = externals.stops[part.format] if part.ends is None else ()
-    return (*part.format.excludes, *texts_of(stops))
+def excludes_of(format_: AnyText, externals: ExternalTable) -> tuple[str, ...]:
+    """What free text does not hold, but for its triggers."""
+    return (*format_.excludes, *texts_of(externals.stops[format_]))
 
 
 def free_tokens(format_: AnyTokens | OneToken, externals: ExternalTable) -> OneToken:
@@ -253,36 +244,28 @@ def free_tokens(format_: AnyTokens | OneToken, externals: ExternalTable) -> OneT
     return OneToken(format_.where, (*format_.excludes, *triggers, *ending), complement=True)
 
 
-def bounded_rule(part: Part, externals: ExternalTable, meter: Meter) -> EdgeLists:
+def bounded_rule(format_: Ended | AnyText | AnyTokens, externals: ExternalTable, meter: Meter) -> EdgeLists:
     """The automaton of free text or tokens with a bound, as a rule of its own."""
-    format_, ends = part
-    if isinstance(format_, AnyText):
-        exits = [
-            BoundedExit(before, token, externals.part(Part(ConstText(end.where, after))) if after else -1)
-            for end in _written(ends)
-            for before, token, after in exits_of(end, externals)
-        ]
+    if isinstance(format_, Ended | AnyText):
+        text, ends = (format_.text, format_.ends) if isinstance(format_, Ended) else (format_, (ConstText("", ""),))
         return bounded_text(
-            exits, excludes_of(part, externals), may_end=_may_end(ends), characters=format_.max_chars,
-            tokens=format_.max_tokens, meter=meter,
+            FreeText((), excludes_of(text, externals)), [_end(end, externals) for end in ends],
+            characters=text.max_chars, tokens=text.max_tokens, meter=meter,
         )  # fmt: skip
-    assert isinstance(format_, AnyTokens)
     assert format_.max_tokens is not None
     token = externals.token(externals.names.tokens(free_tokens(format_, externals)))
-    ended = tuple((-1 - externals.part(Part(end)), _END) for end in _written(ends))
-    going_on = ((-1 - token, _SOME), *ended)
-    calls: list[tuple[tuple[int, int], ...]] = [going_on, going_on, ended, ()]
-    accepting = [_may_end(ends)] * 3 + [True]
-    bounds = {_SOME: (format_.max_tokens, _NO_MORE)}
-    start = _NONE_YET if format_.max_tokens else _NO_MORE
-    return EdgeLists([(), (), (), ()], calls, accepting, [-1] * 4, [], [], start, bounds)
+    calls: list[tuple[tuple[int, int], ...]] = [((-1 - token, _SOME),)] * 2 + [()]
+    start, bounds = _NONE_YET if format_.max_tokens else _NO_MORE, {_SOME: (format_.max_tokens, _NO_MORE)}
+    return EdgeLists([()] * 3, calls, [True] * 3, [-1] * 3, [], [], start, bounds)
 
 
-def _written(ends: Ends) -> Stops:
-    """The ends that are not empty."""
-    return tuple(end for end in ends or () if not isinstance(end, ConstText) or end.value)
-
-
-def _may_end(ends: Ends) -> bool:
-    """Whether nothing has to be written at the end."""
-    return ends is None or len(_written(ends)) < len(ends)
+def _end(end: ConstText | OneToken, externals: ExternalTable) -> End:
+    """What free text with a bound ends with."""
+    if isinstance(end, OneToken):
+        return End("", {0: (externals.token(externals.names.tokens(end)), 1)}, 1)
+    tokens, place = {}, 0
+    for piece, token in externals.names.split(end.value):
+        if token is not None:
+            tokens[place] = externals.token(token), place + len(piece)
+        place += len(piece)
+    return End(end.value, tokens, len(end.value))
