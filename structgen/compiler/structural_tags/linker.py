@@ -22,14 +22,15 @@ from ..automata.edge_lists import of_dfa
 from ..gbnf.compiler import Rules, read_gbnf, rules_of
 from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
-from ..gbnf.lowering import First, Lowering
+from ..gbnf.lowering import Lowering
 from ..gbnf.syntax import GbnfGrammar
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
+from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
-from ..programs.program import Program, State, TokenSet
+from ..programs.program import First, Program, State, TokenSet
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
 from .marks import Marks
 from .reader import read
@@ -68,17 +69,18 @@ class Linker:
         self._layouts: dict[str, JsonSchema] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
+        if marks is not None:
+            marks.make_room(formats)
+        self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        if marks is not None:
-            marks.make_room(formats)
         self._has_marks = marks is not None
         #: Whether formats may be empty, their own marks aside; and with them.
         self._nullable: dict[Format, bool] = {}
         self._unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         self._note_nullable(formats)
-        names = TokenNames(vocabulary, () if marks is None else marks.ids)
+        names = self.names
         for each in formats:
             _check_names(each, names)
         self._externals = ExternalTable(names, stops_of(root, meter), marks)
@@ -190,6 +192,9 @@ def _reads_tokens(format_: Format, names: TokenNames) -> bool:
         return names.has(format_.value)
     if isinstance(format_, AnyText):
         return any(names.has(trigger) for trigger, _ in format_.triggers)
+    if isinstance(format_, Inner):
+        style = STYLES.get(format_.options.get("style", "json"))
+        return style is not None and any(map(names.has, style.texts))
     return isinstance(format_, OneToken | AnyTokens)
 
 
@@ -237,7 +242,8 @@ class _SchemaInner:
             self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
-        schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
+        definition = self._definition.schema(self._format.value, **self._format.options)
+        schema = read_schema(definition, linker.meter, linker.names)
         linker.relaxations += schema.relaxed
         return schema
 

@@ -51,8 +51,8 @@ _Schema = dict[str, Foreign]
 def is_plain(schema: Foreign, *, tagged: bool = False, closed: bool = False) -> bool:
     """Whether a schema is seen to be satisfiable, and to have nothing that could be refused or relaxed.
 
-    Of others it is not known. One that is to be written in tags is an object with simple names, and has no ``<`` in
-    its strings. Where objects are ``closed``, they have the members that they list, unless they say otherwise.
+    Of others it is not known. One that is to be written in tags is an object, has simple names, and no ``<`` in its
+    strings. Where objects are ``closed``, they have the members that they list, unless they say otherwise.
     """
     if schema is True:
         return not tagged
@@ -68,16 +68,17 @@ def is_plain(schema: Foreign, *, tagged: bool = False, closed: bool = False) -> 
     root = {keyword: value for keyword, value in schema.items() if keyword not in _DEFINITIONS}
     if not look.is_plain(root) or not all(map(look.is_plain, definitions.values())) or not look.is_finite():
         return False
-    if tagged and not all(map(_NAME.fullmatch, (*schema.get("properties", ()), *schema.get("required", ())))):
+    if tagged and not all(map(_NAME.fullmatch, look.names)):
         return False
-    return "".join(look.strings).isidentifier() or all(_is_text(each, tagged) for each in look.strings)
+    return all(_are_texts(strings, tagged) for strings in (look.names, look.strings))
 
 
 class _Look:
     """Looks at the root and at the definitions, one by one."""
 
     def __init__(self, definitions: dict[str, Foreign], closed: bool) -> None:
-        #: The names of members and the strings of enumerations.
+        #: The names of members, and the strings of enumerations.
+        self.names: list[str] = []
         self.strings: list[str] = []
         self._definitions = definitions
         self._closed = closed
@@ -117,7 +118,7 @@ class _Look:
         """Note what stands within a schema."""
         properties, required = schema.get("properties", {}), schema.get("required", ())
         todo += properties.values()
-        self.strings += (*properties, *required)
+        self.names += (*properties, *required)
         if "enum" in schema or "const" in schema:
             values = (*schema.get("enum", ()), schema.get("const"))
             self.strings += (value for value in values if type(value) is str)
@@ -150,9 +151,11 @@ class _Look:
         return True
 
 
-def _is_text(value: str, tagged: bool) -> bool:
-    """Whether a string can be written: it has no half of a character; and no ``<``, if it is ``tagged``."""
-    return not (tagged and "<" in value) and not any("\ud800" <= each <= "\udfff" for each in value)
+def _are_texts(strings: list[str], tagged: bool) -> bool:
+    """Whether strings can be written: no half of a character is in them; and no ``<``, if they are ``tagged``."""
+    text = "".join(strings)
+    whole = text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+    return whole and not (tagged and "<" in text)
 
 
 # -- keywords ------------------------------------------------------------------------------------------------
