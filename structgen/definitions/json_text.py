@@ -57,7 +57,9 @@ def loads(text: str) -> object:
         return value
     except json.JSONDecodeError as error:
         raise DefinitionError(
-            f"the text is not JSON: {error.msg}", where=f"line {error.lineno}, column {error.colno}"
+            f"the text is not JSON: {error.msg}",
+            where=f"line {error.lineno}, column {error.colno}",
+            remedy="Correct the text.",
         ) from error
     except RecursionError as error:
         raise _too_deep() from error

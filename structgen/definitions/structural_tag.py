@@ -18,6 +18,7 @@ def read_format(value: object) -> object:
     if not isinstance(value, Mapping):
         raise DefinitionError(
             f"a structural tag is an object, got {type(value).__name__}",
+            where="/",
             remedy='Pass a dict such as {"type": "tag", ...}, or JSON text of one.',
         )
     if value.get("type") == STRUCTURAL_TAG and "format" in value:
@@ -28,14 +29,18 @@ def read_format(value: object) -> object:
 
 
 def _triggered(value: Mapping[object, object]) -> object:
-    """The older form: a schema for each begin and end, and the triggers."""
+    """The older form: a schema for each begin and end, and the triggers. SGLang adds ``at_least_one``."""
     structures = value["structures"]
     if not isinstance(structures, list | tuple):
-        raise DefinitionError("structures is no list", where="/structures")
+        raise DefinitionError("structures is no list", where="/structures", remedy="Make it a list.")
     tags = []
     for number, each in enumerate(structures):
         if not isinstance(each, Mapping) or not {"begin", "end"} <= each.keys():
-            raise DefinitionError("a structure has a begin, a schema and an end", where=f"/structures/{number}")
-        content = {"type": "json_schema", "json_schema": each.get("schema", True)}
+            raise DefinitionError(
+                "a structure has a begin, a schema and an end", where=f"/structures/{number}", remedy="Add them."
+            )
+        schema = each.get("schema")
+        content = {"type": "json_schema", "json_schema": True if schema is None else schema}
         tags.append({"type": "tag", "begin": each["begin"], "content": content, "end": each["end"]})
-    return {"type": "triggered_tags", "triggers": value.get("triggers", []), "tags": tags}
+    options = {"at_least_one": value["at_least_one"]} if "at_least_one" in value else {}
+    return {"type": "triggered_tags", "triggers": value.get("triggers", []), "tags": tags, **options}

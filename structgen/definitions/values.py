@@ -654,6 +654,7 @@ def _check_whitespace(whitespace: object, bound: object) -> None:
     elif not (_is_int(whitespace) and 0 <= whitespace <= MAX_INDENT):
         raise DefinitionError(
             f"whitespace is {whitespace!r}",
+            where="whitespace",
             remedy=f"Use {', '.join(map(repr, WHITESPACE))}, a pattern, or an indentation of 0 to {MAX_INDENT}.",
         )
 

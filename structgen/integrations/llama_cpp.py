@@ -31,6 +31,7 @@ from ..system.types import Array, Foreign
 from ..vocabulary.gguf import MARKERS
 from ..vocabulary.vocabulary import Vocabulary
 from .checks import check_vocabulary
+from .engine_names import check_attributes
 
 if TYPE_CHECKING:
     from ..runtime.index.index import Index
@@ -67,9 +68,12 @@ class LogitsProcessor:
         Where the index was compiled for tokens other than this model's; names the first one.
     VocabularyError
         For a kind of tokenizer that is not known, and for EOS ids at which llama.cpp would not end a text.
+    UnsupportedError
+        For a version of llama-cpp-python that lacks what is relied on.
     """
 
     def __init__(self, index: Index, llama: Foreign, *, prompt_length: int | None = None) -> None:
+        check_attributes("llama_cpp", llama)
         remedy = "Compile the index with structgen.integrations.llama_cpp.vocabulary(llama)."
         check_vocabulary(index.vocabulary, vocabulary(llama), remedy=remedy)
         self._index = index
@@ -154,7 +158,7 @@ class LogitsProcessor:
     def _look(self, input_ids: NDArray[np.intc]) -> bool:
         """Find how many ids stand before the token that is asked for, the rest being a draft. Returns whether a
         generation may begin here."""
-        sampler = getattr(self._llama, "_sampler", None)
+        sampler = self._llama._sampler
         same = sampler is not None and self._sampler is not None and self._sampler() is sampler
         self._sampler = None if sampler is None else weakref.ref(sampler)
         goes_on = same and self._position < len(input_ids)

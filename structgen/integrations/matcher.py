@@ -36,10 +36,19 @@ class Matcher:
         out: they are text, and as such up to the definition, whatever the engine does when it sees them.
     max_rollback:
         So many tokens, at least, can be taken back; None: all.
+    max_tokens:
+        Of the text, as for a `Guide`, with the errors that it raises.
     """
 
-    def __init__(self, index: Index, *, stop_ids: Iterable[int] = (), max_rollback: int | None = None) -> None:
-        self._guide = Guide(index, max_rollback=max_rollback)
+    def __init__(
+        self,
+        index: Index,
+        *,
+        stop_ids: Iterable[int] = (),
+        max_rollback: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._guide = Guide(index, max_rollback=max_rollback, max_tokens=max_tokens)
         self._stop_ids = _silent_ids(index.vocabulary, stop_ids)
         self._stopped = False  # by one of them
 

@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 _vocabularies: weakref.WeakKeyDictionary[Foreign, Vocabulary] = weakref.WeakKeyDictionary()
 
 
-def logits_processor(indexes: Index | Sequence[Index | None], model: Foreign) -> StructgenLogitsProcessor:
+def logits_processor(
+    indexes: Index | Definition | Sequence[Index | Definition | None], model: Foreign
+) -> StructgenLogitsProcessor:
     """An ``OutlinesLogitsProcessor`` for ``Generator(model, processor=...)``.
 
     Parameters
     ----------
     indexes:
-        One index. For models of transformers also a sequence with one for each prompt of
-        ``generator.batch(prompts)``, where ``None`` leaves a prompt's text alone.
+        One index, or a definition (what `structgen.tool_calls` makes, for one), which is compiled lazily. For models
+        of transformers also a sequence with one for each prompt of ``generator.batch(prompts)``, where ``None``
+        leaves a prompt's text alone.
     model:
         The Outlines model: of transformers, llama-cpp-python or mlx-lm.
 
@@ -51,15 +54,20 @@ def logits_processor(indexes: Index | Sequence[Index | None], model: Foreign) ->
     from .outlines_classes import StructgenLogitsProcessor
 
     own = vocabulary(model)
-    for index in indexes if isinstance(indexes, Sequence) else (indexes,):
+    several = isinstance(indexes, Sequence)
+    found = [
+        compile_definition(each, own, eager=False) if isinstance(each, Definition) else each
+        for each in (indexes if isinstance(indexes, Sequence) else (indexes,))
+    ]
+    for index in found:
         if index is not None:
             remedy = "Compile it with structgen.integrations.outlines.vocabulary(model)."
             check_vocabulary(index.vocabulary, own, remedy=remedy)
     library = model.tensor_library_name
-    if isinstance(indexes, Sequence) and library != "torch":
+    if several and library != "torch":
         raise UnsupportedError(f"a model over {library} generates one text at a time", remedy="Pass one index.")
     _, processor = _engine_of(model)
-    return StructgenLogitsProcessor(processor(indexes), library)
+    return StructgenLogitsProcessor(processor(found if several else found[0]), library)
 
 
 def backend(

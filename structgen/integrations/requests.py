@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -32,6 +32,8 @@ from ..index_store import cache_key
 from ..runtime.index.index import Index
 from ..system.locks import Lock, Rank
 from ..system.memo import Memo
+from ..system.types import JsonMap
+from ..tools import tool_calls, tool_styles
 from ..vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ KINDS: dict[str, tuple[tuple[type, ...], Callable[..., Definition]]] = {
     "grammar": ((str,), Grammar),
     "gbnf": ((str,), Gbnf),
     "structural_tag": ((str, dict), StructuralTag),
+    "tools": ((list,), lambda tools, **options: tool_calls(tools, **options)),
 }
 
 #: By such a key: the options that may stand beside it, which are those of the definition.
@@ -59,6 +62,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "grammar": ("start", "lexer", "strict", "ambiguity"),
     "structural_tag": tuple(field.name for field in fields(StructuralTag) if field.init and field.name != "format"),
 }
+OPTIONS["tools"] = ("style", "tool_choice", "parallel", "reasoning", *OPTIONS["structural_tag"])
 
 #: What an operator may set, by name.
 SETTINGS = {
@@ -66,7 +70,12 @@ SETTINGS = {
     "indexes": "the folder of indexes that requests may name",
     "on_miss": '"compile" or "refuse" what is not in the cache',
     "seconds": "how long one compile may take",
+    "max_tokens": "true where texts are to be complete within a request's max_tokens; false is the default",
+    "tool_style": 'how the model writes tool calls, a name; "auto", the default, is by the chat template',
 }
+
+#: Settings that mean nothing to engines that tell a backend no more than a request's definition.
+UNTOLD = ("max_tokens", "tool_style")
 
 _NAME = re.compile(r"[\w-][\w.-]*")
 
@@ -97,7 +106,7 @@ def read_request(request: object) -> Definition | Named:
     unknown = sorted(str(name) for name in options if name not in known)
     if unknown:
         remedy = f"Its options are {', '.join(known)}." if known else "It has none."
-        raise DefinitionError(f"{key} has no option {unknown[0]!r}", remedy=remedy)
+        raise DefinitionError(f"{key} has no option {unknown[0]!r}", where=unknown[0], remedy=remedy)
     value = request[key]
     if key == "index":
         if not isinstance(value, str) or not _NAME.fullmatch(value):
@@ -105,11 +114,56 @@ def read_request(request: object) -> Definition | Named:
         return Named(value)
     types, make = KINDS[key]
     if not isinstance(value, types):
-        raise DefinitionError(f"{key} is a {type(value).__name__}")
+        allowed = " or ".join(each.__name__ for each in types)
+        raise DefinitionError(f"{key} is a {type(value).__name__}", where=key, remedy=f"Make it a {allowed}.")
     try:
         return make(value, **options)
     except TypeError as error:
         raise DefinitionError(f"an option of {key} is of the wrong type: {error}") from error
+
+
+#: By the ``type`` of a Chat Completions request's ``response_format``: the key beside it that describes it, and the
+#: definition of what stands there (for a structural tag, of the whole).
+RESPONSE_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, object]], Definition | None]]] = {
+    "text": ("", lambda described: None),
+    "json_object": ("", lambda described: JsonSchema({"type": "object"})),
+    "json_schema": ("json_schema", lambda described: JsonSchema(_schema(described))),
+    "structural_tag": ("", lambda described: StructuralTag(dict(described), whitespace="any")),
+}
+
+
+def read_response_format(given: object) -> Definition | None:
+    """The definition that a ``response_format`` asks for, as OpenAI has it; None for free text.
+
+    Raises `DefinitionError` for what is none of `RESPONSE_FORMATS`, and whatever making the definition raises.
+    """
+    if given is None:
+        return None
+    kind = given.get("type") if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping) or not isinstance(kind, str) or kind not in RESPONSE_FORMATS:
+        raise DefinitionError(
+            "the response_format is none that is known",
+            where="type",
+            remedy=f"It is an object whose type is one of {', '.join(RESPONSE_FORMATS)}.",
+        )
+    key, make = RESPONSE_FORMATS[kind]
+    described = given.get(key) if key else given
+    if not isinstance(described, Mapping):
+        raise DefinitionError(
+            f"a response_format of type {kind} has no object {key}",
+            where=key,
+            remedy='Write {"type": "json_schema", "json_schema": {"name": ..., "schema": {...}}}.',
+        )
+    return make(described)
+
+
+def _schema(described: Mapping[str, object]) -> dict[str, object]:
+    schema = described.get("schema")
+    if not isinstance(schema, Mapping):
+        raise DefinitionError(
+            "a json_schema has no object schema", where="json_schema", remedy="Put the JSON Schema under that key."
+        )
+    return dict(schema)
 
 
 def choice(words: object) -> Regex:
@@ -163,7 +217,7 @@ def _byte_vocabulary(definition: Definition) -> Vocabulary:
     ids = {mark: int(mark[2:-2]) for mark in marks if re.fullmatch(r"<\[\d{1,9}\]>", mark)}
     first = max(ids.values(), default=-1) + 1
     if first > _MOST_IDS:
-        raise DefinitionError(f"no vocabulary has the token {first - 1}")
+        raise DefinitionError(f"no vocabulary has the token {first - 1}", where="token", remedy="Name it.")
     specials = {mark: ids.get(mark, first + number) for number, mark in enumerate(marks)}
     first += len(marks)
     tokens = {first + byte: bytes([byte]) for byte in range(256)}
@@ -178,6 +232,8 @@ class Settings:
     indexes: str = ""
     on_miss: str = "compile"
     seconds: float = Budget.request.seconds
+    max_tokens: bool = False
+    tool_style: str = "auto"
 
     def __post_init__(self) -> None:
         is_right = {
@@ -185,6 +241,8 @@ class Settings:
             "indexes": isinstance(self.indexes, str),
             "on_miss": self.on_miss in ("compile", "refuse"),
             "seconds": isinstance(self.seconds, int | float) and self.seconds is not True and self.seconds > 0,
+            "max_tokens": isinstance(self.max_tokens, bool),
+            "tool_style": self.tool_style == "auto" or self.tool_style in (style.name for style in tool_styles()),
         }
         for name in (name for name in SETTINGS if not is_right[name]):
             raise DefinitionError(f"{name} is {getattr(self, name)!r}", remedy=f"It is {SETTINGS[name]}.")
@@ -216,13 +274,19 @@ def indexes_with(vocabulary: Vocabulary, settings: Mapping[str, object]) -> Inde
     )
 
 
-def indexes_from(variable: str, vocabulary: Vocabulary) -> Indexes:
-    """`Indexes` with the settings in an environment variable, a JSON object. Raises `DefinitionError`."""
+def settings_in(variable: str, *, without: Iterable[str] = ()) -> JsonMap:
+    """The settings in an environment variable, a JSON object.
+
+    Raises `DefinitionError` for wrong ones, and for those that mean nothing to an engine.
+    """
     try:
-        settings = json.loads(os.environ.get(variable, "{}"))
+        settings: JsonMap = json.loads(os.environ.get(variable, "{}"))
     except ValueError as error:
         raise DefinitionError(f"the settings of structgen are not JSON: {error}", where=variable) from error
-    return indexes_with(vocabulary, settings)
+    Settings.read(settings)
+    for name in settings.keys() & set(without):
+        raise DefinitionError(f"the setting {name!r} has no effect here", where=variable, remedy="Leave it out.")
+    return settings
 
 
 class Indexes:

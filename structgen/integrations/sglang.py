@@ -5,13 +5,17 @@ processes, by the entry point. Requests are SGLang's own: ``json_schema``, ``reg
 ``ebnf``, which here is GBNF, or Lark's syntax where it has no ``::=``. Settings come from the environment, as SGLang
 hands none over: ``STRUCTGEN_SGLANG='{"cache": false}'``; see `structgen.integrations.requests.SETTINGS`.
 
-Written against SGLang 0.5.23, which forwards no jumps in its own scheduler any more, though its interface has them.
+Where SGLang runs a parser of reasoning (``--reasoning-parser``), a request that reasons is masked from the end of its
+reasoning on, by SGLang's own wrapper, which it puts around its own backends alone: here it is put around this one.
+
+Written against SGLang 0.5.20 to 0.5.23, which forwards no jumps in its own scheduler any more, though its interface
+has them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import (
@@ -21,16 +25,19 @@ from sglang.srt.constrained.base_grammar_backend import (
     InvalidGrammarObject,
     register_grammar_backend,
 )
+from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
+from ..definitions import Definition, StructuralTag
+from ..definitions.values import format_of
 from ..errors import StructgenError
 from ..runtime.logits.logits import apply_bitmask
 from ..runtime.rows.bitmask import words_for
-from ..system.types import Foreign
+from ..system.types import Foreign, JsonMap
 from ..vocabulary.token_table import eos_ids_of
 from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import Indexes, indexes_from, read_engine_request
+from .requests import UNTOLD, Indexes, indexes_with, read_engine_request, settings_in
 
 _log = logging.getLogger(__name__)
 
@@ -52,18 +59,63 @@ def register() -> None:
 
 def create_backend(
     server_args: object, tokenizer: Foreign, vocab_size: int, eos_token_ids: int | Iterable[int] | None = None
-) -> StructgenBackend:
+) -> BaseGrammarBackend:
     """The backend over a tokenizer, for logits of a width; EOS ids are those of the model and of the tokenizer.
 
     Raises `VocabularyError` where the bytes of tokens cannot be known, `DefinitionError` for wrong settings.
     """
     eos_ids = set(eos_ids_of(getattr(tokenizer, "eos_token_id", None), eos_token_ids))
     vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids, size=vocab_size)
-    return StructgenBackend(indexes_from(SETTINGS_VARIABLE, vocabulary))
+    backend = StructgenBackend(indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD)))
+    return behind_reasoning(backend, tokenizer)
 
 
-class StructgenBackend(BaseGrammarBackend):
+def behind_reasoning(backend: StructgenBackend, tokenizer: Foreign) -> BaseGrammarBackend:
+    """A backend whose definitions hold from the end of the reasoning on, where the server has a parser of that."""
+    from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+    from sglang.srt.runtime_context import get_serving
+
+    serving = get_serving()
+    if not serving.reasoning_parser:
+        return backend
+    parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+    return ReasonerGrammarBackend(
+        backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
+    )  # fmt: skip
+
+
+class _Masks:
+    """What SGLang does with masks, asked of backends and of grammars alike."""
+
+    @staticmethod
+    def allocate_vocab_mask(vocab_size: int, batch_size: int, device: object) -> torch.Tensor:
+        """``int32[batch_size, words]`` on the host, which allows everything."""
+        shape = (batch_size, words_for(vocab_size))
+        return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        """Allow everything in every row."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: torch.device) -> torch.Tensor:
+        """The masks on the logits' device, without waiting where the memory is pinned."""
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Set the logits of tokens that are not allowed to ``-inf``, in place."""
+        apply_bitmask(logits, vocab_mask)
+
+
+class StructgenBackend(_Masks, BaseGrammarBackend):
     """Compiles what requests ask for, in SGLang's threads. A request that does not compile fails alone."""
+
+    #: Within reasoning that is kept to a number of tokens (``--enable-strict-thinking``).
+    is_support_token_filter = True
+    set_token_filter = staticmethod(set_token_filter_torch)
 
     def __init__(self, indexes: Indexes) -> None:
         super().__init__()
@@ -85,21 +137,36 @@ class StructgenBackend(BaseGrammarBackend):
         """A structural tag."""
         return self._begin("structural_tag", key_string)
 
+    def compile_framed_grammar(
+        self, grammar: StructgenGrammar, frame: Callable[[JsonMap], JsonMap]
+    ) -> StructgenGrammar | None:
+        """A definition within the messages of a reply, of which one is the reasoning; None where it can't be."""
+        try:
+            framed = StructuralTag(dict(frame(format_of(grammar.definition))))
+            return self._compiled("structural_tag", framed)
+        except StructgenError as error:
+            _log.error("structgen: a request's definition cannot stand in a message: %s", error)
+            return None
+
     def _begin(self, kind: str, text: str) -> BaseGrammarObject:
         try:
-            matcher = Matcher(self._indexes.of(read_engine_request(kind.upper(), text)))
+            return self._compiled(kind, read_engine_request(kind.upper(), text))
         except StructgenError as error:
             _log.error("structgen: a request's %s cannot be honoured: %s", kind, error)
             return InvalidGrammarObject(str(error))
-        return StructgenGrammar(matcher, GrammarStats(dispatch_type=kind))
+
+    def _compiled(self, kind: str, definition: Definition) -> StructgenGrammar:
+        matcher = Matcher(self._indexes.of(definition))
+        return StructgenGrammar(matcher, definition, GrammarStats(dispatch_type=kind))
 
 
-class StructgenGrammar(BaseGrammarObject):
+class StructgenGrammar(_Masks, BaseGrammarObject):
     """One request."""
 
-    def __init__(self, matcher: Matcher, stats: GrammarStats | None = None) -> None:
+    def __init__(self, matcher: Matcher, definition: Definition, stats: GrammarStats | None = None) -> None:
         super().__init__()
         self._matcher = matcher
+        self.definition = definition
         self.grammar_stats = stats
 
     # -- tokens ----------------------------------------------------------------------------------------
@@ -123,36 +190,14 @@ class StructgenGrammar(BaseGrammarObject):
 
     def copy(self) -> StructgenGrammar:
         """A request of its own, at the beginning."""
-        twin = StructgenGrammar(self._matcher.fresh())
+        twin = StructgenGrammar(self._matcher.fresh(), self.definition)
         if self.grammar_stats is not None:
             twin.grammar_stats = GrammarStats(dispatch_type=self.grammar_stats.dispatch_type, is_cache_hit=True)
         return twin
 
-    # -- masks -----------------------------------------------------------------------------------------
-
-    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: object) -> torch.Tensor:
-        """``int32[batch_size, words]`` on the host, which allows everything."""
-        shape = (batch_size, words_for(vocab_size))
-        return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
-
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Write the mask into a row."""
         self._matcher.fill(vocab_mask, idx)
-
-    @staticmethod
-    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
-        """Allow everything in every row."""
-        vocab_mask.fill_(-1)
-
-    @staticmethod
-    def move_vocab_mask(vocab_mask: torch.Tensor, device: torch.device) -> torch.Tensor:
-        """The masks on the logits' device, without waiting where the memory is pinned."""
-        return vocab_mask.to(device, non_blocking=True)
-
-    @staticmethod
-    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Set the logits of tokens that are not allowed to ``-inf``, in place."""
-        apply_bitmask(logits, vocab_mask)
 
     # -- jump-forward ----------------------------------------------------------------------------------
 

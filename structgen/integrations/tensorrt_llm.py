@@ -25,7 +25,7 @@ from ..system.types import Foreign
 from ..vocabulary.vocabulary import Vocabulary
 from .engine_names import check_engine
 from .matcher import Matcher
-from .requests import indexes_from, read_engine_request
+from .requests import UNTOLD, indexes_with, read_engine_request, settings_in
 
 #: The environment variable with the settings, a JSON object.
 SETTINGS_VARIABLE = "STRUCTGEN_TENSORRT_LLM"
@@ -79,7 +79,7 @@ class StructgenMatcherFactory(GrammarMatcherFactory):
     ) -> None:
         super().__init__()
         vocabulary = _vocabulary_of(guided_decoding_config, vocab_size_padded, tokenizer)
-        self._indexes = indexes_from(SETTINGS_VARIABLE, vocabulary)
+        self._indexes = indexes_with(vocabulary, settings_in(SETTINGS_VARIABLE, without=UNTOLD))
         self._max_rollback = max_num_draft_tokens + 1
 
     def create(self, guided_decoding_params: Foreign) -> StructgenMatcher:

@@ -107,7 +107,8 @@ class StructgenLogitsProcessor(RowProcessor, SlotProcessor):
         last_resort = row_of([i for i in stop_ids if 0 <= i < self._words * 32] or [0], self._words)
         matcher = None
         try:
-            matcher = Matcher(self._indexes.of(read_request(request)), stop_ids=stop_ids)
+            most = params.max_tokens if Settings.read(self._settings).max_tokens else None
+            matcher = Matcher(self._indexes.of(read_request(request)), stop_ids=stop_ids, max_tokens=most)
         except Exception as error:  # whatever it is, the other requests are not to know
             is_known = isinstance(error, StructgenError)
             _log.error("structgen: %s cannot be served: %s", where, error, exc_info=not is_known)

@@ -557,13 +557,24 @@ def _start_stack(arena, config, cells, slots, top):
     return top, config[0], config[1], cell
 
 
+@inlined
+def _next_live(arena, row, upper, at, end):
+    """The first node of ``upper[:, at:end]`` whose byte is not dead in a row; ``end`` where there is none."""
+    while at < end and arena[row + arena[arena[A_CLASS_OF] + upper[0, at]]] == DEAD:
+        at += 1
+    return at
+
+
 @kernel
-def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, nodes, ids,
-               below):  # fmt: skip
+def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work,
+               nodes, ids, below):  # fmt: skip
     """The tokens that a configuration with an unknown stack below allows, from several places of the trie.
 
     Parameters
     ----------
+    upper:
+        ``int32[3, *]``: bytes, numbers and first children of the nodes that have at most two bytes, breadth first. A
+        walk from the root looks at those alone that the thread above has a move for.
     residual:
         ``int32[*]``, ascending nodes; the subtree below each is walked from ``config``. Node 0 is the whole trie.
     config:
@@ -608,10 +619,40 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
     returns = arena[A_RETURNS]
     entered = 0  # nodes of residual so far
     pending = residual[0] if len(residual) else len(byte)
+    # Where the root alone is entered, by a thread that leaves no byte to others: its children that come next, and
+    # those of the child that has been looked at, with the rows of what has moves for them.
+    child = last_child = grandchild = last_grandchild = 0
+    root_row = child_row = arena[A_FREE]
+    from_root = False
     end = 0
     i = 0
     while True:
         if i >= end:
+            if from_root:
+                if grandchild < 0:
+                    grandchild = last_grandchild = 0
+                    if i == end and i < skip[i - 1]:  # the child is alive
+                        s = threads[first[2], 0]
+                        if first[3] != first[2] + 1 or (arena[returns + s] and threads[first[2], 2] != _BOTTOM):
+                            end = skip[i - 1]
+                            continue
+                        child_row = _row(arena, s)
+                        grandchild = upper[2, child - 1]
+                        last_grandchild = upper[2, child]
+                grandchild = _next_live(arena, child_row, upper, grandchild, last_grandchild)
+                if grandchild < last_grandchild:
+                    i = upper[1, grandchild]
+                    end = skip[i]
+                    grandchild += 1
+                    continue
+                child = _next_live(arena, root_row, upper, child, last_child)
+                if child == last_child:
+                    break
+                i = upper[1, child]
+                end = i + 1
+                child += 1
+                grandchild = -1
+                continue
             if entered == len(residual):
                 break
             i = pending
@@ -632,6 +673,7 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                 row = _lay_out(arena, s)
             entry = arena[row + arena[class_of + byte[i]]]
             now = threads[above, 1]
+            alone = threads[above, 2] == _BOTTOM  # so what returns leaves a byte to nobody here
             if entry >= n_states and arena[singles + entry] >= 0:  # the only move: it counts
                 r = records + 5 * arena[singles + entry]
                 if arena[r] == SET:
@@ -641,8 +683,8 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                     now += 1
                     loop = loops + 2 * arena[r + 1]
                     entry = arena[r + 2 + _zone(now, arena[loop], arena[loop + 1])]
-            if entry < n_states and arena[returns + s] == 0:
-                if entry >= 0 and begin < room and arena[returns + entry] == 0:
+            if entry < n_states and (alone or arena[returns + s] == 0):
+                if entry >= 0 and begin < room and (alone or arena[returns + entry] == 0):
                     for t in range(first_token[i], first_token[i + 1]):
                         ids[n_ids] = token_ids[t]
                         n_ids += 1
@@ -651,11 +693,23 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                     threads[begin, 2] = threads[above, 2]
                     first[d + 2] = begin + 1
                     tops[d + 1] = tops[d]
+                    if arena[returns + entry] and i + 1 < skip[i]:
+                        below[n_below] = i
+                        n_below += 1
                     i += 1  # at a leaf that is where it skips to
                     continue
                 if entry < 0 and pending >= skip[i]:
                     i = skip[i]
                     continue
+            elif alone and entry >= n_states and arena[singles + entry] == SINGLE_POP and pending >= skip[i]:
+                for t in range(first_token[i], first_token[i + 1]):
+                    ids[n_ids] = token_ids[t]
+                    n_ids += 1
+                if i + 1 < skip[i]:
+                    below[n_below] = i
+                    n_below += 1
+                i = skip[i]
+                continue
         n = begin
         top = tops[d]
         escaped = False
@@ -694,6 +748,12 @@ def walk_stack(byte, depth, skip, first_token, token_ids, max_depth, arena, resi
                 first[d + 2] = n
                 tops[d + 1] = top
                 i += 1
+                if i == 1 and len(residual) == 1 and (arena[returns + state] == 0 or cell == _BOTTOM):
+                    from_root = True
+                    root_row = _row(arena, state)
+                    child = 1
+                    last_child = upper[2, 1]
+                    end = 1
                 continue
             if pending < after:
                 # Nothing is alive between here and the next place to enter.
@@ -711,8 +771,8 @@ FEW_IDS = 64
 
 
 @kernel
-def decide_state(byte, depth, skip, first_token, token_ids, max_depth, arena, residual, state, count, room, work,
-                 weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
+def decide_state(byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, state, count, room,
+                 work, weights, wide, widest, nodes, long_gap, ids, below, gaps):  # fmt: skip
     """`walk_stack`, unless that would take long where the same can be found by walking less.
 
     Parameters
@@ -730,24 +790,27 @@ def decide_state(byte, depth, skip, first_token, token_ids, max_depth, arena, re
 
     Returns
     -------
-    Numbers of ids and of nodes below, that of gaps or -1, and whether the walk came to its end.
+    Numbers of ids and of nodes below, that of gaps or -1, whether the walk came to its end, and how many nodes are
+    below the bytes that a state takes which is entered at the root, else -1.
     """
     most = np.int64(len(byte))
+    weight = -1.0
     if len(residual) == 1 and residual[0] == 0:
         weight = _weigh(arena, _row(arena, state), weights)
         if weight >= widest or (count and weight >= wide):
-            return 0, 0, -1, False
+            return 0, 0, -1, False, weight
         if weight >= wide and arena[arena[A_LIKE] + state] == 0:
             most = np.int64(nodes)
     config = np.empty(2, np.int64)
     config[0] = state
     config[1] = count
     n, m, node = walk_stack(
-        byte, depth, skip, first_token, token_ids, max_depth, arena, residual, config, room, work, most, ids, below
+        byte, depth, skip, first_token, token_ids, max_depth, upper, arena, residual, config, room, work, most, ids,
+        below,
     )
     if node < len(byte):
-        return n, m, -1, False
-    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True
+        return n, m, -1, False, weight
+    return n, m, sort_to_gaps(ids[:n], long_gap, gaps) if n <= FEW_IDS else -1, True, weight
 
 
 #: What `walk_sets` goes on with: the node, where the tree below the last node of ``residual`` ends, how many of these
@@ -1144,8 +1207,8 @@ _FEW_NODES, _MANY_NODES = 4, 256
 
 @kernel
 def walk_stack_difference(
-    byte, depth, skip, first_token, token_ids, max_depth, height, met, kinds, arena, config, base, room, limit, ids,
-    below
+    byte, depth, skip, first_token, token_ids, max_depth, upper, height, met, kinds, arena, config, base, room, limit,
+    ids, below
 ):  # fmt: skip
     """Where ``config`` and ``base`` differ over the whole trie, in tokens and in nodes left to what is below.
 
@@ -1156,6 +1219,9 @@ def walk_stack_difference(
 
     Parameters
     ----------
+    upper:
+        As in `walk_stack`: of the nodes in it, those are looked at after which it is not known that both have come to
+        the same.
     height:
         ``uint16[nodes]``: the bytes of the longest way down from a node.
     met, kinds:
@@ -1186,32 +1252,57 @@ def walk_stack_difference(
         below[0] = 0
         n_below = 1
     visited = 0
-    # First bytes after which both have come to the same: their classes, and where no byte is left to frames below the
-    # two moves, of which there are fewer.
-    same_after = np.zeros(256, np.bool_)
-    pairs = np.empty((_PAIRS, 2), np.int64)
-    n_pairs = 0
-    paired = not arena[arena[A_RETURNS] + threads[0, 0]] and not arena[arena[A_RETURNS] + others[0, 0]]
-    row = _row(arena, threads[0, 0])
-    row_of_base = _row(arena, others[0, 0])
+    # Of the root, and of its child that has been looked at: classes of bytes after which both have come to the same,
+    # and where one thread each leaves no byte to frames below, the two moves, of which there are fewer; the rows of
+    # these threads; and in `upper` the next child, and the end of the children.
+    same_after = np.zeros((2, 256), np.bool_)
+    pairs = np.empty((2, _PAIRS, 2), np.int64)
+    n_pairs = np.zeros(2, np.int64)
+    rows = np.zeros((2, 2), np.int64)
+    child = np.ones((2, 2), np.int64)
+    child[0, 1] = upper[2, 1]
+    level = 0
+    opened = True
     room_for_pairs = np.empty((_MOST_PAIRS, 2), np.int64)
     known = np.empty((_REMEMBERED, 2), np.int64)  # pairs of states, and what tells them apart
     telling = np.empty(_REMEMBERED, np.uint64)
     n_known = 0
-    i = 1
-    n_nodes = len(byte)
-    while i < n_nodes:
+    i = end = np.int64(0)
+    while True:
+        if i >= end:
+            if opened:
+                opened = False
+                rows[level] = 0
+                if first[level + 1] == first[level] + 1 and second[level + 1] == second[level] + 1:
+                    state = threads[first[level], 0]
+                    its = others[second[level], 0]
+                    if not arena[arena[A_RETURNS] + state] and not arena[arena[A_RETURNS] + its]:
+                        rows[level, 0] = _row(arena, state)
+                        rows[level, 1] = _row(arena, its)
+            while level >= 0:
+                while child[level, 0] < child[level, 1]:
+                    c = arena[arena[A_CLASS_OF] + upper[0, child[level, 0]]]
+                    for k in range(n_pairs[level]):
+                        if (
+                            pairs[level, k, 0] == arena[rows[level, 0] + c]
+                            and pairs[level, k, 1] == arena[rows[level, 1] + c]
+                        ):
+                            same_after[level, c] = True
+                    if not same_after[level, c]:
+                        break
+                    child[level, 0] += 1
+                if child[level, 0] < child[level, 1]:
+                    break
+                level -= 1
+            if level < 0:
+                break
+            i = np.int64(upper[1, child[level, 0]])
+            end = np.int64(skip[i]) if level else i + 1
+            child[level, 0] += 1
         d = depth[i]
         begin = first[d]
         other = second[d]
         c = arena[arena[A_CLASS_OF] + byte[i]]
-        if d == 1 and not same_after[c] and paired:
-            for k in range(n_pairs):
-                if pairs[k, 0] == arena[row + c] and pairs[k, 1] == arena[row_of_base + c]:
-                    same_after[c] = True
-        if d == 1 and same_after[c]:
-            i = skip[i]
-            continue
         if (
             visited > _MANY_NODES and skip[i] > i + _FEW_NODES
             and begin == first[d - 1] + 1 and other == second[d - 1] + 1
@@ -1270,12 +1361,12 @@ def walk_stack_difference(
         if escaped == leapt and n - begin == m - other:
             same = _are_same(arena, threads, begin, others, other, n - begin, np.int64(height[i]))
             if same:
-                if d == 1 and same == 2:
-                    same_after[c] = True
-                    if paired and n_pairs < _PAIRS:
-                        pairs[n_pairs, 0] = arena[row + c]
-                        pairs[n_pairs, 1] = arena[row_of_base + c]
-                        n_pairs += 1
+                if d <= 2 and same == 2:
+                    same_after[d - 1, c] = True
+                    if rows[d - 1, 0] and n_pairs[d - 1] < _PAIRS:
+                        pairs[d - 1, n_pairs[d - 1], 0] = arena[rows[d - 1, 0] + c]
+                        pairs[d - 1, n_pairs[d - 1], 1] = arena[rows[d - 1, 1] + c]
+                        n_pairs[d - 1] += 1
                 i = skip[i]
                 continue
         if (n > begin or escaped) != (m > other or leapt):
@@ -1296,6 +1387,13 @@ def walk_stack_difference(
         second[d + 1] = m
         tops[d] = top
         i += 1
+        if d == 1:
+            level = 1
+            opened = True
+            same_after[1] = False
+            n_pairs[1] = 0
+            child[1, 0] = upper[2, child[0, 0] - 1]
+            child[1, 1] = upper[2, child[0, 0]]
     return n_ids, n_below
 
 

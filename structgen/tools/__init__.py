@@ -9,9 +9,9 @@ Read `style` first, then `styles`, the registry. `tools` reads what callers writ
 
 from .calls import tool_call_format, tool_calls
 from .style import ToolStyle
-from .styles import detect_tool_style, register_tool_style, tool_style, tool_styles
+from .styles import detect_tool_style, reasoning_after, register_tool_style, tool_style, tool_styles
 
 __all__ = [
-    "ToolStyle", "detect_tool_style", "register_tool_style", "tool_call_format", "tool_calls", "tool_style",
-    "tool_styles",
+    "ToolStyle", "detect_tool_style", "reasoning_after", "register_tool_style", "tool_call_format", "tool_calls",
+    "tool_style", "tool_styles",
 ]  # fmt: skip

@@ -84,9 +84,10 @@ def tool_call_format(
     if style == "auto":
         style = detect_tool_style(tokenizer)
     if not isinstance(parallel, bool):
-        raise DefinitionError(f"parallel is true or false, got {parallel!r}")
+        raise DefinitionError(f"parallel is true or false, got {parallel!r}", where="parallel", remedy="Use a bool.")
     if not isinstance(reasoning, bool) and reasoning != "auto":
-        raise DefinitionError(f'reasoning is true, false or "auto", got {reasoning!r}')
+        what = f'reasoning is true, false or "auto", got {reasoning!r}'
+        raise DefinitionError(what, where="reasoning", remedy="Use one of these.")
     found, choice = tool_style(style), read_choice(tool_choice, read_tools(tools))
     reply = _Reply(found, choice, parallel, reasoning)
     if found.messages:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ..errors import DefinitionError
 from ..system.types import Foreign
 from .style import ToolStyle
@@ -293,7 +295,7 @@ def tool_style(style: str | ToolStyle) -> ToolStyle:
         return style
     found = _REGISTRY.get(style) if isinstance(style, str) else None
     if found is None:
-        raise DefinitionError(f"there is no tool style {style!r}", remedy=f"Use one of {_names()}.")
+        raise DefinitionError(f"there is no tool style {style!r}", where="style", remedy=f"Use one of {_names()}.")
     return found
 
 
@@ -328,9 +330,27 @@ def detect_tool_style(source: Foreign) -> ToolStyle:
     if not found:
         raise DefinitionError(
             "the chat template writes tool calls in no style that is known",
+            where="style",
             remedy=f"Name the style: {_names()}; or describe it with register_tool_style.",
         )
     return max(found, key=lambda style: sum(map(len, style.template)))
+
+
+def reasoning_after(prompt: str, style: ToolStyle) -> bool | Literal["auto"]:
+    """Whether the reply to a rendered prompt reasons first: ``reasoning`` of `tool_calls`.
+
+    True where the prompt ends with what begins the reasoning, and for messages, of which one kind is that. False
+    where it ends with what ends it (an empty section), and for styles without. Else the model may do as it likes.
+    """
+    if style.messages:
+        return True
+    if style.reasoning is None:
+        return False
+    begin, end = (tag.strip() for tag in style.reasoning)
+    prompt = prompt.rstrip()
+    if prompt.endswith(end):
+        return False
+    return True if prompt.endswith(begin) else "auto"
 
 
 def _template(source: Foreign) -> str:
@@ -342,6 +362,7 @@ def _template(source: Foreign) -> str:
     if not isinstance(text, str):
         raise DefinitionError(
             f'style="auto" needs a chat template, and {type(source).__name__} has none',
+            where="style",
             remedy="Pass tokenizer= a tokenizer that has one, or the template's text; or name the style.",
         )
     return text

@@ -45,7 +45,7 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
     if tools is None:
         return ()
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
-        raise DefinitionError(f"tools are a list, got {type(tools).__name__}")
+        raise DefinitionError(f"tools are a list, got {type(tools).__name__}", where="tools", remedy="Pass a list.")
     found: dict[str, Tool] = {}
     for i, each in enumerate(tools):
         if i == _MOST_TOOLS:
@@ -56,7 +56,8 @@ def read_tools(tools: object) -> tuple[Tool, ...]:
             where = ", ".join(filter(None, (f"tools[{i}]", error.where)))
             raise type(error)(error.what, where=where, remedy=error.remedy) from error
         if tool.name in found:
-            raise DefinitionError(f"two tools have the name {tool.name!r}", where=f"tools[{i}]")
+            what = f"two tools have the name {tool.name!r}"
+            raise DefinitionError(what, where=f"tools[{i}]", remedy="Rename one of them.")
         found[tool.name] = tool
     return tuple(found.values())
 
@@ -71,10 +72,11 @@ def _read(tool: object) -> Tool:
             remedy='Tools are functions: {"type": "function", "function": {"name": ..., "parameters": ...}}.',
         )
     if not isinstance(function, Mapping):
-        raise DefinitionError(f"a tool's function is an object, got {type(function).__name__}")
+        what = f"a tool's function is an object, got {type(function).__name__}"
+        raise DefinitionError(what, remedy='Write {"name": ..., "parameters": ...}.')
     strict, parameters = function.get("strict"), function.get("parameters")
     if strict is not None and not isinstance(strict, bool):
-        raise DefinitionError(f"strict is true or false, got {strict!r}")
+        raise DefinitionError(f"strict is true or false, got {strict!r}", remedy="Leave it out for true.")
     unconstrained = strict is False or parameters is None
     return Tool(_name(function.get("name")), True if unconstrained else read_schema(parameters))
 
@@ -90,7 +92,7 @@ def _from_python(tool: object) -> Tool:
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise DefinitionError(f"a tool's name is a string, got {type(name).__name__}")
+        raise DefinitionError(f"a tool's name is a string, got {type(name).__name__}", remedy="Give it a name.")
     if not _NAME.fullmatch(name):
         raise DefinitionError(
             f"a tool cannot have the name {name!r}",
@@ -123,13 +125,18 @@ def read_choice(tool_choice: object, tools: tuple[Tool, ...]) -> ToolChoice:
             return _allowed(tool_choice.get("allowed_tools", tool_choice), tools)
     raise DefinitionError(
         f"there is no tool_choice {tool_choice!r}",
+        where="tool_choice",
         remedy='Use "auto", "none", "required", the name of a tool, or {"type": "function" or "allowed_tools", ...}.',
     )
 
 
 def _required(tools: tuple[Tool, ...]) -> ToolChoice:
     if not tools:
-        raise DefinitionError("a tool must be called, and there is none", remedy='Pass tools, or tool_choice="auto".')
+        raise DefinitionError(
+            "a tool must be called, and there is none",
+            where="tool_choice",
+            remedy='Pass tools, or tool_choice="auto".',
+        )
     return ToolChoice("required", tools)
 
 
@@ -137,7 +144,11 @@ def _allowed(allowed: object, tools: tuple[Tool, ...]) -> ToolChoice:
     references = allowed.get("tools") if isinstance(allowed, Mapping) else None
     mode = allowed.get("mode") if isinstance(allowed, Mapping) else None
     if not isinstance(references, list | tuple) or mode not in ("auto", "required"):
-        raise DefinitionError('allowed_tools have a mode, "auto" or "required", and a list of tools')
+        raise DefinitionError(
+            'allowed_tools have a mode, "auto" or "required", and a list of tools',
+            where="tool_choice",
+            remedy='Write {"mode": "auto", "tools": [{"type": "function", "function": {"name": ...}}]}.',
+        )
     by_name = {tool.name: tool for tool in tools}
     for each in references:
         if _referred(each) not in by_name:
@@ -154,7 +165,11 @@ def _referred(reference: object) -> str:
     function = reference.get("function", reference) if isinstance(reference, Mapping) else None
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(name, str):
-        raise DefinitionError("a tool is chosen by its function's name", where="tool_choice")
+        raise DefinitionError(
+            "a tool is chosen by its function's name",
+            where="tool_choice",
+            remedy='Write {"type": "function", "function": {"name": ...}}.',
+        )
     return name
 
 

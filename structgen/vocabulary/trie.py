@@ -82,6 +82,19 @@ class Trie:
         return node
 
     @cached_property
+    def upper(self) -> NDArray[np.int32]:
+        """The nodes of at most two bytes, breadth first, and one more column: ``int32[3, *]``.
+
+        Byte, node, and the column of the first child; the children of a node end where those of the next begin.
+        """
+        levels = [np.flatnonzero(self.depth == depth) for depth in range(3)]
+        nodes = np.concatenate(levels)
+        upper = np.zeros((3, len(nodes) + 1), np.int32)
+        upper[0, :-1], upper[1, :-1], upper[2] = self.byte[nodes], nodes, len(nodes)
+        upper[2, : len(levels[1]) + 1] = 1 + np.append(0, len(levels[1]) + np.searchsorted(levels[2], levels[1]))
+        return upper
+
+    @cached_property
     def _tops(self) -> dict[int, int]:
         """The nodes of depth 1 by their bytes."""
         tops = np.flatnonzero(self.depth == 1)

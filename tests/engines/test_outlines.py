@@ -188,3 +188,22 @@ def test_refusals(local: Any, tmp_path: Path) -> None:
 def test_example(local: Any) -> None:
     example = runpy.run_path(str(EXAMPLES / "with_outlines.py"))
     assert isinstance(example["main"](local), example["Pet"])
+
+
+@pytest.mark.parametrize("special", [True, False], ids=["special_tokens", "bytes"])
+def test_a_definition_of_tool_calls(special: bool) -> None:
+    """The definition itself is taken; its marks may be special tokens, whether Outlines leaves those out or not."""
+    tokenizer = byte_tokenizer()
+    if special:
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<tool_call>", "</tool_call>"]})
+    model = of_transformers(tokenizer, len(tokenizer))
+    tool = {"name": "pet", "parameters": Pet.model_json_schema()}
+    choice = {"type": "function", "function": {"name": "pet"}}
+    definition = sg.tool_calls([tool], "hermes", tool_choice=choice, whitespace="compact")
+    generator = outlines.Generator(model, processor=logits_processor(definition, model))
+    for seed in range(3):
+        torch.manual_seed(seed)
+        text = generator("A pet: ", max_new_tokens=300, do_sample=True)
+        call = json.loads(text.replace("<tool_call>", "").replace("</tool_call>", ""))
+        assert call["name"] == "pet"
+        Pet.model_validate(call["arguments"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,10 +30,18 @@ def tokenizer() -> Any:
 
 @pytest.fixture(scope="module")
 def backend(tokenizer: Any) -> Any:
+    return created(tokenizer, SimpleNamespace(reasoning_parser=None, enable_strict_thinking=False))
+
+
+def created(tokenizer: Any, serving: Any) -> Any:
+    """The backend that a server with some arguments makes."""
+    from sglang.srt import runtime_context
+
     from structgen.integrations import sglang
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(sglang.SETTINGS_VARIABLE, '{"cache": false}')
+        patch.setattr(runtime_context, "get_serving", lambda: serving)
         sglang.register()
         return base.GRAMMAR_BACKEND_REGISTRY["structgen"](None, tokenizer, WIDTH, [128_001, 128_009])
 
@@ -81,3 +92,46 @@ def test_an_invalid_grammar_says_why(backend: Any) -> None:
     value, _ = backend.get_cached_or_future_value(("regex", r"(a)\1"), False)
     assert isinstance(value.result(), base.InvalidGrammarObject)
     assert "backreference" in value.result().error_message
+
+
+TAG = {"type": "tag", "begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]{2}"}, "end": "</f>"}
+
+
+@pytest.fixture(params=[False, True], ids=["thinking", "strict_thinking"])
+def behind_reasoning(tokenizer: Any, request: pytest.FixtureRequest) -> Any:
+    """The backend of a server with a parser of reasoning."""
+    return created(tokenizer, SimpleNamespace(reasoning_parser="qwen3", enable_strict_thinking=request.param))
+
+
+@pytest.mark.parametrize("key", [
+    ("regex", "<f>[0-9]{2}</f>"), ("structural_tag", json.dumps({"type": "structural_tag", "format": TAG})),
+], ids=lambda key: key[0])  # fmt: skip
+def test_definitions_hold_behind_the_reasoning(behind_reasoning: Any, tokenizer: Any, key: tuple[str, str]) -> None:
+    """SGLang's own wrapper, around this backend."""
+    mask = behind_reasoning.grammar_backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+    for reasoning in (True, False, True):  # compiled, then copies
+        value, _ = behind_reasoning.get_cached_or_future_value(key, reasoning)
+        if isinstance(value, Future):
+            value = value.result()
+            behind_reasoning.set_cache(key, value.copy())
+        thoughts = []
+        for text in ("Is it <f> or [?", "</think>") if reasoning else ():
+            thoughts += tokenizer.encode(text, add_special_tokens=False)
+        for token in thoughts:
+            mask.fill_(-1)
+            value.fill_vocab_mask(mask, 0)
+            # Strictly, all is allowed but what the parser excludes.
+            assert bool((mask == -1).all()) != behind_reasoning.enable_strict_thinking
+            value.accept_token(token)
+        ids: list[int] = []
+        rng = random.Random(3)
+        while not value.is_terminated():
+            mask.fill_(-1)
+            value.fill_vocab_mask(mask, 0)
+            logits = torch.zeros(1, WIDTH)
+            value.apply_vocab_mask(logits, value.move_vocab_mask(mask, "cpu"))
+            ids.append(rng.choice(torch.isfinite(logits[0]).nonzero().flatten().tolist()))
+            value.accept_token(ids[-1])
+        assert re.fullmatch("<f>[0-9]{2}</f>", tokenizer.decode(ids, skip_special_tokens=True))
+        value.rollback(len(ids) + len(thoughts))
+        assert not value.is_terminated()

@@ -1,4 +1,4 @@
-"""``response_format`` in ``transformers serve``, asked over HTTP, with a tiny random model."""
+"""Tools and formats in ``transformers serve``, asked over HTTP, with a tiny random model."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from transformers.cli.serving.model_manager import ModelManager
 from transformers.cli.serving.server import build_server
 from transformers.cli.serving.utils import GenerationState
 
+import structgen as sg
 from structgen.integrations.transformers.serve import handler_class
 
 SCHEMA = {
@@ -33,19 +34,33 @@ SCHEMA = {
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+#: What a template of Hermes' style holds, for those who look for that, and what it renders.
+TEMPLATE = """{%- if false %}<tool_call>{"name": ..., "arguments": ...}{% endif -%}
+{% for message in messages %}{{ message.content }}\n{% endfor %}"""
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 99}, "on": {"type": "boolean"}},
+        "required": ["n", "on"], "additionalProperties": False,
+    }}}
+    for name in ("lamp", "clock")
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[(), ("<tool_call>", "</tool_call>")], ids=["bytes", "special_tokens"])
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> str:
     path = str(tmp_path_factory.mktemp("model"))
     tokenizer = byte_tokenizer()
-    tokenizer.chat_template = "{% for message in messages %}{{ message.content }}\n{% endfor %}"
+    tokenizer.add_special_tokens({"additional_special_tokens": list(request.param)})
+    tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(path)
     tiny_llama(len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id).save_pretrained(path)
     return path
 
 
-def client_of(**options: Any) -> Any:
+def client_of(settings: dict[str, Any] | None = None, **options: Any) -> Any:
     manager, state = ModelManager(device="cpu"), GenerationState(**options)
-    handler = handler_class()(model_manager=manager, generation_state=state)
+    handler = handler_class(settings)(model_manager=manager, generation_state=state)
     nothing: Any = None
     return TestClient(build_server(manager, handler, nothing, nothing, nothing, nothing, generation_state=state))
 
@@ -79,12 +94,105 @@ def test_free_text_stays_free(folder: str) -> None:
         assert reply.status_code == 200, reply.text
 
 
+def is_a_call(call: dict[str, Any], names: tuple[str, ...] = ("lamp", "clock")) -> bool:
+    """Whether an entry of ``tool_calls`` is a whole call of one of some tools, under its schema."""
+    arguments = json.loads(call["function"]["arguments"])
+    return (
+        call["type"] == "function" and call["id"] != "" and call["function"]["name"] in names
+        and arguments.keys() == {"n", "on"} and type(arguments["on"]) is bool and 0 <= arguments["n"] <= 99
+    )  # fmt: skip
+
+
+ASKED = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 200, "temperature": 1.0}
+CLOCK = {"type": "function", "function": {"name": "clock"}}
+
+
+@pytest.mark.parametrize("parallel", [True, False, None])
+@pytest.mark.parametrize(("choice", "names"), [("required", ("lamp", "clock")), (CLOCK, ("clock",))], ids=str)
+def test_tools_are_called_as_was_asked(
+    folder: str, choice: Any, names: tuple[str, ...], parallel: bool | None
+) -> None:
+    asked = {**ASKED, "tool_choice": choice, "parallel_tool_calls": parallel}
+    reply = ask(client_of({"max_tokens": True}), folder, **asked)
+    assert reply.status_code == 200, reply.text
+    answer = reply.json()["choices"][0]
+    assert answer["finish_reason"] == "tool_calls"
+    calls = answer["message"]["tool_calls"]
+    assert calls
+    assert all(is_a_call(call, names) for call in calls)
+    assert len(calls) == 1 or (parallel is not False and choice == "required")
+    assert "<tool_call>" not in (answer["message"].get("content") or "")
+
+
+@pytest.mark.parametrize("choice", ["none", "auto", None])
+def test_replies_without_calls(folder: str, choice: str | None) -> None:
+    reply = ask(client_of(), folder, tools=TOOLS, tool_choice=choice, max_tokens=12)
+    assert reply.status_code == 200, reply.text
+    answer = reply.json()["choices"][0]
+    assert answer["message"]["content"]
+    assert "tool_calls" not in answer["message"]
+    assert answer["finish_reason"] == ("length" if reply.json()["usage"]["completion_tokens"] == 12 else "stop")
+
+
+def chunks_of(reply: Any) -> list[dict[str, Any]]:
+    assert reply.status_code == 200, reply.text
+    return [json.loads(line.removeprefix("data: ")) for line in reply.text.split("\n") if line.startswith("data: {")]
+
+
+def test_streams_have_deltas_of_calls(folder: str) -> None:
+    first, *middle, last = chunks_of(ask(client_of({"max_tokens": True}), folder, stream=True, **ASKED))
+    assert first["choices"][0]["delta"]["role"] == "assistant"
+    assert last["choices"][0]["finish_reason"] == "tool_calls"
+    assert last["usage"]["total_tokens"] == last["usage"]["prompt_tokens"] + last["usage"]["completion_tokens"]
+    calls: dict[int, list[dict[str, Any]]] = {}
+    for chunk in middle:
+        for call in chunk["choices"][0]["delta"].get("tool_calls") or ():
+            calls.setdefault(call["index"], []).append(call)
+    assert list(calls) == [*range(len(calls))] != []
+    for head, *rest in calls.values():
+        assert len(rest) > 3  # arguments come as they are written
+        arguments = "".join(call["function"]["arguments"] for call in (head, *rest))
+        assert is_a_call({**head, "function": {"name": head["function"]["name"], "arguments": arguments}})
+        assert not any("id" in call or "name" in call["function"] for call in rest)
+
+
+def test_an_error_ends_a_stream_and_not_the_server(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Any, tokens: Any) -> Any:
+        raise sg.errors.TokenIdError('a "bad" token')
+
+    client = client_of()
+    with monkeypatch.context() as patch:
+        patch.setattr(sg.ToolCallReader, "feed", failing)
+        *_, last = chunks_of(ask(client, folder, stream=True, **ASKED))
+        assert last == {"error": 'a "bad" token'}
+    assert ask(client, folder, max_tokens=2).status_code == 200
+
+
+TAG = {"type": "tag", "begin": "<tool_call>", "content": {"type": "regex", "pattern": "[0-9]{3}"}, "end": "!"}
+
+
+@pytest.mark.parametrize("format", [{"format": TAG}, {
+    "structures": [{"begin": "<tool_call>", "schema": {"type": "boolean"}, "end": "!"}],
+    "triggers": ["<tool_call>"], "at_least_one": True,
+}], ids=["format", "structures"])  # fmt: skip
+def test_structural_tags(folder: str, format: dict[str, Any]) -> None:
+    asked = {"response_format": {"type": "structural_tag", **format}, "max_tokens": 40}
+    reply = ask(client_of({"max_tokens": True}), folder, **asked)
+    assert reply.status_code == 200, reply.text
+    text = reply.json()["choices"][0]["message"]["content"].replace("<tool_call>", "")
+    assert text[:3].isdigit() or text.strip().startswith(("true", "false"))
+
+
 @pytest.mark.parametrize(("body", "said"), [
     ({"response_format": {"type": "poem"}}, "none that is known"),
-    ({"response_format": {"type": "json_schema"}}, "none that is known"),
+    ({"response_format": {"type": "json_schema"}}, "no object json_schema"),
     ({"response_format": "json"}, "none that is known"),
     ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "thing"}}}}, "thing"),
-    ({"response_format": FORMAT, "tools": [{"type": "function", "function": {"name": "f"}}]}, "either tools"),
+    ({"response_format": {"type": "structural_tag", "format": {"type": "tag"}}}, "a format has no begin"),
+    ({"response_format": FORMAT, "tools": TOOLS}, "either tools"),
+    ({"tools": [{"type": "function", "function": {"name": 3}}]}, "tools[0]"),
+    ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "door"}}}, "lamp, clock"),
+    ({"tools": [], "tool_choice": "required"}, "there is none"),
 ])  # fmt: skip
 def test_what_cannot_be_honoured_is_refused(folder: str, body: dict[str, Any], said: str) -> None:
     reply = ask(client_of(), folder, **body)
@@ -92,7 +200,15 @@ def test_what_cannot_be_honoured_is_refused(folder: str, body: dict[str, Any], s
     assert said in reply.json()["detail"]
 
 
+def test_too_few_tokens_are_refused(folder: str) -> None:
+    for stream in (False, True):
+        reply = ask(client_of({"max_tokens": True}), folder, **{**ASKED, "max_tokens": 7, "stream": stream})
+        assert reply.status_code == 400
+        assert "max_tokens is 7" in reply.json()["detail"]
+
+
 def test_continuous_batching_is_refused(folder: str) -> None:
-    reply = ask(client_of(continuous_batching=True), folder, response_format=FORMAT)
-    assert reply.status_code == 400
-    assert "continuous batching" in reply.json()["detail"]
+    for body in ({"response_format": FORMAT}, {"tools": TOOLS}):
+        reply = ask(client_of(continuous_batching=True), folder, **body)
+        assert reply.status_code == 400
+        assert "continuous batching" in reply.json()["detail"]

@@ -107,6 +107,55 @@ class StructuredOutputBackend(ABC):
     def destroy(self) -> None: ...
 
 
+class StructuredOutputManager:
+    """What vLLM's does with one request whose reasoning it skips: where masks are, and which tokens the grammar has.
+
+    The reasoning ends behind the first ``end``. Before it rows allow everything, and the grammar gets no token.
+    """
+
+    def __init__(self, backend: Any, grammar: Any, end: list[int]) -> None:
+        self.grammar, self.end = grammar, end
+        self.bitmask = backend.allocate_token_bitmask(8)
+        self.tokens: list[int] = []
+        self.reasoning_ended = not end
+
+    def _start(self, drafts: list[int]) -> int:
+        """From which of some tokens on the grammar has them; beyond them while the reasoning goes on."""
+        if self.reasoning_ended:
+            return 0
+        for count in range(1, len(drafts) + 1):
+            if (self.tokens + drafts[:count])[-len(self.end) :] == self.end:
+                return count
+        return len(drafts) + 1
+
+    def grammar_bitmask(self, drafts: list[int]) -> Any:
+        """``int32[1 + len(drafts), words]``"""
+        start, advanced = self._start(drafts), 0
+        for row in range(len(drafts) + 1):
+            if row >= start and not self.grammar.is_terminated():
+                self.grammar.fill_bitmask(self.bitmask, row)
+            else:
+                self.bitmask[row].fill_(-1)
+            if start <= row < len(drafts) and not self.grammar.is_terminated():
+                assert self.grammar.accept_tokens("r", [drafts[row]])
+                advanced += 1
+        if advanced:
+            self.grammar.rollback(advanced)
+        return self.bitmask[: len(drafts) + 1]
+
+    def validate_tokens(self, drafts: list[int]) -> list[int]:
+        start = self._start(drafts)
+        return drafts[:start] + (self.grammar.validate_tokens(drafts[start:]) if start < len(drafts) else [])
+
+    def accept_tokens(self, tokens: list[int]) -> bool:
+        start = self._start(tokens)
+        self.tokens += tokens
+        if start > len(tokens):
+            return True
+        self.reasoning_ended = True
+        return bool(self.grammar.accept_tokens("r", tokens[start:]))
+
+
 class VLLMValidationError(Exception):
     pass
 
@@ -114,6 +163,8 @@ class VLLMValidationError(Exception):
 def get_structured_output_key(params: Any) -> tuple[StructuredOutputOptions, str]:
     if params.regex is not None:
         return StructuredOutputOptions.REGEX, params.regex
+    if params.structural_tag is not None:
+        return StructuredOutputOptions.STRUCTURAL_TAG, params.structural_tag
     return StructuredOutputOptions.JSON, params.json if isinstance(params.json, str) else json.dumps(params.json)
 
 

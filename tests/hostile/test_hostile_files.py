@@ -146,10 +146,11 @@ def test_kernels_refuse_a_stack_without_room_for_it() -> None:
     deep, flat = np.zeros(6 * ROOM, np.int64), np.zeros(2, np.int64)
     ids, below = np.empty(VOCABULARY.size, np.int32), np.empty(len(VOCABULARY.trie.byte), np.int32)
     root = np.zeros(1, np.int32)
-    assert kernels.walk_stack(*walk._trie, walk._arena, root, deep, ROOM, 1000, 1000, ids, below) == (0, 0, 0)
+    walked = kernels.walk_stack(*walk._trie, walk._upper, walk._arena, root, deep, ROOM, 1000, 1000, ids, below)
+    assert walked == (0, 0, 0)
     for one, other in ((deep, flat), (flat, deep)):
         found = kernels.walk_stack_difference(
-            *walk._trie, *walk._below_nodes, walk._kinds, walk._arena, one, other, ROOM, 1000, ids, below
+            *walk._trie, walk._upper, *walk._below_nodes, walk._kinds, walk._arena, one, other, ROOM, 1000, ids, below
         )  # fmt: skip
         assert found[0] == kernels.TOO_FAR
 

@@ -104,8 +104,8 @@ ROOMS = {
     ),
     "cli": "api cache definitions index_store runtime.core runtime.index vocabulary",
     "integrations": (
-        "api cache definitions index_store runtime.batch runtime.grammar runtime.guide runtime.index"
-        " runtime.logits runtime.rows vocabulary"
+        "api cache definitions index_store replies runtime.batch runtime.grammar runtime.guide runtime.index"
+        " runtime.logits runtime.rows tools vocabulary"
     ),
 }
 

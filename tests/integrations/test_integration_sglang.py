@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from fakes.fake_modules import fake_modules
-from fakes.fake_sglang import MODULES, traverse_tree
+from fakes.fake_sglang import MODULES, SERVING, traverse_tree
 from judges.guides import EACH_BYTE
 
 import structgen as sg
@@ -206,3 +207,88 @@ def test_other_tokens_that_do_not_fit_change_nothing(backend: Any) -> None:
     with pytest.raises(ValueError, match="token 2 of the new ones"):
         grammar.jump_and_retokenize([ord("a")], [ord("a"), ord("b"), ord("x")], -1)
     assert grammar.try_jump_forward(None) == ([], "bc")
+
+
+# -- reasoning, which SGLang's own wrapper skips ---------------------------------------------------------------
+
+THINK_END = b"</think>"
+
+
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The backend as it is made where the server has a parser of reasoning."""
+    from types import SimpleNamespace
+
+    from structgen.integrations import sglang
+
+    monkeypatch.setattr(SERVING, "reasoning_parser", "qwen3")
+    monkeypatch.setattr(SERVING, "enable_strict_thinking", True)
+    monkeypatch.setattr(sg.Vocabulary, "from_transformers", lambda *_, **__: VOCABULARY)
+    monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"cache": false}')
+    return sglang.create_backend(None, SimpleNamespace(encode=lambda text: list(text.encode())), WIDTH, EOS)
+
+
+def mask_of(grammar: Any) -> list[int]:
+    inner = grammar.grammar
+    mask = inner.allocate_vocab_mask(WIDTH, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    return allowed(mask)[0]
+
+
+TAG = {"type": "tag", "begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]"}, "end": "</f>"}
+ASKED = [
+    ("regex", "[0-9]+", b"07"),
+    ("structural_tag", json.dumps({"type": "structural_tag", "format": TAG}), b"<f>7</f>"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "answer"), ASKED)
+def test_definitions_hold_behind_the_reasoning(behind: Any, kind: str, text: str, answer: bytes) -> None:
+    grammar = behind.begin(kind, text, True)
+    everything = list(range(WIDTH))
+    for byte in b"Is it { or [? <f>" + THINK_END:
+        assert mask_of(grammar) == everything
+        grammar.accept_token(byte)
+    start = mask_of(behind.begin(kind, text, False))
+    assert mask_of(grammar) == start != everything
+    grammar.accept_token(answer[0])
+    grammar.rollback(3)  # back into the reasoning
+    assert mask_of(grammar) == everything
+    for byte in THINK_END[-2:] + answer:
+        grammar.accept_token(byte)
+    assert EOS in mask_of(grammar)
+    grammar.accept_token(EOS)
+    assert grammar.is_terminated()
+
+
+def test_what_cannot_be_honoured_is_refused_behind_reasoning_too(behind: Any) -> None:
+    refused = behind.begin("regex", r"(a)\1", True)
+    assert "backreference" in refused.error_message
+
+
+def test_a_definition_within_messages(backend: Any) -> None:
+    """Where the reasoning is a message, SGLang frames the definition by a structural tag."""
+
+    def frame(content: dict[str, Any]) -> dict[str, Any]:
+        message = {"type": "tag", "begin": "<text>", "content": content, "end": "<end>"}
+        return {"type": "structural_tag", "format": message}
+
+    for grammar, answer in (
+        (backend.dispatch_regex("[0-9]+"), b"12"),
+        (backend.dispatch_json('{"type": "integer"}'), b"12"),
+        (backend.dispatch_ebnf('root ::= "a" [0-9]'), b"a1"),
+    ):
+        framed = backend.compile_framed_grammar(grammar, frame)
+        for token in [*b"<text>", *answer, *b"<end>", EOS]:
+            framed.accept_token(token)
+        assert framed.is_terminated()
+    assert backend.compile_framed_grammar(backend.dispatch_ebnf('start: "a"'), frame) is None
+
+
+def test_settings_that_sglang_tells_nothing_of_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from structgen.integrations import sglang
+    from structgen.integrations.requests import UNTOLD, settings_in
+
+    monkeypatch.setenv(sglang.SETTINGS_VARIABLE, '{"max_tokens": true}')
+    with pytest.raises(errors.DefinitionError, match="no effect here"):
+        settings_in(sglang.SETTINGS_VARIABLE, without=UNTOLD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 import random
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -84,6 +85,35 @@ def test_drafts_are_followed_and_rolled_back(factory: Any, kind: str, text: str)
             if token == EOS:
                 assert decoder.matcher.is_terminated()
                 break
+
+
+CONTENTS: list[tuple[dict[str, Any], bytes]] = [
+    ({"type": "json_schema", "json_schema": {"type": "integer"}}, b"12"),
+    ({"type": "regex", "pattern": "(ab)+"}, b"abab"),
+    ({"type": "grammar", "grammar": 'root ::= "ab" [0-9]'}, b"ab1"),
+]
+
+
+@pytest.mark.parametrize(("content", "answer"), CONTENTS, ids=lambda each: str(each)[:25])
+def test_the_reasoning_is_part_of_what_a_server_asks_for(factory: Any, content: Any, answer: bytes) -> None:
+    """Nothing is skipped: with a parser of reasoning, a request's format becomes one of these structural tags."""
+    final = "<|start|>assistant<|channel|>final<|message|>"
+    thinking = {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"}
+    for format, before in (
+        ({"type": "sequence", "elements": [thinking, content]}, "<think>Is it {?</think>"),
+        ({"type": "sequence", "elements": [{**thinking, "begin": ""}, content]}, "Is it {?</think>"),
+        ({"type": "triggered_tags", "triggers": [final], "stop_after_first": True,
+          "tags": [{"begin": final, "content": content, "end": ""}]}, f"<|channel|>analysis<|message|>So.{final}"),
+    ):  # fmt: skip
+        decoder = GuidedDecoder(factory, WIDTH, 4)
+        decoder.begin(guide("STRUCTURAL_TAG", json.dumps({"type": "structural_tag", "format": format})))
+        for token in before.encode():
+            may_end = bool(int(decoder.bitmask[0, EOS // 32]) >> EOS % 32 & 1)
+            assert may_end == (final in before)  # the answer may never begin there
+            assert decoder.step(token, []) == 1
+        assert not decoder.matcher.accept_token(EOS)
+        assert all(decoder.step(token, []) for token in answer)
+        assert decoder.matcher.accept_token(EOS)
 
 
 def test_any_json(factory: Any) -> None:

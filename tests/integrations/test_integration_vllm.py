@@ -59,8 +59,9 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Any:
 def params(request: Any, stop: tuple[int, ...] = (EOS,), **others: Any) -> Any:
     extra = None if request is None else {"structgen": request}
     return SimpleNamespace(
-        extra_args=extra, all_stop_token_ids=set(stop), structured_outputs=others.get("structured_outputs")
-    )
+        extra_args=extra, all_stop_token_ids=set(stop), structured_outputs=others.get("structured_outputs"),
+        max_tokens=others.get("max_tokens"),
+    )  # fmt: skip
 
 
 def expected(request: Any, tokens: list[int]) -> list[int] | None:
@@ -345,6 +346,78 @@ def test_the_backend_honours_each_kind(config: Any) -> None:
     for kind, spec in [(Options.STRUCTURAL_TAG, "{}"), (Options.CHOICE, "["), (Options.CHOICE, "{}")]:
         with pytest.raises(errors.DefinitionError):
             backend.compile_grammar(kind, spec)
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"enum": [12]}}}
+CALL = b'<tool_call>\n{"name": "f", "arguments": 12}\n</tool_call>'
+
+
+@pytest.mark.parametrize("ends", [[], list(b"</think>")], ids=["no_reasoning", "reasoning"])
+def test_definitions_hold_behind_the_reasoning(config: Any, ends: list[int]) -> None:
+    """As vLLM's manager skips it, drafts across its end included."""
+    from fakes.fake_vllm import StructuredOutputManager
+    from vllm.v1.structured_output.backend_types import StructuredOutputOptions as Options
+
+    from structgen.integrations.vllm_backend import StructgenBackend
+
+    backend = StructgenBackend(config, "the tokenizer", WIDTH)
+    definition = sg.tool_calls([TOOL], "hermes", tool_choice={"type": "function", "function": {"name": "f"}})
+    grammar = backend.compile_grammar(Options.STRUCTURAL_TAG, definition.text)
+    manager = StructuredOutputManager(backend, grammar, ends)
+    thoughts = list(b"Is it <tool_call> {" if ends else b"")
+    text = [*thoughts, *ends, *CALL, EOS]
+    guide, place = sg.Guide(sg.compile(definition, VOCABULARY)), 0
+    for length in [3, 1, 4, 2, 5] * 20:
+        drafts = text[place : place + length]
+        rows = manager.grammar_bitmask(drafts)
+        for row, position in zip(rows, range(place, place + length + 1), strict=False):
+            if position > len(text) - 1:
+                break
+            if position < len(thoughts) + len(ends):
+                assert bool((row == -1).all())
+                continue
+            assert torch.nonzero(_bits(row)).flatten().tolist() == [t for t in range(WIDTH) if guide.allows(t)]
+            guide.advance(text[position])
+        assert manager.validate_tokens(drafts) == drafts
+        guide = sg.Guide(guide.index)
+        assert manager.accept_tokens(drafts)
+        place += length
+        assert all(map(guide.advance, text[len(thoughts) + len(ends) : place]))
+        if place >= len(text):
+            break
+    assert grammar.is_terminated()
+
+
+def test_max_tokens_are_passed_on_where_the_operator_says_so(
+    config: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    from vllm.v1.sample.logits_processor.interface import BatchUpdate
+
+    from structgen.integrations.vllm import StructgenLogitsProcessor
+
+    for wanted, most, ends in ((False, 5, 0), (True, None, 0), (True, 5, 5), (True, 1, 0)):
+        config.additional_config = {"structgen": {"cache": False, "max_tokens": wanted}}
+        processor = StructgenLogitsProcessor(config, torch.device("cpu"), False)
+        output: list[int] = []
+        asked = params({"regex": "a+"}, max_tokens=most)
+        processor.update_state(BatchUpdate(1, [], [(0, asked, None, output)], []))
+        for _ in range(10):
+            [ids] = allowed(processor.apply(torch.zeros(1, WIDTH)))
+            output.append(ids[0])
+            if ids[0] == EOS:
+                break
+        assert len(output) == (ends or (1 if most == 1 else 10))
+    assert "max_tokens is 1" in caplog.text  # the request was refused
+
+
+def test_tools_are_a_kind_of_request() -> None:
+    from structgen.integrations.requests import check_definition, read_request
+
+    request = {"tools": [TOOL], "style": "hermes", "tool_choice": "required", "reasoning": False, "whitespace": "any"}
+    definition = read_request(request)
+    assert isinstance(definition, sg.StructuralTag)
+    check_definition(definition)
+    assert sg.compile(definition, VOCABULARY, eager=False).machine.match(CALL).accepted
 
 
 def test_registering_replaces_two_names(monkeypatch: pytest.MonkeyPatch) -> None:

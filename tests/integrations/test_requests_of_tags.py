@@ -10,6 +10,7 @@ import pytest
 import structgen as sg
 from structgen.errors import StructgenError
 from structgen.integrations.requests import check_definition, read_engine_request, read_request
+from structgen.tools import reasoning_after, tool_style
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
 TAG = {"begin": "<f>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</f>"}
@@ -57,3 +58,26 @@ def test_what_is_no_tag_is_refused(format: dict[str, Any]) -> None:
     with pytest.raises(StructgenError) as caught:
         check_definition(read_engine_request("STRUCTURAL_TAG", json.dumps(format)))
     assert caught.value.what
+
+
+def test_the_older_form_as_sglang_makes_it_of_tools() -> None:
+    """A tool without parameters has no schema; a call that is required is one that must come first."""
+    structure = {"begin": "<f>", "schema": None, "end": "!"}
+    asked = {"type": "structural_tag", "triggers": ["<f"], "structures": [structure]}
+    for required in (False, True):
+        definition = read_engine_request("STRUCTURAL_TAG", json.dumps({**asked, "at_least_one": required}))
+        machine = sg.compile(definition, BYTES, eager=False).machine
+        assert machine.match(b'<f>{"any": [1]}!').accepted
+        assert machine.match(b"Well.").accepted is not required
+
+
+@pytest.mark.parametrize(("style", "prompt", "reasons"), [
+    ("qwen_3", "user: Why?\nassistant: <think>\n", True),
+    ("qwen_3", "assistant: <think>\nold</think> So.\nuser: Why?\nassistant: ", "auto"),
+    ("qwen_3", "assistant: <think>\n\n</think>\n\n", False),
+    ("hermes", "assistant: <think>", False),
+    ("harmony", "<|start|>assistant", True),
+    ("gemma", "<|turn>model\n", "auto"),
+])  # fmt: skip
+def test_the_prompt_says_whether_a_reply_reasons(style: str, prompt: str, reasons: bool | str) -> None:
+    assert reasoning_after(prompt, tool_style(style)) == reasons

@@ -198,6 +198,12 @@ def test_the_trie_by_brute_force(tokens: list[bytes | None]) -> None:
     assert trie.skip.tolist() == skip
     assert trie.first_token.tolist() == [0, *accumulate(ends)]
     assert trie.max_depth == max(map(len, by_id.values()))
+    byte, node, child = trie.upper.tolist()
+    upper = sorted([prefix for prefix in prefixes if len(prefix) <= 2], key=lambda prefix: (len(prefix), prefix))
+    assert node[:-1] == [prefixes.index(prefix) for prefix in upper]
+    assert byte[:-1] == [prefix[-1] if prefix else 0 for prefix in upper]
+    for k, prefix in enumerate(upper[: sum(len(prefix) < 2 for prefix in upper)]):
+        assert upper[child[k] : child[k + 1]] == [each for each in upper if each and each[:-1] == prefix]
     dtypes = [array.dtype for array in (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids)]
     assert dtypes == [np.uint8, np.uint16, np.int32, np.int32, np.int32]
 

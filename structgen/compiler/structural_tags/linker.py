@@ -75,10 +75,10 @@ class Linker:
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        self._has_marks = marks is not None
-        #: Whether formats may be empty, their own marks aside; and with them.
+        #: Whether formats may be empty: their own marks aside, and with them.
         self._nullable: dict[Format, bool] = {}
         self._unmarked = {each: inner.nullable for each, inner in self._inner.items()}
+        self._marks = marks
         self._note_nullable(formats)
         names = self.names
         for each in formats:
@@ -129,7 +129,7 @@ class Linker:
         """Note it for formats of which all that is within comes first."""
         for each in formats:
             self._nullable[each] = each.is_nullable(self._unmarked)
-            self._unmarked[each] = self._nullable[each] and not (each.label and self._has_marks)
+            self._unmarked[each] = self._nullable[each] and not (each.label and self._marks is not None)
 
     def lowering(self, rules: Rules, names: dict[int, str]) -> Lowering:
         """A lowering of some rules into the program."""

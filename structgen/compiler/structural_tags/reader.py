@@ -72,7 +72,9 @@ class _Fields:
             raise DefinitionError(f"a format has no {name}", where=self.where or "/", remedy=f"Give it a {name}.")
         if value is default or (isinstance(value, kind) and not (isinstance(value, bool) and kind is int)):
             return value
-        raise DefinitionError(f"{name} is {_shown(value)}", where=f"{self.where}/{name}")
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        remedy = f"Make it a {' or '.join(each.__name__ for each in kinds)}."
+        raise DefinitionError(f"{name} is {_shown(value)}", where=f"{self.where}/{name}", remedy=remedy)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A bool."""
@@ -112,7 +114,7 @@ class _Fields:
         """A list of formats within, at least one."""
         values = self.items(name, dict)
         if not values:
-            raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}")
+            raise DefinitionError(f"{name} is empty", where=f"{self.where}/{name}", remedy="Put a format in it.")
         return [(value, f"{self.where}/{name}/{number}", self._depth + 1) for number, value in enumerate(values)]
 
     def rules(self, kind: tuple[type, ...]) -> tuple[list[Foreign], list[_Part]]:
@@ -127,7 +129,8 @@ class _Fields:
     def finish(self) -> None:
         """Raise `DefinitionError` where a field is left."""
         for name in self._left:
-            raise DefinitionError(f"a {self.type} has no field {name!r}", where=self.where or "/")
+            what = f"a {self.type} has no field {name!r}"
+            raise DefinitionError(what, where=self.where or "/", remedy="Leave it out.")
 
 
 def _plan(fields: _Fields) -> _Plan:
@@ -218,7 +221,8 @@ def _repeat(low: int, high: int | None) -> Callable[[_Fields], _Plan]:
 def _bounded_repeat(fields: _Fields) -> _Plan:
     low, high = fields.take("min", int), fields.take("max", int)
     if not (0 <= low <= _MOST and (high == -1 or low <= high <= _MOST)):
-        raise DefinitionError(f"min is {low}, max is {high}", where=fields.where or "/")
+        what = f"min is {low}, max is {high}"
+        raise DefinitionError(what, where=fields.where or "/", remedy="Use a max of at least min, or -1.")
     return _repeat(low, None if high == -1 else high)(fields)
 
 

@@ -112,7 +112,7 @@ class _Translation:
         if isinstance(format_, OneOf):
             return self._externals.options(format_), self._choice
         if isinstance(format_, Later):
-            return [], lambda _: self._part(format_.inner, nullable=not self._has_marks(format_.inner))
+            return [], lambda _: self._later(format_.inner)
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
         if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
@@ -157,12 +157,17 @@ class _Translation:
         tokens = self._externals.names.tokens(format_)
         return self._add(External(self._externals.token(tokens), is_token=True))
 
-    def _part(self, part: Format, *, nullable: bool = True) -> NodeId:
-        return self._add(External(self._externals.part(part), nullable and self._nullable(part)))
+    def _part(self, part: Format) -> NodeId:
+        """A part without its marks."""
+        return self._add(External(self._externals.part(part), self._nullable(part)))
+
+    def _later(self, part: Format) -> NodeId:
+        """A part that is translated with its marks."""
+        return self._add(External(self._externals.part(part), self._nullable(part) and not self._has_marks(part)))
 
     def _behind(self, format_: AnyText | AnyTokens, part: Format) -> NodeId:
-        """What stands behind a trigger of a format, and is not its text; the part has its own marks."""
-        node = self._part(part, nullable=not self._has_marks(part))
+        """What stands behind a trigger of a format, and is not its text."""
+        node = self._later(part)
         return self._between(Label(""), node) if self._has_marks(format_) else node
 
     # -- marks -----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from ...runtime.guide.tracker import check_shares, vocabulary_of
 from ...runtime.logits.logits import apply_masks
 from ...system.types import Foreign
 from ...vocabulary.token_table import Encode
-from ..engine_names import check_engine
+from ..engine_names import check_attributes, check_engine
 from . import LogitsProcessor
 from .loops import place_for_masks
 
@@ -78,6 +78,7 @@ def generate(
         For a token that was not allowed, as other processors can force it; names the row.
     """
     check_engine("transformers.generate")
+    check_attributes("transformers.generate", generation_config)
     indexes = tuple(index) if isinstance(index, Sequence) else (index,)
     vocabulary = vocabulary_of(indexes)
     check_shares(len(input_ids), len(indexes))

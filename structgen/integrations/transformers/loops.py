@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
 
-_UTILS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.candidate_generator"
+#: The modules of the loops, and of assistants.
+LOOPS, _CANDIDATES = "transformers.generation.utils", "transformers.generation.candidate_generator"
 
 #: From a processor up to the ``generate`` of the target there are nine, where an assistant decodes.
 _MOST_FRAMES = 32
@@ -96,7 +97,7 @@ def calling_loop() -> Loop:
     while frame is not None and left:
         left -= 1
         module = frame.f_globals.get("__name__")
-        if module == _UTILS:
+        if module == LOOPS:
             name = frame.f_code.co_name
             if name == "_assisted_decoding":
                 return Loop(drafts=frame, writing=writing, foreign=foreign)

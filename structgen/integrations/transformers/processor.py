@@ -15,6 +15,7 @@ Nothing here imports transformers: ``generate()`` only calls its processors.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,7 +26,8 @@ from ...runtime.guide.tracker import Ids, Rows, Text
 from ...runtime.logits.logits import apply_masks, masked_copy
 from ...system.arguments import describe
 from ...system.types import Array
-from .loops import Loop, calling_loop
+from ..engine_names import check_engine
+from .loops import LOOPS, Loop, calling_loop
 
 if TYPE_CHECKING:
     from ...runtime.index.index import Index
@@ -84,6 +86,8 @@ class LogitsProcessor:
         Where two indexes belong to different vocabularies.
     VocabularyError
         For a vocabulary without EOS ids: ``generate()`` could not end a text.
+    UnsupportedError
+        Where a version of transformers is loaded whose loops have other names.
     """
 
     #: Read by transformers: its continuous batching flattens the rows, which could not be told apart here.
@@ -97,6 +101,8 @@ class LogitsProcessor:
         strict: bool | None = None,
         max_tokens: int | None = None,
     ) -> None:
+        if LOOPS in sys.modules:
+            check_engine("transformers.processor")
         indexes = tuple(indexes) if isinstance(indexes, Sequence) else (indexes,)
         self._rows = _TensorRows(
             indexes, prompt_length=prompt_length, strict=bool(strict), max_tokens=max_tokens

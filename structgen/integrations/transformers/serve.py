@@ -1,58 +1,83 @@
-"""``transformers serve`` with OpenAI's ``response_format``: ``python -m structgen.integrations.transformers.serve``.
+"""``transformers serve`` with tools and formats: ``python -m structgen.integrations.transformers.serve``.
 
-transformers 5.23 reads ``response_format`` and ignores it. Here the handler of ``/v1/chat/completions`` is replaced
-by one that compiles it and hands ``generate`` a `LogitsProcessor`; everything else, command line included, is that of
-``transformers serve``.
+transformers 5.23 renders a request's ``tools`` into the prompt, and reads calls back for models with a response
+template; ``tool_choice``, ``parallel_tool_calls`` and ``response_format`` it ignores, and nothing keeps a reply to
+the tools. Here the handler of ``/v1/chat/completions`` is replaced by one that compiles what is asked for, hands
+``generate`` a `LogitsProcessor`, and reads replies with tools by a `ToolCallReader`; everything else, command line
+included, is that of ``transformers serve``.
 
-Requests with continuous batching, or with tools besides a format, are answered with an error, status 400, and so are
-schemas that cannot be compiled: nothing is ignored in silence. A chat template that has the model reason before it
-answers leaves no room for that: ``--reasoning off``.
+What cannot be honoured is answered with an error, status 400: nothing is ignored in silence. Settings are JSON in
+``STRUCTGEN_TRANSFORMERS``; see `structgen.integrations.requests.SETTINGS`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from ...definitions import JsonSchema
+from ...budget import Budget
+from ...definitions import Definition, StructuralTag
 from ...errors import DefinitionError, StructgenError
+from ...replies.reader import ToolCallReader
 from ...runtime.index.index import Index
 from ...system.locks import Lock, Rank
 from ...system.types import Foreign, JsonMap
+from ...tools import detect_tool_style, reasoning_after, tool_calls, tool_style
 from ...vocabulary.token_table import eos_ids_of
 from ...vocabulary.vocabulary import Vocabulary
 from ..engine_names import check_engine
-from ..requests import Indexes, Settings, indexes_with
+from ..requests import Indexes, Settings, indexes_with, read_response_format, settings_in
 from . import LogitsProcessor
+from .token_stream import TokenStream
+
+#: The environment variable with the settings, a JSON object.
+SETTINGS_VARIABLE = "STRUCTGEN_TRANSFORMERS"
 
 #: Models whose indexes are kept, least recently used first to go.
 _MOST_MODELS = 4
 
+#: What of a request is honoured here, and ignored by transformers.
+_FIELDS = {"response_format", "tool_choice", "parallel_tool_calls"}
 
-def schema_of(response_format: object) -> JsonSchema | None:
-    """The definition that a request's ``response_format`` asks for; None for free text.
 
-    ``{"type": "json_schema", "json_schema": {"name", "schema"}}`` as OpenAI has it; ``{"type": "json_object"}`` for
-    any object. Raises `DefinitionError` for anything else.
+def definition_of(body: JsonMap, processor: Foreign, prompt: Callable[[], str], style: str) -> Definition | None:
+    """What a request asks for; None for free text.
+
+    Parameters
+    ----------
+    body:
+        The request.
+    processor:
+        Of the model: a tokenizer, or what has one, with a chat template.
+    prompt:
+        Gives the rendered prompt, which may have begun the reasoning.
+    style:
+        How the model writes calls; ``"auto"``: by its chat template.
+
+    Raises
+    ------
+    DefinitionError
+        For formats, tools and choices that are malformed, and tools together with a format.
     """
-    given: JsonMap = response_format if isinstance(response_format, Mapping) else {}
-    kind = given.get("type")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return JsonSchema({"type": "object"})
-    described = given.get("json_schema") if kind == "json_schema" else None
-    schema = described.get("schema") if isinstance(described, Mapping) else None
-    if not isinstance(schema, Mapping):
-        raise DefinitionError(
-            "the response_format is none that is known",
-            remedy='Known are {"type": "text"}, {"type": "json_object"}, and {"type": "json_schema", "json_schema": '
-            '{"name": ..., "schema": {...}}}.',
-        )
-    return JsonSchema(dict(schema))
+    wanted = read_response_format(body.get("response_format"))
+    tools, choice, parallel = body.get("tools"), body.get("tool_choice"), body.get("parallel_tool_calls")
+    if tools in (None, []) and choice in (None, "auto", "none"):
+        return wanted
+    if wanted is not None:
+        raise DefinitionError("a request has either tools or a response_format", remedy="Leave one of them out.")
+    if parallel is not None and not isinstance(parallel, bool):
+        raise DefinitionError(f"parallel_tool_calls is true or false, got {parallel!r}")
+    templated = processor if getattr(processor, "chat_template", None) else getattr(processor, "tokenizer", processor)
+    found = detect_tool_style(templated) if style == "auto" else tool_style(style)
+    return tool_calls(
+        tools, found, tool_choice=choice, parallel=parallel is not False, reasoning=reasoning_after(prompt(), found),
+        whitespace="any",
+    )  # fmt: skip
 
 
 class Formats:
@@ -65,17 +90,18 @@ class Formats:
     """
 
     def __init__(self, settings: JsonMap) -> None:
-        Settings.read(settings)
-        self._settings = settings
+        self.settings = Settings.read(settings)
+        self.budget = replace(Budget.request, seconds=self.settings.seconds)
+        self._given = settings
         self._by_model: OrderedDict[str, Indexes] = OrderedDict()
         self._lock = Lock(Rank.REQUESTS)
 
-    def index(self, schema: JsonSchema, model_id: str, model: Foreign, processor: Foreign) -> Index:
-        """The index of a schema for a model: one of those that are kept, from the cache, or compiled under a budget.
+    def index(self, definition: Definition, model_id: str, model: Foreign, processor: Foreign) -> Index:
+        """A definition's index for a model: one of those that are kept, from the cache, or compiled under a budget.
 
         Raises what `structgen.integrations.requests.Indexes.of` does.
         """
-        return self._indexes(model_id, model, processor).of(schema)
+        return self._indexes(model_id, model, processor).of(definition)
 
     def _indexes(self, model_id: str, model: Foreign, processor: Foreign) -> Indexes:
         with self._lock:
@@ -84,68 +110,175 @@ class Formats:
                 eos_ids = eos_ids_of(model.generation_config.eos_token_id) or None
                 tokenizer = getattr(processor, "tokenizer", processor)
                 vocabulary = Vocabulary.from_transformers(tokenizer, eos_ids=eos_ids)
-                found = self._by_model[model_id] = indexes_with(vocabulary, self._settings)
+                found = self._by_model[model_id] = indexes_with(vocabulary, self._given)
             self._by_model.move_to_end(model_id)
             while len(self._by_model) > _MOST_MODELS:
                 self._by_model.popitem(last=False)
         return found
 
 
+@dataclass(frozen=True)
+class _Reply:
+    """What masks a reply, and what reads it; None where transformers does."""
+
+    masks: LogitsProcessor | None = None
+    reader: ToolCallReader | None = None
+
+
+_FREE = _Reply()
+
+
 def handler_class(settings: JsonMap | None = None) -> type[Foreign]:
-    """``ChatCompletionHandler`` with ``response_format``; needs ``transformers[serving]``. See `Formats`."""
+    """``ChatCompletionHandler`` with tools and formats; needs ``transformers[serving]``. See `Formats`."""
     from fastapi import HTTPException
+    from fastapi.responses import JSONResponse, StreamingResponse
     from transformers.cli.serving.chat_completion import ChatCompletionHandler
 
     check_engine("transformers.serve")
-    #: The index for the request that is being answered, in its task.
-    current: ContextVar[Index | None] = ContextVar("response_format", default=None)
+    #: Of the request that is being answered, in its task.
+    current: ContextVar[_Reply] = ContextVar("reply", default=_FREE)
     formats = Formats(settings or {})
 
     class Handler(ChatCompletionHandler):  # type: ignore[misc, unused-ignore]
-        """The handler of ``/v1/chat/completions``, with ``response_format``."""
+        """The handler of ``/v1/chat/completions``, with ``tools``, ``tool_choice`` and ``response_format``."""
 
-        _unused_fields = ChatCompletionHandler._unused_fields - {"response_format"}
+        _unused_fields = ChatCompletionHandler._unused_fields - _FIELDS
 
         async def handle_request(self, body: dict[str, Foreign], request_id: str) -> Foreign:
-            """Answer a request; with status 400 where its format cannot be honoured."""
+            """Answer a request; with status 400 where what it asks for cannot be honoured."""
             self._validate_request(body)
             try:
-                index = await self._index(body)
+                reply = await self._reply(body)
             except StructgenError as error:
-                raise HTTPException(status_code=400, detail=f"response_format: {error}") from error
-            token = current.set(index)
+                field = "response_format" if body.get("tools") is None else "tools"
+                raise HTTPException(status_code=400, detail=f"{field}: {error}") from error
+            token = current.set(reply)
             try:
                 return await super().handle_request(body, request_id)
             finally:
                 current.reset(token)
 
-        async def _index(self, body: dict[str, Foreign]) -> Index | None:
-            schema = schema_of(body["response_format"]) if body.get("response_format") is not None else None
-            if schema is None:
-                return None
-            if body.get("tools"):
-                raise DefinitionError("a request has either tools or a response_format")
+        async def _reply(self, body: dict[str, Foreign]) -> _Reply:
+            if not body.keys() & {"tools", *_FIELDS}:
+                return _FREE
             model_id, model, processor = self._resolve_model(dict(body))
             modality = self.model_manager.get_model_modality(model, processor=processor)
-            if self.generation_state.use_continuous_batching(model, modality):
-                raise DefinitionError("it needs a server without continuous batching")
-            return await asyncio.to_thread(formats.index, schema, model_id, model, processor)
+            messages = self.get_processor_inputs_from_messages(body["messages"], modality)
 
-        def _streaming(self, *arguments: Foreign, **options: Foreign) -> Foreign:
-            return super()._streaming(*_masked(arguments, current.get()), **options)
+            def prompt() -> str:
+                options = {**self.chat_template_kwargs, **body.get("chat_template_kwargs", {})}
+                text: Foreign = processor.apply_chat_template(
+                    messages, add_generation_prompt=True, tools=body.get("tools"), tokenize=False, **options
+                )
+                return str(text)
 
-        async def _non_streaming(self, *arguments: Foreign, **options: Foreign) -> Foreign:
-            return await super()._non_streaming(*_masked(arguments, current.get()), **options)
+            def masked() -> _Reply:
+                definition = definition_of(body, processor, prompt, formats.settings.tool_style)
+                if definition is None:
+                    return _FREE
+                if self.generation_state.use_continuous_batching(model, modality):
+                    raise DefinitionError("it needs a server without continuous batching")
+                index = formats.index(definition, model_id, model, processor)
+                most = self._build_generation_config(body, model.generation_config).max_new_tokens
+                masks = LogitsProcessor(index, max_tokens=most if formats.settings.max_tokens else None)
+                if not body.get("tools") or not isinstance(definition, StructuralTag):
+                    return _Reply(masks)
+                return _Reply(masks, ToolCallReader(definition, index.vocabulary, budget=formats.budget))
+
+            return await asyncio.to_thread(masked)
+
+        def _streaming(
+            self, request_id: str, model: Foreign, processor: Foreign, model_id: str, inputs: Foreign,
+            gen_config: Foreign, gen_manager: Foreign, tools: Foreign = None,
+        ) -> Foreign:  # fmt: skip
+            reply, inputs = current.get(), _masked(inputs, current.get())
+            if reply.reader is None:
+                return super()._streaming(
+                    request_id, model, processor, model_id, inputs, gen_config, gen_manager=gen_manager, tools=tools
+                )
+            chunks = self._chunks(
+                request_id, model, processor, model_id, inputs, gen_config, gen_manager, reply.reader
+            )
+            return StreamingResponse(chunks, media_type="text/event-stream")
+
+        async def _chunks(
+            self, request_id: str, model: Foreign, processor: Foreign, model_id: str, inputs: Foreign,
+            gen_config: Foreign, gen_manager: Foreign, reader: ToolCallReader,
+        ) -> AsyncIterator[str]:  # fmt: skip
+            stream = TokenStream()
+            options = {"generation_mode": "text"} if hasattr(model, "has_talker") else {}
+
+            def run() -> None:
+                try:
+                    model.generate(
+                        **inputs, **options, streamer=stream, generation_config=gen_config, tokenizer=processor
+                    )
+                except Exception as error:
+                    stream.fail(error)
+
+            def chunk(**delta: Foreign) -> str:
+                text: str = self._build_chunk_sse(request_id, model=model_id, **delta)
+                return text
+
+            gen_manager.submit(run)
+            try:
+                yield chunk(role="assistant")
+                async for tokens in stream.tokens():
+                    for event in reader.feed(tokens):
+                        if event.delta:
+                            yield chunk(**event.delta)
+                for event in reader.close(cut_off=not reader.is_complete()):
+                    if event.delta:
+                        yield chunk(**event.delta)
+                usage = _usage(inputs, stream.count)
+                yield chunk(finish_reason=_finish(reader, stream.count, gen_config), usage=usage)
+            except Exception as error:  # as transformers tells it, whatever it is
+                yield f"data: {json.dumps({'error': str(error)})}\n\n"
+            finally:
+                stream.cancel()
+
+        async def _non_streaming(
+            self, request_id: str, model: Foreign, processor: Foreign, model_id: str, inputs: Foreign,
+            gen_config: Foreign, gen_manager: Foreign, tools: Foreign = None,
+        ) -> Foreign:  # fmt: skip
+            reply, inputs = current.get(), _masked(inputs, current.get())
+            if reply.reader is None:
+                return await super()._non_streaming(
+                    request_id, model, processor, model_id, inputs, gen_config, gen_manager=gen_manager, tools=tools
+                )
+            _, _, ids = await gen_manager.generate_non_streaming(
+                model, processor, inputs, gen_config, request_id=request_id
+            )
+            reader = reply.reader
+            reader.feed(ids.tolist())
+            reader.close(cut_off=not reader.is_complete())
+            said = reader.message()
+            completion = self._build_completion(
+                request_id, said["content"], model_id, finish_reason=_finish(reader, len(ids), gen_config),
+                usage=_usage(inputs, len(ids)), tool_calls=said.get("tool_calls"),
+                reasoning_content=said.get("reasoning_content"),
+            )  # fmt: skip
+            return JSONResponse(completion, media_type="application/json")
 
     return Handler
 
 
-def _masked(arguments: tuple[Foreign, ...], index: Index | None) -> tuple[Foreign, ...]:
-    """The arguments of a handler's method, of which the fifth is what ``generate`` is called with."""
-    if index is None:
-        return arguments
-    inputs = {**arguments[4], "logits_processor": [LogitsProcessor(index)]}
-    return (*arguments[:4], inputs, *arguments[5:])
+def _masked(inputs: Foreign, reply: _Reply) -> Foreign:
+    """What ``generate`` is called with."""
+    return inputs if reply.masks is None else {**inputs, "logits_processor": [reply.masks]}
+
+
+def _finish(reader: ToolCallReader, count: int, gen_config: Foreign) -> str:
+    """OpenAI's ``finish_reason``."""
+    if "tool_calls" in reader.message():
+        return "tool_calls"
+    return "stop" if gen_config.max_new_tokens is None or count < gen_config.max_new_tokens else "length"
+
+
+def _usage(inputs: Foreign, count: int) -> Foreign:
+    """OpenAI's ``usage``."""
+    before: int = inputs["input_ids"].shape[-1]
+    return {"prompt_tokens": before, "completion_tokens": count, "total_tokens": before + count}
 
 
 def main() -> None:
@@ -154,7 +287,8 @@ def main() -> None:
     from transformers.cli import serve
 
     chats: Foreign = import_module("transformers.cli.serving.chat_completion")
-    chats.ChatCompletionHandler = handler_class()  # looked up there when the server is made
+    # Looked up there when the server is made.
+    chats.ChatCompletionHandler = handler_class(settings_in(SETTINGS_VARIABLE))
     app = typer.Typer()
     app.command()(serve.Serve)
     app()

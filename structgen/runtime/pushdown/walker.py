@@ -149,6 +149,7 @@ class StackWalker:
         trie = vocabulary.trie
         self._tables = tables
         self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._upper = trie.upper
         self._vocabulary = vocabulary
         self._gaps = np.empty(kernels.FEW_IDS + vocabulary.size // LONG_GAP, np.uint16)
         self._ends = trie.token, trie.twins
@@ -214,7 +215,7 @@ class StackWalker:
         here, nodes = np.array(config, np.int64), self._sizes[1]
         n, m, node = self._settled(
             lambda arena: self._kernels.walk_stack(
-                *self._trie, arena, residual, here, ROOM, at_once, nodes, ids, below
+                *self._trie, self._upper, arena, residual, here, ROOM, at_once, nodes, ids, below
             )
         )
         if node < nodes:
@@ -222,21 +223,25 @@ class StackWalker:
         return ids[:n], below[:m]
 
     def decide(self, residual: NDArray[np.int32], state: int, count: int, wide: int) -> Decided | None:
-        """`narrow`, with what a few ids are stored as; None where that would take long.
+        """`narrow`, with what a few ids are stored as, a view as well; None where that would take long.
 
         A state is wide from ``wide`` nodes of the trie on that are below the bytes it takes.
         """
         self._pause()
         ids, below = _scratch.of(*self._sizes)
-        n, m, gaps, done = self._settled(
-            lambda arena: self._kernels.decide_state(
-                *self._trie, arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
+        while True:
+            arena = self._arena
+            n, m, gaps, done, weight = self._kernels.decide_state(
+                *self._trie, self._upper, arena, residual, state, count, ROOM, _AT_ONCE, self._weights, wide,
                 self._narrowest_base, _SHORT, LONG_GAP, ids, below, self._gaps,
-            )
-        )  # fmt: skip
-        if not done:
-            return None
-        return ids[:n], below[:m], self._gaps[:gaps].copy() if gaps >= 0 else None
+            )  # fmt: skip
+            if not self._has_grown(arena):
+                break
+        if done:
+            return ids[:n], below[:m], self._gaps[:gaps] if gaps >= 0 else None
+        if weight >= 0:
+            self.weight[state] = weight  # which is asked for next
+        return None
 
     def whole(self, threads: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int32]:
         """The ids that some threads allow on stacks known down to the bottom: a view that the next walk overwrites.
@@ -321,9 +326,10 @@ class StackWalker:
         both = np.array(config, np.int64), np.array(base, np.int64)
         n, m = self._settled(
             lambda arena: self._kernels.walk_stack_difference(
-                *self._trie, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART, ids, below
+                *self._trie, self._upper, *self._below_nodes, self._kinds, arena, *both, ROOM, most or _FAR_APART,
+                ids, below,
             )
-        )
+        )  # fmt: skip
         return None if n < 0 else (ids[:n], below[:m])
 
     def near(

@@ -212,9 +212,10 @@ class RowPool:
         return self._n_bases
 
     def _add(self, key: bytes, base: int, gaps: NDArray[np.uint16]) -> int:
-        numbers = self._numbers()
-        number = numbers.setdefault(key, len(self))
-        if number == len(self):
+        numbers = self._known if self._known is not None else self._numbers()
+        number = numbers.get(key)
+        if number is None:
+            number = numbers[key] = len(self._base) + len(self._added)
             self._added.append((base, gaps.copy()))
             self._added_bytes += 4 + gaps.nbytes
             self.grown += 300 + 2 * gaps.nbytes  # which the key holds as well

@@ -320,7 +320,9 @@ class PlainWalk:
     def __init__(self, index: sg.Index) -> None:
         assert isinstance(index.machine, PushdownMachine)
         trie = index.vocabulary.trie
-        self._trie = (trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth)
+        self._trie = (
+            trie.byte, trie.depth, trie.skip, trie.first_token, trie.token_ids, trie.max_depth, trie.upper
+        )  # fmt: skip
         index.machine.lower_all()
         self._arena = index.machine.tables.arena()
         self._ids, self._below = np.empty((2, len(trie.token_ids) + len(trie.byte) + 64), np.int32)

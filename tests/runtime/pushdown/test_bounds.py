@@ -106,6 +106,23 @@ def test_a_first_mask_lays_out_what_it_meets() -> None:
     assert rows_laid_out(machine) <= len(VOCABULARY.trie.byte) < machine.tables.states // 10
 
 
+def test_a_walk_from_the_root_looks_at_live_bytes_alone() -> None:
+    """Of the root, and of its children, of which the vocabulary has all 256."""
+    index = sg.compile(sg.JsonSchema({"enum": ["kind", "own"]}), VOCABULARY, eager=False)
+    machine = index.machine
+    assert isinstance(machine, PushdownMachine)
+    walk, guide = machine.rows._walk(), sg.Guide(index)
+    assert guide.advance(ord('"'))
+    ((state, _, _),) = guide.config.threads  # type: ignore[union-attr]
+    ids, below = np.empty((2, 1000), np.int32)
+    root, here, nodes = np.zeros(1, np.int32), np.array([state, 0]), 1 + len("kind") + len("own")
+    n, _, node = kernels.walk_stack(
+        *walk._trie, walk._upper, walk._arena, root, here, 1024, 1 << 16, nodes, ids, below
+    )
+    assert node == len(VOCABULARY.trie.byte)
+    assert {VOCABULARY.token(each) for each in ids[:n].tolist()} == {b"k", b"kind", b"o", b"own"}
+
+
 @pytest.mark.parametrize("pattern", ["^[a-z]{1,60}$", r"^(\w+ ){1,20}$", r"^(?:\S+\s+){0,9}\S+$"])
 def test_a_count_near_its_bound_takes_walks_of_its_own_alone(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No step tells all counts of a state apart."""
@@ -146,6 +163,27 @@ def test_subtrees_that_tell_no_states_apart_change_no_mask(pattern: str, monkeyp
         vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
         check_walk(sg.compile(sg.JsonSchema(schema), vocabulary, eager=False), Random(seed), steps=20)
     assert compared
+
+
+def test_a_difference_looks_at_one_byte_of_those_that_lead_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the root, and below its children, of which this vocabulary has 256 each that differ in one."""
+    are_all_wide(monkeypatch)
+    tokens = [*(bytes([byte]) for byte in range(256)), *(bytes([97, byte]) for byte in range(256)), None]
+    vocabulary = sg.Vocabulary.from_bytes(tokens, eos_ids=[512])
+    index = sg.compile(sg.JsonSchema({"properties": {"ab": {"type": "integer"}}}), vocabulary, eager=False)
+    machine, guide = index.machine, sg.Guide(index)
+    assert isinstance(machine, PushdownMachine)
+    assert guide.advance(ord("{"))
+    assert guide.advance(ord('"'))
+    ((state, _, _),) = guide.config.threads  # type: ignore[union-attr]
+    walk = machine.rows._walk()
+    base = walk.base(state)
+    assert base is not None
+    found = walk.difference((state, 0), base, 40)
+    assert found is not None
+    ids, nodes = np.copy(found[0]), np.copy(found[1])
+    assert [array.tolist() for array in walk.difference((state, 0), base) or ()] == [ids.tolist(), nodes.tolist()]
+    check_walk(index, Random(1), steps=10)
 
 
 def test_a_mask_that_was_found_as_a_difference_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_a_slice_looks_at_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None
     walker = machine_of(sg.Gbnf("root ::= [ -~]*")).rows._walk()  # takes whatever token, so no node is left out
     monkeypatch.setattr(stack_walks, "_NODES", 10)
     slices = Slices(monkeypatch, walker)
-    walker.narrow(np.zeros(1, np.int32), (walker._tables.start, 0), 0)
+    walker.whole(*walker._cells((walker._tables.start, 0)))
     assert slices.pauses > 1
     assert slices.most <= 10
 

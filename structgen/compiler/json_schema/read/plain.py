@@ -51,8 +51,8 @@ _Schema = dict[str, Foreign]
 def is_plain(schema: Foreign, *, tagged: bool = False, closed: bool = False) -> bool:
     """Whether a schema is seen to be satisfiable, and to have nothing that could be refused or relaxed.
 
-    Of others it is not known. One that is to be written in tags is an object, has simple names, and no ``<`` in its
-    strings. Where objects are ``closed``, they have the members that they list, unless they say otherwise.
+    Of others it is not known. One that is to be written in tags is an object with simple names, and has no ``<`` in
+    its strings. Where objects are ``closed``, they have the members that they list, unless they say otherwise.
     """
     if schema is True:
         return not tagged
@@ -70,7 +70,8 @@ def is_plain(schema: Foreign, *, tagged: bool = False, closed: bool = False) -> 
         return False
     if tagged and not all(map(_NAME.fullmatch, look.names)):
         return False
-    return all(_are_texts(strings, tagged) for strings in (look.names, look.strings))
+    strings = look.names + look.strings
+    return "".join(strings).isidentifier() or all(_is_text(each, tagged) for each in strings)
 
 
 class _Look:
@@ -151,11 +152,9 @@ class _Look:
         return True
 
 
-def _are_texts(strings: list[str], tagged: bool) -> bool:
-    """Whether strings can be written: no half of a character is in them; and no ``<``, if they are ``tagged``."""
-    text = "".join(strings)
-    whole = text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
-    return whole and not (tagged and "<" in text)
+def _is_text(value: str, tagged: bool) -> bool:
+    """Whether a string can be written: it has no half of a character; and no ``<``, if it is ``tagged``."""
+    return not (tagged and "<" in value) and not any("\ud800" <= each <= "\udfff" for each in value)
 
 
 # -- keywords ------------------------------------------------------------------------------------------------
