@@ -237,3 +237,36 @@ def test_labels_change_no_mask() -> None:
         for byte in data:
             assert first.advance(byte) == second.advance(byte)
         assert [first.allows(t) for t in range(257)] == [second.allows(t) for t in range(257)]
+
+
+AMBIGUOUS: dict[str, Any] = {
+    "star": {"type": "star", "content": {"type": "or", "elements": [
+        {"type": "any_text", "label": "content"}, {"type": "any_text", "label": "reasoning"},
+    ]}},
+    "nested stars": {"type": "star", "label": "content", "content": {
+        "type": "star", "content": {"type": "regex", "pattern": "a*", "label": "content"},
+    }},
+    "sequence": {"type": "sequence", "elements": [
+        {"type": "any_text", "label": label} for label in ("content", "reasoning", "content", "reasoning")
+    ]},
+    "repeat": {"type": "repeat", "min": 0, "max": 50, "content": {
+        "type": "regex", "pattern": "a|aa", "label": "content",
+    }},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+def test_of_several_readings_the_first_stands(name: str) -> None:
+    reader = sg.ToolCallReader(sg.StructuralTag(AMBIGUOUS[name]))
+    reader.feed("a" * 40)
+    reader.close()
+    message = reader.message()
+    assert (message["content"] or "") + message.get("reasoning_content", "") == "a" * 40
+
+
+def test_texts_that_can_be_read_in_too_many_ways_are_refused() -> None:
+    item = {"type": "regex", "pattern": "a{1,40}", "label": "content"}
+    reader = sg.ToolCallReader(sg.StructuralTag({"type": "repeat", "min": 0, "max": 40, "content": item}))
+    with pytest.raises(errors.BudgetExceededError, match="in more than 256 ways"):
+        reader.feed("a" * 80)
+    assert reader.offset == 0
