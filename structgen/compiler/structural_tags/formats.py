@@ -132,7 +132,8 @@ class Tagged(Format):
 class AnyText(Format):
     """Any text without some strings, of so many characters and tokens at most; within it triggers, if there are any.
 
-    What stands behind a trigger follows it at once; then the text goes on, if ``again``.
+    What stands behind a trigger follows it at once; then the text goes on, if ``again``. A *dispatch* may hold what
+    ends the tag around it.
     """
 
     excludes: tuple[str, ...] = ()
@@ -140,6 +141,7 @@ class AnyText(Format):
     max_tokens: int | None = None
     triggers: tuple[tuple[str, Format], ...] = ()
     again: bool = True
+    is_dispatch: bool = False
 
     @property
     def is_bounded(self) -> bool:
@@ -172,6 +174,7 @@ class AnyTokens(Format):
     max_tokens: int | None = None
     triggers: tuple[tuple[TokenName, Format], ...] = ()
     again: bool = True
+    is_dispatch: bool = False
 
     @property
     def is_bounded(self) -> bool:
