@@ -40,6 +40,8 @@ _HOMES = {
     "Guide": "runtime.guide.guide",
     "GuideBatch": "runtime.batch.batch",
     "JsonEvents": "runtime.events.events",
+    "ReplyEvent": "replies.events",
+    "ToolCallReader": "replies.reader",
     "Cache": "cache.cache",
     "Error": "errors",
     "errors": "errors",
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from .definitions import tag as tag
     from .definitions import text as text
     from .errors import Error as Error
+    from .replies.events import ReplyEvent as ReplyEvent
+    from .replies.reader import ToolCallReader as ToolCallReader
     from .runtime.batch.batch import GuideBatch as GuideBatch
     from .runtime.events.events import JsonEvents as JsonEvents
     from .runtime.guide.guide import Guide as Guide

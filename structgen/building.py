@@ -23,6 +23,7 @@ from .vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from .cache.cache import Cache
     from .compiler.programs.program import Program
+    from .compiler.structural_tags.marks import Marks
 
 #: Warnings for one grammar.
 _MOST_NOTES = 5
@@ -134,6 +135,18 @@ def _tag_machine(
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
     return machine, relaxations
+
+
+def marked_tag_machine(
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+) -> tuple[PushdownMachine, Marks]:
+    """A structural tag's machine that takes marks around the texts of formats with labels, lowered on demand."""
+    from .compiler.structural_tags.linker import begin_program
+    from .compiler.structural_tags.marks import Marks
+
+    marks = Marks(vocabulary)
+    growing, _ = begin_program(definition, vocabulary, meter, marks)
+    return PushdownMachine(growing.tables(), marks.vocabulary), marks
 
 
 def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Program, tuple[str, ...]]:

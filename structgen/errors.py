@@ -97,6 +97,10 @@ class JsonTextError(StructgenError, ValueError):
     """A text that is not JSON, as far as it was read, or a part of one that can't be read."""
 
 
+class ReplyTextError(StructgenError, ValueError):
+    """A text that is no reply under a definition, or a part of one that can't be read."""
+
+
 class InternalError(StructgenError):
     """A mistake of structgen's own: a step of the compiler left what the next one can't use. Please report it."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..definitions import StructuralTag
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
 from ..errors import DefinitionError, UnsupportedError
 from ..system.types import Foreign
 from .gemma import gemma_arguments
@@ -130,7 +131,9 @@ class _Reply:
         style, mode = self.style, self.choice.mode
         begins = style.messages if mode in ("none", "auto") else style.messages[:-1]
         begins = begins if self.reasoning else begins[1:]
-        messages = [_tag(begin, _any_text(style.excludes), list(style.message_ends)) for begin in begins]
+        texts = ((begin, REASONING if begin == style.messages[0] else CONTENT) for begin in begins)
+        ends = list(style.message_ends)
+        messages = [_tag(begin, _any_text(style.excludes, label), ends) for begin, label in texts]
         calls = list(self._calls())
         if mode == "none":
             return _separated(messages, style.separator)
@@ -156,7 +159,7 @@ class _Reply:
         begin, end = style.reasoning
         if not self.reasoning:
             return _optional(style.no_reasoning)
-        text = _any_text((*style.excludes, *style.reasoning_excludes))
+        text = _any_text((*style.excludes, *style.reasoning_excludes), REASONING)
         if self.reasoning == "auto":
             return [
                 {"type": "optional", "content": _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])}
@@ -174,7 +177,9 @@ class _Reply:
         if mode == "named" or (mode == "required" and style.section):
             return self._required()
         tags = [self._section()] if style.section else list(self._calls())
-        triggered: Format = {"type": "triggered_tags", "triggers": [style.trigger], "tags": tags}
+        triggered: Format = {
+            "type": "triggered_tags", "triggers": [style.trigger], "tags": tags, "label": CONTENT,
+        }  # fmt: skip
         if mode == "required":
             triggered["at_least_one"] = True
         return [_with(triggered, excludes=list(excludes), stop_after_first=not self.parallel)]
@@ -203,23 +208,23 @@ class _Reply:
         """A tag for each way to write a call of each tool."""
         for tool in self.choice.tools:
             formats: dict[str, Format] = {
-                "id": {"type": "regex", "pattern": self.style.id}, "arguments": self._arguments(tool),
+                "id": {"type": "regex", "pattern": self.style.id, "label": ID}, "arguments": self._arguments(tool),
             }  # fmt: skip
             for call in self.style.calls:
                 begin, content, end = _parts(call.replace("$name", tool.name), formats)
-                yield _tag(begin, _sequence(content), end)
+                yield {**_tag(begin, _sequence(content), end), "label": f"{CALL}{tool.name}"}
 
     def _arguments(self, tool: Tool) -> Format:
         if self.style.arguments == "gemma":
             return _located(tool)
         style = "" if self.style.arguments == "json" else self.style.arguments
-        schema: Format = {"type": "json_schema", "json_schema": tool.parameters}
+        schema: Format = {"type": "json_schema", "json_schema": tool.parameters, "label": ARGUMENTS}
         return _with(schema, style=style, excludes=list(self.style.argument_excludes))
 
 
 def _located(tool: Tool) -> Format:
     try:
-        return gemma_arguments(tool.parameters)
+        return {**gemma_arguments(tool.parameters), "label": GEMMA}
     except UnsupportedError as error:
         raise UnsupportedError(error.what, where=f"{tool.name}{error.where}", remedy=error.remedy) from error
 
@@ -246,8 +251,8 @@ def _optional(text: str) -> list[Format]:
     return [{"type": "optional", "content": each} for each in _const(text)]
 
 
-def _any_text(excludes: tuple[str, ...]) -> Format:
-    return _with({"type": "any_text"}, excludes=list(dict.fromkeys(excludes)))
+def _any_text(excludes: tuple[str, ...], label: str = CONTENT) -> Format:
+    return _with({"type": "any_text", "label": label}, excludes=list(dict.fromkeys(excludes)))
 
 
 def _sequence(elements: list[Format]) -> Format:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any, Protocol, TypeAlias
 
 import pytest
 
 import structgen
+from structgen.tools import tool_style
+from structgen.tools.calls import Reasoning
 
 Format: TypeAlias = "dict[str, Any]"
 
@@ -47,7 +51,35 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "now": [{}],
 }
-_BY_SCHEMA = {json.dumps(tool["function"]["parameters"]): ARGUMENTS[tool["function"]["name"]] for tool in TOOLS}
+_BY_SCHEMA: dict[str, list[Any]] = {
+    **{json.dumps(tool["function"]["parameters"]): ARGUMENTS[tool["function"]["name"]] for tool in TOOLS},
+    '{"type": "integer"}': [-1, 30],
+    '{"type": "boolean"}': [True, False],
+}
+
+
+#: Turns of assistants that real chat templates have rendered: style, template, text, and the calls that went in.
+CASES = Path(__file__).parents[1] / "cases" / "tool_turns.json"
+TURNS_OF_TEMPLATES: list[dict[str, Any]] = json.loads(CASES.read_text(encoding="utf-8"))
+
+#: What models have as special tokens: tokens that stand for no bytes.
+MARK = re.compile(
+    r"<\|[^<>|\"]*\|>|<｜[^｜]*｜>|｜DSML｜|\[/?[A-Z_]+\]|<\|\"\|>|<\|\w+>|<\w+\|>"
+    r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
+)
+
+#: Notations with marks in their tags, which are spelled out: a token without bytes does not stand for one there.
+SPELLED = {"kimi_k3_xml", "deepseek_xml", "glm_xml"}
+
+
+def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
+    """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
+    described = tool_style(style)
+    if reasoning is None:
+        reasoning = bool(described.messages) or (described.reasoning is not None and described.reasoning[1] in text)
+    if described.response and described.response_opened and not reasoning:
+        text = text.removeprefix(described.response[0])
+    return reasoning, text
 
 
 # -- arguments -----------------------------------------------------------------------------------------------
@@ -141,6 +173,9 @@ def _drawn(format: Format, random: Random) -> Iterator[str]:
         yield from _drawn(random.choice(format["elements"]), random)
     elif kind == "optional":
         if random.random() < 0.7:
+            yield from _drawn(format["content"], random)
+    elif kind == "repeat":
+        for _ in range(random.randint(format["min"], format["min"] + 2 if format["max"] < 0 else format["max"])):
             yield from _drawn(format["content"], random)
     elif kind == "tag":
         end = format["end"]

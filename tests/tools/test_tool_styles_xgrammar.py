@@ -169,7 +169,7 @@ def test_formats_are_those_of_xgrammar(style: str) -> None:
     def plain(format: Any) -> Any:
         """Less what says nothing: defaults."""
         if isinstance(format, dict):
-            kept = {key: plain(value) for key, value in format.items() if key != "json_schema"}
+            kept = {key: plain(value) for key, value in format.items() if key not in ("json_schema", "label")}
             return {key: value for key, value in kept.items() if value not in (None, False, [], "json")} | {
                 key: value for key, value in format.items() if key == "json_schema"
             }

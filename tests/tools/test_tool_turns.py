@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 from fakes.tiny_models import byte_tokenizer
 from house.skips import DATA
-from judges.tool_replies import ENGINES, TOOLS, Engine, engine
-from make_tool_turns import CASES, TEMPLATES, TURNS, turn
+from judges.tool_replies import ENGINES, MARK, SPELLED, TOOLS, TURNS_OF_TEMPLATES, Engine, as_reply, engine
+from make_tool_turns import TEMPLATES, TURNS, turn
 
 import structgen
 from structgen.tools import detect_tool_style, tool_call_format, tool_style
-from structgen.tools.calls import Reasoning
-
-TURNS_OF_TEMPLATES: list[dict[str, Any]] = json.loads(CASES.read_text(encoding="utf-8"))
 
 #: Templates that lie beside the repository: their style, what the assistant's turn stands between, and the turns (by
 #: number) that they cannot render. Command R+'s renders calls as text that somebody else has written.
@@ -36,16 +32,6 @@ def judge(request: pytest.FixtureRequest) -> Engine:
 
 def name(case: dict[str, Any]) -> str:
     return f"{case['style']}-{case['template']}"
-
-
-def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
-    """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
-    described = tool_style(style)
-    if reasoning is None:
-        reasoning = bool(described.messages) or (described.reasoning is not None and described.reasoning[1] in text)
-    if described.response and described.response_opened and not reasoning:
-        text = text.removeprefix(described.response[0])
-    return reasoning, text
 
 
 def allowed(judge: Engine, style: str, text: str, **options: Any) -> bool:
@@ -134,16 +120,6 @@ def test_turns_of_mistral_common(judge: Engine, make: str) -> None:
         tokens = tokenizer.encode_chat_completion(request).tokens
         whole = tokenizer.decode(tokens, special_token_policy=keep).replace("▁", " ")
         assert allowed(judge, "mistral", whole.partition("[/INST]")[2].partition("</s>")[0])
-
-
-#: What models have as special tokens: tokens that stand for no bytes.
-MARK = re.compile(
-    r"<\|[^<>|\"]*\|>|<｜[^｜]*｜>|｜DSML｜|\[/?[A-Z_]+\]|<\|\"\|>|<\|\w+>|<\w+\|>"
-    r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
-)
-
-#: Notations with marks in their tags, which are spelled out: a token without bytes does not stand for one there.
-SPELLED = {"kimi_k3_xml", "deepseek_xml", "glm_xml"}
 
 
 @pytest.mark.parametrize("style", TEMPLATES)

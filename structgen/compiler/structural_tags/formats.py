@@ -14,9 +14,10 @@ TokenName: TypeAlias = "int | str"
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """What all formats have: the JSON pointer of where they stand."""
+    """What all formats have: the JSON pointer of where they stand, and what their texts are called, if anything."""
 
     where: str
+    label: str = field(kw_only=True, default="")
 
     @property
     def children(self) -> tuple[Format, ...]:

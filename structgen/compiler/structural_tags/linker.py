@@ -28,6 +28,7 @@ from ..patterns.parser import parse
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
+from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
@@ -52,7 +53,9 @@ class Linker:
         As `compile`; but for what is lowered later, which only the budget can stop.
     """
 
-    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+    def __init__(
+        self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
+    ) -> None:
         self.meter = meter
         self.program = Program()
         self.interiors = Interiors(self.program)
@@ -63,14 +66,19 @@ class Linker:
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        self._nullable = {each: inner.nullable for each, inner in self._inner.items()}
+        if marks is not None:
+            marks.make_room(formats)
+        #: Whether formats may be empty, their own marks aside.
+        self._nullable: dict[Format, bool] = {}
+        unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
-            self._nullable[each] = each.is_nullable(self._nullable)
-        names = TokenNames(vocabulary)
+            self._nullable[each] = each.is_nullable(unmarked)
+            unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
+        names = TokenNames(vocabulary, () if marks is None else marks.ids)
         for each in formats:
             _check_names(each, names)
-        self._externals = ExternalTable(names, stops_of(root, meter))
-        self.program.reads_tokens = any(_reads_tokens(each, names) for each in formats)
+        self._externals = ExternalTable(names, stops_of(root, meter), marks)
+        self.program.reads_tokens = marks is not None or any(_reads_tokens(each, names) for each in formats)
         self.program.counts_tokens = any(
             isinstance(each, AnyText | AnyTokens) and each.max_tokens is not None for each in formats
         )
@@ -78,7 +86,7 @@ class Linker:
         self._first: dict[int, First] = {}
         lowering = self._lowering(root)
         lowering.run(0)
-        self.program.returns[self.program.start] |= self._nullable[root]
+        self.program.returns[self.program.start] |= unmarked[root]
 
     @property
     def open(self) -> list[State]:
@@ -236,13 +244,13 @@ def whole_program(definition: StructuralTag, vocabulary: Vocabulary, meter: Mete
 
 
 def begin_program(
-    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter
+    definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
 ) -> tuple[GrowingProgram, tuple[str, ...]]:
-    """The program, whose parts are lowered when a text first comes to them."""
+    """The program, whose parts are lowered when a text first comes to them; with marks, if there are some."""
     relaxations: dict[str, None] = {}
 
     def begin() -> Linker:
-        linker = Linker(definition, vocabulary, meter)
+        linker = Linker(definition, vocabulary, meter, marks)
         relaxations.update(dict.fromkeys(linker.relaxations))
         return linker
 

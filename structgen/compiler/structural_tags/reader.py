@@ -7,6 +7,7 @@ here, so that few kinds are left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from ...budget import Meter
@@ -134,9 +135,10 @@ def _plan(fields: _Fields) -> _Plan:
     if reader is None:
         what = f"there is no format of type {_shown(fields.type)}"
         raise DefinitionError(what, where=fields.where or "/", remedy=f"Use one of {', '.join(_READERS)}.")
-    plan = reader(fields)
+    parts, make = reader(fields)
+    label = fields.take("label", str, "")
     fields.finish()
-    return plan
+    return parts, (lambda made: replace(make(made), label=label)) if label else make
 
 
 def _shown(value: object) -> str:
@@ -272,7 +274,7 @@ def _rest_of_text(trigger: Foreign, tag: Tagged) -> Format | None:
         raise DefinitionError("a token begins a tag that a string triggers", where=tag.where)
     if not tag.begin.value.startswith(trigger):
         return None
-    return Tagged(tag.where, ConstText(tag.begin.where, tag.begin.value[len(trigger) :]), tag.content, tag.ends)
+    return replace(tag, begin=ConstText(tag.begin.where, tag.begin.value[len(trigger) :]))
 
 
 def _rest_of_token(trigger: Foreign, tag: Tagged) -> Format | None:
@@ -280,7 +282,7 @@ def _rest_of_token(trigger: Foreign, tag: Tagged) -> Format | None:
         raise DefinitionError("a string begins a tag that a token triggers", where=tag.where)
     if tag.begin.names != (trigger,):
         return None
-    return Tagged(tag.where, ConstText(tag.begin.where, ""), tag.content, tag.ends)
+    return replace(tag, begin=ConstText(tag.begin.where, ""))
 
 
 def _behind(
@@ -289,7 +291,8 @@ def _behind(
     text: Callable[[tuple[tuple[Foreign, Format], ...], bool], Format],
     rest: Callable[[Foreign, Tagged], Format | None],
 ) -> Callable[[list[Format]], Format]:
-    """Tags in free text, each behind the one trigger that begins it."""
+    """Tags in free text, each behind the one trigger that begins it. A label is that of the text."""
+    label = fields.take("label", str, "")
     at_least_one, once = fields.flag("at_least_one"), fields.flag("stop_after_first")
     if not triggers:
         raise DefinitionError("there are no triggers", where=fields.where or "/")
@@ -310,7 +313,7 @@ def _behind(
                 what = f"no tag begins with the trigger {trigger!r}"
                 raise DefinitionError(what, where=fields.where or "/", remedy="Leave it out.")
         rules = tuple((trigger, OneOf(fields.where, tuple(rests))) for trigger, rests in behind.items())
-        found_text = text(rules, not once)
+        found_text = replace(text(rules, not once), label=label)
         return InRow(fields.where, (OneOf(fields.where, tuple(tags)), found_text)) if at_least_one else found_text
 
     return make

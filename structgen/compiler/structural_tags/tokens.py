@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...errors import VocabularyError
 from ...vocabulary.vocabulary import Vocabulary
 from ..programs.program import TokenSet
-from .formats import OneToken
+from .formats import ConstText, OneToken
 
 
 class TokenNames:
-    """The tokens of a vocabulary, by what a structural tag calls them."""
+    """The tokens of a vocabulary, by what a structural tag calls them.
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    Parameters
+    ----------
+    vocabulary:
+        The tokens.
+    beyond:
+        Ids of others, which no format means.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, beyond: Iterable[int] = ()) -> None:
         self._vocabulary = vocabulary
+        self._beyond = beyond
         named = vocabulary.special_tokens.items()
         self._ids = {name: token for name, token in named if name and vocabulary.token(token) is None}
         self._first = {name[0] for name in self._ids}
@@ -48,7 +59,18 @@ class TokenNames:
     def tokens(self, format_: OneToken) -> TokenSet:
         """The ids of a format. Raises `VocabularyError` for those that the vocabulary lacks."""
         ids = {number for name in format_.names for number in self._ids_of(name, format_.where)}
+        if format_.complement:
+            ids.update(self._beyond)
         return TokenSet(tuple(sorted(ids)), format_.complement)
+
+    def text(self, format_: ConstText | OneToken) -> str:
+        """A text, or that of a token: its bytes, or its name."""
+        if isinstance(format_, ConstText):
+            return format_.value
+        (name,) = format_.names
+        if isinstance(name, str):
+            return name
+        return token_text(self._vocabulary, name).decode("utf-8", "replace")
 
     def _ids_of(self, name: int | str, where: str) -> list[int]:
         vocabulary = self._vocabulary
@@ -66,3 +88,11 @@ class TokenNames:
                 f"the vocabulary has no token {name!r}", where=where, remedy="Name one of its tokens, or an id."
             )
         return ids
+
+
+def token_text(vocabulary: Vocabulary, token_id: int) -> bytes:
+    """What is read of a token: its bytes, or its name, where it has one."""
+    data = vocabulary.token(token_id)
+    if data is not None:
+        return data
+    return next((name.encode() for name, i in vocabulary.special_tokens.items() if i == token_id), b"")

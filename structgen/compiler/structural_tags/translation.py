@@ -31,6 +31,7 @@ from ..gbnf.syntax import (
 )
 from ..programs.program import TokenSet
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, InRow, OneOf, OneToken, Repeated, Tagged
+from .marks import Label, Marks
 from .stops import Stops, texts_of
 from .tokens import TokenNames
 
@@ -41,9 +42,10 @@ _NONE_YET, _SOME, _NO_MORE = range(3)
 class ExternalTable:
     """What grammars call that is not part of them, by number: tokens, and parts that are lowered by themselves."""
 
-    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops]) -> None:
+    def __init__(self, names: TokenNames, stops: Mapping[Format, Stops], marks: Marks | None = None) -> None:
         self.names = names
         self.stops = stops
+        self.marks = marks
         self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Format, int] = {}
@@ -64,7 +66,7 @@ class ExternalTable:
 
 
 def translate(root: Format, externals: ExternalTable, nullable: Callable[[Format], bool]) -> GbnfGrammar:
-    """The grammar of a part, of one rule.
+    """The grammar of a part, of one rule; ``nullable`` says of formats whether they may be empty, marks aside.
 
     Raises `VocabularyError` for tokens that the vocabulary lacks.
     """
@@ -87,6 +89,12 @@ class _Translation:
 
     def expand(self, format_: Format) -> tuple[Iterable[Format], Callable[[list[NodeId]], NodeId]]:
         """The parts of a format, and what makes its node of theirs."""
+        parts, make = self._expand(format_)
+        if isinstance(format_, Tagged):
+            return parts, make
+        return parts, lambda nodes: self._marked(format_, make(nodes))
+
+    def _expand(self, format_: Format) -> tuple[Iterable[Format], Callable[[list[NodeId]], NodeId]]:
         if isinstance(format_, ConstText):
             return [], lambda _: self._text(format_.value)
         if isinstance(format_, OneToken):
@@ -98,10 +106,15 @@ class _Translation:
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
         if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
-            return [format_.begin], lambda nodes: self._row([*nodes, self._ended(format_.content, format_.ends)])
+            text = format_.content
+            return [format_.begin], lambda nodes: self._row([
+                *nodes, self._marked(format_, self._marked(text, self._ended(text, format_.ends), format_.ends))
+            ])  # fmt: skip
         if isinstance(format_, Tagged):
             parts = format_.begin, format_.content, *format_.ends
-            return parts, lambda nodes: self._row([*nodes[:2], self._choice(nodes[2:])])
+            return parts, lambda nodes: self._row([
+                nodes[0], self._marked(format_, nodes[1]), self._choice(nodes[2:])
+            ])  # fmt: skip
         return [], lambda _: self._leaf(format_)
 
     def _leaf(self, format_: Format) -> NodeId:
@@ -134,8 +147,38 @@ class _Translation:
         tokens = self._externals.names.tokens(format_)
         return self._add(External(self._externals.token(tokens), is_token=True))
 
-    def _part(self, part: Format) -> NodeId:
-        return self._add(External(self._externals.part(part), self._nullable(part)))
+    def _part(self, part: Format, *, nullable: bool = True) -> NodeId:
+        return self._add(External(self._externals.part(part), nullable and self._nullable(part)))
+
+    def _behind(self, format_: AnyText | AnyTokens, part: Format) -> NodeId:
+        """What stands behind a trigger of a format, and is not its text; the part has its own marks."""
+        node = self._part(part, nullable=not self._has_marks(part))
+        return self._between(Label(""), node) if self._has_marks(format_) else node
+
+    # -- marks -----------------------------------------------------------------------------------------
+
+    def _has_marks(self, format_: Format) -> bool:
+        return bool(format_.label) and self._externals.marks is not None
+
+    def _marked(self, format_: Format, node: NodeId, ends: tuple[ConstText | OneToken, ...] = ()) -> NodeId:
+        """A format's node, which ends with one of some ends, between its marks, if it has any."""
+        if not self._has_marks(format_):
+            return node
+        text_of, where = self._externals.names.text, format_.where
+        triggers: list[ConstText | OneToken] = []
+        if isinstance(format_, AnyText):
+            triggers += (ConstText(where, trigger) for trigger, _ in format_.triggers)
+        elif isinstance(format_, AnyTokens):
+            triggers += (OneToken(where, (trigger,)) for trigger, _ in format_.triggers)
+        texts = (tuple(filter(None, map(text_of, each))) for each in (ends, triggers))
+        return self._between(Label(format_.label, *texts), node)
+
+    def _between(self, label: Label, node: NodeId) -> NodeId:
+        marks = self._externals.marks
+        assert marks is not None
+        numbers = map(self._externals.token, marks.around(label))
+        first, last = (self._add(External(number, is_token=True)) for number in numbers)
+        return self._row([first, node, last])
 
     def _ended(self, text: AnyText, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
         """Free text with a bound, and its ends. (Were they behind it, each count would have to hand tokens down.)"""
@@ -145,7 +188,7 @@ class _Translation:
     def _free_text(self, format_: AnyText) -> NodeId:
         triggers: list[Trigger] = []
         for trigger, behind in format_.triggers:
-            part = self._part(behind)
+            part = self._behind(format_, behind)
             for before, token, after in self._writings(trigger):
                 there = self._row([self._text(after), part]) if after else part
                 triggers.append(Trigger(before, there, token, format_.again))
@@ -167,7 +210,7 @@ class _Translation:
         """A loop of single tokens; those that trigger something, and those that end the tag, are not among them."""
         turn = self._token(free_tokens(format_, self._externals))
         rules = [
-            self._row([self._token(OneToken(format_.where, (trigger,))), self._part(inner)])
+            self._row([self._token(OneToken(format_.where, (trigger,))), self._behind(format_, inner)])
             for trigger, inner in format_.triggers
         ]
         if format_.again:

@@ -289,6 +289,15 @@ class PushdownMachine(InternedMachine[Thread]):
         at = self._token_moves.at
         return [(thread, tokens, moves) for thread in closed for tokens, moves in at(thread[0])]
 
+    def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
+        """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
+        moves = self._token_moves
+        return [] if moves is None else [moves.members(n) for _, n, _ in self._token_edges(config.threads)]
+
+    def bytes_after(self, config: Configuration[Thread]) -> Iterator[int]:
+        """A superset of the bytes that can follow, as they are asked for."""
+        return self.candidates(config.threads)
+
     def may_stop(self, byte_state: tuple[Thread, ...]) -> bool:
         """Whether something other than a byte may follow: the end of the text, or a token by a token edge."""
         return super().may_stop(byte_state) or bool(self._token_edges(byte_state))

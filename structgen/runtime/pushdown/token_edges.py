@@ -152,13 +152,17 @@ class TokenMoves:
 
     def has(self, number: int, token_id: int) -> bool:
         """Whether a token is in a set."""
+        members, is_complement = self.members(number)
+        return (token_id in members) != is_complement
+
+    def members(self, number: int) -> tuple[frozenset[int], bool]:
+        """The ids of a set, and whether it is all others; EOS ids are not among those."""
         known = self._members.get(number)
         if known is None:
             ids, is_complement = self._tables[0].members(number)
             excepted = self._vocabulary.eos_ids if is_complement else ()
             known = self._members[number] = frozenset([*ids.tolist(), *excepted]), is_complement
-        members, is_complement = known
-        return (token_id in members) != is_complement
+        return known
 
     def row(self, number: int) -> NDArray[np.int32]:
         """A set as a mask: read-only ``int32[words]``."""

@@ -50,6 +50,8 @@ class Style(NamedTuple):
     item:
         What comes before an item, and then a kind's text but for its first byte. Empty: arrays and objects within
         values are JSON.
+    frame:
+        What chat templates write around a padded value, so that it is no part of a string.
     """
 
     opening: bytes
@@ -57,6 +59,7 @@ class Style(NamedTuple):
     closing: bytes
     entities: tuple[tuple[str, str], ...] = ()
     item: bytes = b""
+    frame: bytes = b""
 
     @property
     def name_end(self) -> int:
@@ -96,7 +99,7 @@ _COHERE_TYPES = {
 
 #: By the names that `JsonSchema.style` takes.
 STYLES = {
-    "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>"),
+    "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>", frame=b"\n"),
     "minimax_xml": Style(b'<parameter name="', (Kind(b'">'),), b"</parameter>"),
     "deepseek_xml": _deepseek(""),
     "deepseek_v4_1_xml": _deepseek(" "),

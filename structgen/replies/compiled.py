@@ -1,0 +1,98 @@
+"""What a reader of replies has of its definition, shared by all its forks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..budget import Meter
+from ..building import marked_tag_machine, stack_machine
+from ..compiler.json_schema.layout.styles import STYLES
+from ..compiler.structural_tags.formats import Format, Inner
+from ..definitions import StructuralTag
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..errors import DefinitionError
+from ..runtime.pushdown.machine import PushdownMachine
+from ..system.depth_first import post_order
+from ..vocabulary.vocabulary import Vocabulary
+from .arguments import Arguments, GemmaArguments, JsonArguments, TaggedArguments
+from .spans import Spans
+
+_KNOWN = frozenset({CONTENT, REASONING, ID, ARGUMENTS, GEMMA})
+
+
+class CallFormat(NamedTuple):
+    """How a tool is called: its arguments, if they have a label, and whether the model writes an id."""
+
+    arguments: Format | None
+    has_id: bool
+
+
+class Compiled:
+    """The automaton with marks, and how each tool is called.
+
+    Raises
+    ------
+    DefinitionError
+        For labels that there are not, or none; and whatever compiling the definition raises.
+    """
+
+    def __init__(self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter) -> None:
+        self._definition = definition
+        self._meter = meter
+        machine, marks = marked_tag_machine(definition, vocabulary, meter)
+        self.spans = Spans(machine, marks)
+        self._calls = dict(_calls(marks.formats))
+        self._schemas: dict[str, PushdownMachine] = {}
+
+    def has_id(self, name: str) -> bool:
+        """Whether the model writes ids of a tool's calls."""
+        return self._calls[name].has_id
+
+    def arguments(self, name: str) -> Arguments:
+        """What reads the arguments of a tool's calls."""
+        found = self._calls[name].arguments
+        if found is not None and found.label == GEMMA:
+            return GemmaArguments()
+        style = STYLES.get(found.options.get("style", "")) if isinstance(found, Inner) else None
+        return JsonArguments() if style is None else TaggedArguments(style, lambda: self._schema(name))
+
+    def _schema(self, name: str) -> PushdownMachine:
+        """The JSON of a tool's arguments in any layout, made when it is first asked for."""
+        machine = self._schemas.get(name)
+        if machine is None:
+            inner = self._calls[name].arguments
+            assert isinstance(inner, Inner)
+            options = {key: value for key, value in inner.options.items() if key not in ("style", "excludes")}
+            layout = {"whitespace": "any", "max_whitespace": None, "escapes": "any"}
+            schema = self._definition.schema(inner.value, **{**options, **layout})
+            self._meter.begin_again()
+            machine, _ = stack_machine(schema, bytes_alone(), self._meter, on_demand=True)
+            self._schemas[name] = machine
+        return machine
+
+
+def _calls(formats: list[Format]) -> Iterator[tuple[str, CallFormat]]:
+    """How each tool is called. Raises `DefinitionError` for labels that there are not."""
+    labelled = [each for each in formats if each.label]
+    if not labelled:
+        raise DefinitionError(
+            "no format has a label, so nothing says what a text is",
+            remedy='Use structgen.tool_calls, or give formats a "label".',
+        )
+    for format_ in labelled:
+        label = format_.label
+        if label.startswith(CALL) and label != CALL:
+            within = {each.label: each for each in post_order([format_], lambda each: each.children)}
+            yield label.removeprefix(CALL), CallFormat(within.get(ARGUMENTS, within.get(GEMMA)), ID in within)
+        elif label not in _KNOWN:
+            raise DefinitionError(
+                f"there is no label {label!r}",
+                where=format_.where or "/",
+                remedy=f"Use one of {', '.join(sorted(_KNOWN))}, or call:NAME.",
+            )
+
+
+def bytes_alone() -> Vocabulary:
+    """The vocabulary of texts without tokens."""
+    return Vocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])

@@ -1,0 +1,124 @@
+"""The open parts of a reply: text whose end may be no text, and the call that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+
+from ..compiler.structural_tags.marks import Label
+from ..system.types import JsonMap
+from .arguments import Arguments
+from .events import ReplyEvent
+
+
+class OpenPart:
+    """A labelled part of a reply. What may come to end it, or to be a trigger, waits until that is known."""
+
+    def __init__(self, label: Label) -> None:
+        self.name = label.name
+        self._ends = [end.encode() for end in label.ends]
+        self._triggers = [trigger.encode() for trigger in label.triggers]
+        self._longest = max(map(len, (*self._ends, *self._triggers)), default=0)
+        self._waiting = b""
+
+    def feed(self, data: bytes) -> str:
+        """More bytes; returns the text that is certain."""
+        data = self._waiting + data
+        certain = _whole(data, self._first_of_end(data))
+        self._waiting = data[certain:]
+        return data[:certain].decode("utf-8", "replace")
+
+    def _first_of_end(self, data: bytes) -> int:
+        """Where the longest end of some bytes begins that an end or a trigger begins with."""
+        for begin in range(max(0, len(data) - self._longest), len(data)):
+            if any(text.startswith(data[begin:]) for text in (*self._ends, *self._triggers)):
+                return begin
+        return len(data)
+
+    def end(self) -> str:
+        """The rest of the text, without what has ended it."""
+        return self._rest_without(self._ends)
+
+    def triggered(self) -> str:
+        """The text before a trigger that is complete."""
+        return self._rest_without(self._triggers)
+
+    def rest(self) -> str:
+        """All that waits."""
+        return self._rest_without(())
+
+    def _rest_without(self, endings: Sequence[bytes]) -> str:
+        data, self._waiting = self._waiting, b""
+        ending = max((each for each in endings if data.endswith(each)), key=len, default=b"")
+        return data[: len(data) - len(ending)].decode("utf-8", "replace")
+
+
+def _whole(data: bytes, end: int) -> int:
+    """``end``, or where the character begins that goes on behind it (UTF-8)."""
+    for begin in range(end - 1, max(-1, end - 4), -1):
+        byte = data[begin]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return end if begin + length <= end else begin
+        if byte < 0x80:
+            return end
+    return end
+
+
+class Call:
+    """A call that is being written, and then one that was.
+
+    Parameters
+    ----------
+    index:
+        Its number.
+    name:
+        The tool's.
+    made_up_id:
+        Its id; None where the model writes one.
+    arguments:
+        What reads its arguments.
+    """
+
+    def __init__(self, index: int, name: str, made_up_id: str | None, arguments: Arguments) -> None:
+        self.arguments = arguments
+        self.written_id = ""
+        self._index = index
+        self._name = name
+        self._id = made_up_id
+        self._begun = False
+        self._json: list[str] = []
+
+    def copy(self) -> Call:
+        """The same, to go on with apart."""
+        twin = copy(self)
+        twin.arguments, twin._json = self.arguments.copy(), [*self._json]
+        return twin
+
+    def begin(self) -> list[ReplyEvent]:
+        """Say that it begins, once."""
+        if self._begun:
+            return []
+        self._begun = True
+        self._id = self._id or self.written_id or None
+        return [ReplyEvent("call", index=self._index, name=self._name, id=self._id)]
+
+    def said(self, text: str) -> list[ReplyEvent]:
+        """Say more of its arguments."""
+        if not text:
+            return []
+        self._json.append(text)
+        return [ReplyEvent("arguments", text, self._index, self._name, self._id)]
+
+    def end(self, new_id: Callable[[], str]) -> list[ReplyEvent]:
+        """Say that it ends, and its id, if that was not said."""
+        events = []
+        if self._id is None:
+            self._id = self.written_id or new_id()
+            events = [ReplyEvent("id", "", self._index, self._name, self._id)]
+        return [*events, ReplyEvent("called", "".join(self._json), self._index, self._name, self._id)]
+
+    def as_json(self) -> JsonMap:
+        """As a message has it."""
+        function = {"name": self._name, "arguments": "".join(self._json)}
+        return {"id": self._id, "type": "function", "function": function}

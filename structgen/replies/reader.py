@@ -1,0 +1,219 @@
+"""`ToolCallReader`: what a reply with tool calls says, while it is generated."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+from copy import copy
+
+from ..budget import Budget, Meter
+from ..compiler.structural_tags.marks import Label
+from ..definitions import StructuralTag
+from ..definitions.labels import ARGUMENTS, CALL, CONTENT, GEMMA, ID, REASONING
+from ..errors import DefinitionError, ReplyTextError, TokenIdError
+from ..system.types import JsonMap
+from ..vocabulary.vocabulary import Vocabulary
+from .compiled import Compiled, bytes_alone
+from .events import ReplyEvent
+from .parts import Call, OpenPart
+from .spans import Piece
+
+
+class ToolCallReader:
+    """An incremental reader of replies: feed it tokens or text, and it says what they are.
+
+    It takes the texts of its definition, by the automaton that enforces it; what the parts of them are say the labels
+    of formats, which `tool_calls` gives them. Each piece of text is given as soon as it is certain what it is.
+
+    A reader is small, and forks share what is compiled. It is not meant for several threads at once.
+
+    Parameters
+    ----------
+    definition:
+        What `tool_calls` made, or another structural tag whose formats have labels.
+    vocabulary:
+        The tokens. None for a reader that is fed text alone, in which special tokens stand by their names.
+    budget:
+        Bounds the work of compiling; None for the default.
+    new_id:
+        Makes the ids of calls to which the model gives none.
+
+    Raises
+    ------
+    DefinitionError
+        For what is no structural tag, and labels that there are not, or none.
+    StructgenError
+        What `structgen.compile` raises.
+    """
+
+    def __init__(
+        self,
+        definition: StructuralTag,
+        vocabulary: Vocabulary | None = None,
+        *,
+        budget: Budget | None = None,
+        new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+    ) -> None:
+        if not isinstance(definition, StructuralTag):
+            raise DefinitionError(
+                f"replies are read by a StructuralTag, got {type(definition).__name__}",
+                remedy="Pass what structgen.tool_calls returns.",
+            )
+        self._vocabulary = vocabulary
+        self._compiled = Compiled(definition, vocabulary or bytes_alone(), Meter(budget or Budget()))
+        self._new_id = new_id
+        self._place = self._compiled.spans.start
+        self._parts: list[OpenPart] = []  # that are open, the innermost last
+        self._call: Call | None = None  # that is open
+        self._calls: list[Call] = []
+        self._texts: dict[str, list[str]] = {CONTENT: [], REASONING: []}
+        self._closed = False
+
+    # -- moves -----------------------------------------------------------------------------------------
+
+    def feed(self, text: int | Iterable[int] | bytes | str) -> list[ReplyEvent]:
+        """Go on with the reply, and return what is certain now, in order.
+
+        Parameters
+        ----------
+        text:
+            A token id, several, or text, which may begin and end anywhere, also within a character. An EOS id ends
+            the reply, as `close` does; more of them change nothing.
+
+        Raises
+        ------
+        ReplyTextError
+            Where no reply goes on so, or it has ended; what came before the token, or the text, was read.
+        TokenIdError
+            For an id outside the vocabulary.
+        """
+        if isinstance(text, str):
+            text = text.encode()
+        if isinstance(text, bytes | bytearray | memoryview):
+            self._check_open(bool(text))
+            self._place, pieces = self._compiled.spans.read(self._place, bytes(text))
+            return self._said(pieces)
+        if not isinstance(text, Iterable):
+            return self._token(text)
+        return [event for token in text for event in self._token(token)]
+
+    def _token(self, token_id: int) -> list[ReplyEvent]:
+        vocabulary = self._vocabulary
+        if vocabulary is None:
+            raise TokenIdError(
+                "a reader without a vocabulary takes text", remedy="Use ToolCallReader(definition, vocabulary)."
+            )
+        vocabulary.token(token_id)
+        if token_id in vocabulary.eos_ids and (self._closed or not self._compiled.spans.takes(self._place, token_id)):
+            return self.close()
+        self._check_open(True)
+        self._place, pieces = self._compiled.spans.read_token(self._place, token_id)
+        return self._said(pieces)
+
+    def _check_open(self, more: bool) -> None:
+        if self._closed and more:
+            raise ReplyTextError("the reply has ended")
+
+    def close(self, *, cut_off: bool = False) -> list[ReplyEvent]:
+        """Say that the reply has ended, and return what was not certain before. Again, it does nothing.
+
+        ``cut_off`` says that it may have ended anywhere, as by a bound on its tokens: what is open stays so, and text
+        that waited is text. Otherwise `ReplyTextError` is raised where the reply is not complete.
+        """
+        if self._closed:
+            return []
+        spans = self._compiled.spans
+        events = self._said(spans.cut_off(self._place) if cut_off else spans.finish(self._place))
+        self._closed = True
+        for part in reversed(self._parts):
+            events += self._text(part.name, part.rest())
+        return events
+
+    def fork(self) -> ToolCallReader:
+        """An independent reader at the same place."""
+        twin = copy(self)
+        twin._parts = [*map(copy, self._parts)]
+        twin._call = None if self._call is None else self._call.copy()
+        twin._calls = [*self._calls]
+        twin._texts = {name: [*pieces] for name, pieces in self._texts.items()}
+        return twin
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def is_complete(self) -> bool:
+        """Whether the reply could end here."""
+        return self._closed or self._compiled.spans.may_finish(self._place)
+
+    def message(self) -> JsonMap:
+        """The reply so far as a message of the Chat Completions API, calls that are complete included."""
+        content, reasoning = ("".join(self._texts[name]) for name in (CONTENT, REASONING))
+        message: dict[str, object] = {"role": "assistant", "content": content or None}
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        if self._calls:
+            message["tool_calls"] = [call.as_json() for call in self._calls]
+        return message
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the reply so far, special tokens by their names."""
+        return self._place.offset
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "complete" if self.is_complete() else "open"
+        return f"<ToolCallReader {state} at byte {self.offset}, {len(self._calls)} calls>"
+
+    # -- what pieces say -------------------------------------------------------------------------------
+
+    def _said(self, pieces: Iterable[Piece]) -> list[ReplyEvent]:
+        events: list[ReplyEvent] = []
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                if self._parts:
+                    events += self._text(self._parts[-1].name, self._parts[-1].feed(piece))
+            elif piece is None:
+                part = self._parts.pop()
+                events += self._text(part.name, part.end())
+                events += self._ended(part.name)
+            else:
+                if self._parts and not piece.name:
+                    events += self._text(self._parts[-1].name, self._parts[-1].triggered())
+                self._parts.append(OpenPart(piece))
+                events += self._began(piece)
+        return events
+
+    def _text(self, name: str, text: str) -> list[ReplyEvent]:
+        """More text of a part."""
+        call = self._call
+        if not text:
+            return []
+        if name in (CONTENT, REASONING):
+            self._texts[name].append(text)
+            return [ReplyEvent("content" if name == CONTENT else "reasoning", text)]
+        if call is not None and name == ID:
+            call.written_id += text
+        if call is not None and name in (ARGUMENTS, GEMMA):
+            return call.said(call.arguments.feed(text))
+        return []
+
+    def _began(self, label: Label) -> list[ReplyEvent]:
+        if label.name.startswith(CALL):
+            name = label.name.removeprefix(CALL)
+            made_up = None if self._compiled.has_id(name) else self._new_id()
+            self._call = Call(len(self._calls), name, made_up, self._compiled.arguments(name))
+        elif label.name in (ARGUMENTS, GEMMA) and self._call is not None:
+            return self._call.begin()
+        return []
+
+    def _ended(self, name: str) -> list[ReplyEvent]:
+        call = self._call
+        if call is None:
+            return []
+        if name in (ARGUMENTS, GEMMA):
+            return call.said(call.arguments.finish())
+        if not name.startswith(CALL):
+            return []
+        events = [*call.begin(), *call.end(self._new_id)]
+        self._calls.append(call)
+        self._call = None
+        return events
