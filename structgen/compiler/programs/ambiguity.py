@@ -9,7 +9,9 @@ come to, short pieces are repeated as long as that makes more stacks. What grows
 refused, with the text that shows it. What is not found is followed all the same, at a cost that is polynomial in the
 text.
 
-In JSON all frames of one level were pushed by the few bytes that open it, so there is no growth with the text.
+In JSON all frames of one level were pushed by the few bytes that open it, so there is no growth with the text. Nor is
+there in structural tags but within a grammar, which is looked at by itself: no format contains itself, so there are
+as many stacks as ways through the formats. Grammars take no tokens as such; walks are of bytes alone.
 """
 
 from __future__ import annotations

@@ -7,13 +7,15 @@ So the first mask takes as long for a hundred tools as for one; that each of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Protocol
 
 from ...budget import Meter
 from ...definitions import Gbnf, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
-from ...errors import DefinitionError, EmptyLanguageError, StructgenError
+from ...errors import DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
+from ...runtime.pushdown.machine import PushdownMachine
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
@@ -25,14 +27,19 @@ from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, r
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
+from ..programs.ambiguity import check_ambiguity
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
+from ..programs.tables import to_tables
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
 from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
 from .translation import ExternalTable, bounded_rule, translate
+
+#: How a rule of Lark's begins.
+_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_]\w*(\{[^}]*\})?(\.-?\d+)?[ \t]*:", re.MULTILINE)
 
 
 class _Inner(Protocol):
@@ -57,6 +64,7 @@ class Linker:
         self, definition: StructuralTag, vocabulary: Vocabulary, meter: Meter, marks: Marks | None = None
     ) -> None:
         self.meter = meter
+        self.vocabulary = vocabulary
         self.program = Program()
         self.interiors = Interiors(self.program)
         self.relaxations: list[str] = []
@@ -216,16 +224,27 @@ def _read_inner(format_: Inner, definition: StructuralTag, linker: Linker) -> _I
                 linker.regexes[regex] = _regex(regex, linker.meter)
             return linker.regexes[regex]
         if format_.kind == "grammar":
-            gbnf = Gbnf(format_.value, **format_.options)
-            facts, start = read_gbnf(gbnf, linker.meter)
-            nullable = facts.nullable(facts.document.rules[start].root)
-            return _RulesInner(*rules_of(facts, start, linker.meter), start, nullable)
+            return _grammar(format_, linker)
         return _SchemaInner(format_, definition, linker)
     except TypeError as error:
         raise DefinitionError(f"the options {format_.options} are not known", where=format_.where) from error
     except StructgenError as error:
         where = ", ".join(filter(None, (format_.where, error.where)))
         raise type(error)(error.what, where=where, remedy=error.remedy) from error
+
+
+def _grammar(format_: Inner, linker: Linker) -> _RulesInner:
+    """Build the automata of a GBNF grammar. What it can be read in is looked for by itself: nothing else recurs."""
+    if "::=" not in format_.value and _LARK.search(format_.value):
+        raise UnsupportedError(
+            "a Lark grammar cannot be part of a structural tag",
+            remedy="Write it in GBNF (NAME ::= ...), as a regex, or compile it alone, as a Grammar.",
+        )
+    facts, start = read_gbnf(Gbnf(format_.value, **format_.options), linker.meter)
+    rules, names = rules_of(facts, start, linker.meter)
+    alone = Lowering(rules, names, linker.meter).run(start)
+    check_ambiguity(PushdownMachine(to_tables(alone, linker.meter), linker.vocabulary), alone, linker.meter)
+    return _RulesInner(rules, names, start, facts.nullable(facts.document.rules[start].root))
 
 
 def _regex(regex: Regex, meter: Meter) -> _RulesInner:

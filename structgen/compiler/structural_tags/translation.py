@@ -252,10 +252,6 @@ def bounded_rule(format_: Ended | AnyText | AnyTokens, externals: ExternalTable,
 def _end(end: ConstText | OneToken, externals: ExternalTable) -> End:
     """What free text with a bound ends with."""
     if isinstance(end, OneToken):
-        return End("", {0: (externals.token(externals.names.tokens(end)), 1)}, 1)
-    tokens, place = {}, 0
-    for piece, token in externals.names.split(end.value):
-        if token is not None:
-            tokens[place] = externals.token(token), place + len(piece)
-        place += len(piece)
-    return End(end.value, tokens, len(end.value))
+        return [("", externals.token(externals.names.tokens(end)))]
+    pieces = externals.names.split(end.value)
+    return [(text, -1 if token is None else externals.token(token)) for text, token in pieces]
