@@ -18,7 +18,7 @@ import structgen as sg
 from hostile.hostile_tags import DEFINITIONS, REFUSED
 from structgen.budget import Budget, Meter
 from structgen.building import build
-from structgen.errors import StructgenError
+from structgen.errors import BudgetExceededError, StructgenError
 from structgen.runtime.pushdown.machine import PushdownMachine
 from structgen.system.garbage import paused
 
@@ -81,3 +81,16 @@ def test_a_refusal_says_what_and_where(name: str, eager: bool) -> None:
     format_, says = REFUSED[name]
     with pytest.raises(StructgenError, match=says):
         sg.compile(sg.StructuralTag(format_), BYTES, eager=eager, budget=Budget.request)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an end of bounded text, 1,000", "ends of bounded text, 1,000", "text in a row, 300",
+        "counts in a star, 50,000",
+    ],
+)  # fmt: skip
+def test_what_takes_long_is_refused_when_it_is_compiled(name: str) -> None:
+    """Not at the step that comes to it."""
+    with pytest.raises(BudgetExceededError):
+        built(DEFINITIONS[f"tag: {name}"], Looks(), eager=False)

@@ -120,6 +120,11 @@ class Tagged(Format):
     ends: tuple[ConstText | OneToken, ...]
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether it has free text with a bound alone, which is lowered together with the ends."""
+        return isinstance(self.content, AnyText) and self.content.is_bounded
+
+    @property
     def children(self) -> tuple[Format, ...]:
         """The formats directly within."""
         return self.begin, self.content, *self.ends

@@ -31,12 +31,13 @@ from ..programs.ambiguity import check_ambiguity
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program, State, TokenSet
 from ..programs.tables import to_tables
-from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken
+from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, Tagged
 from .marks import Marks
 from .reader import read
 from .stops import stops_of
 from .tokens import TokenNames
 from .translation import ExternalTable, bounded_rule, translate
+from .work import MOST_LATE, parts_within, work_of
 
 #: How a rule of Lark's begins.
 _LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_]\w*(\{[^}]*\})?(\.-?\d+)?[ \t]*:", re.MULTILINE)
@@ -46,6 +47,7 @@ class _Inner(Protocol):
     """A definition of another kind that was read."""
 
     nullable: bool
+    states: int  # of its automata, where they are known
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program."""
@@ -95,6 +97,25 @@ class Linker:
         lowering = self._lowering(root)
         lowering.run(0)
         self.program.returns[self.program.start] |= unmarked[root]
+        states = {each: inner.states for each, inner in self._inner.items()}
+        work = work_of(formats, self._nullable, self._externals.stops, states)
+        behind = [inner for each in formats if isinstance(each, AnyText | AnyTokens) for _, inner in each.triggers]
+        if large := [part for part in (root, *behind) if work[part] > MOST_LATE]:
+            self._lower_whole(root, large)
+
+    def _lower_whole(self, root: Format, parts: list[Format]) -> None:
+        """Lower parts of the program, with all that is lowered by itself in them but schemas."""
+        for part in parts:
+            if part is not root:
+                self.first(self._externals.part(part))
+            for each in parts_within(part):
+                if isinstance(each, Tagged):
+                    self.first(self._externals.ended(each))
+                elif each not in self._inner or self._inner[each].states:
+                    self.first(self._externals.part(each))
+        while ready := [(lowering, found) for lowering in self._lowerings if (found := lowering.ready())]:
+            for lowering, states in ready:
+                lowering.go_on(states)
 
     @property
     def open(self) -> list[State]:
@@ -173,6 +194,7 @@ class _RulesInner:
         self._start = start
         self._found: First | None = None
         self.nullable = nullable
+        self.states = sum(len(rule.edges) for rule in rules.values())
 
     def first(self, linker: Linker) -> First:
         """Lower it into a linker's program, once."""
@@ -190,6 +212,7 @@ class _SchemaInner:
         self._program: Program | None = None
         self._schema: ReadSchema | None = None
         self.nullable = False
+        self.states = 0
         tagged = format_.options.get("style", "json") != "json"
         options = definition.schema(True, **format_.options)
         usual = options.whitespace in WHITESPACE and options.property_order == "schema" and not options.excludes

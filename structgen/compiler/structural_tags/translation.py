@@ -49,6 +49,7 @@ class ExternalTable:
         self.all: list[TokenSet | Format] = []
         self._tokens: dict[TokenSet, int] = {}
         self._parts: dict[Format, int] = {}
+        self._ended: dict[Tagged, Ended] = {}
 
     def token(self, tokens: TokenSet) -> int:
         """The number of some tokens."""
@@ -56,6 +57,12 @@ class ExternalTable:
         if number == len(self.all):
             self.all.append(tokens)
         return number
+
+    def ended(self, tag: Tagged) -> int:
+        """The number of a tag's content and ends, where the content counts."""
+        text = tag.content
+        assert isinstance(text, AnyText)
+        return self.part(self._ended.setdefault(tag, Ended(text.where, text, tag.ends)))
 
     def part(self, part: Format) -> int:
         """The number of a part."""
@@ -105,11 +112,11 @@ class _Translation:
             return format_.options, self._choice
         if isinstance(format_, Repeated):
             return [format_.item], lambda nodes: self._add(repeated(self.nodes, nodes[0], format_.min, format_.max))
-        if isinstance(format_, Tagged) and isinstance(format_.content, AnyText) and format_.content.is_bounded:
-            text = format_.content
+        if isinstance(format_, Tagged) and format_.is_bounded:
             return [format_.begin], lambda nodes: self._row([
-                *nodes, self._marked(format_, self._marked(text, self._ended(text, format_.ends), format_.ends))
-            ])  # fmt: skip
+                *nodes,
+                self._marked(format_, self._marked(format_.content, self._ended(format_), format_.ends)),
+            ])
         if isinstance(format_, Tagged):
             parts = format_.begin, format_.content, *format_.ends
             return parts, lambda nodes: self._row([
@@ -180,10 +187,9 @@ class _Translation:
         first, last = (self._add(External(number, is_token=True)) for number in numbers)
         return self._row([first, node, last])
 
-    def _ended(self, text: AnyText, ends: tuple[ConstText | OneToken, ...]) -> NodeId:
+    def _ended(self, tag: Tagged) -> NodeId:
         """Free text with a bound, and its ends. (Were they behind it, each count would have to hand tokens down.)"""
-        part = self._externals.part(Ended(text.where, text, ends))
-        return self._add(External(part, any(map(self._nullable, ends))))
+        return self._add(External(self._externals.ended(tag), any(map(self._nullable, tag.ends))))
 
     def _free_text(self, format_: AnyText) -> NodeId:
         triggers: list[Trigger] = []
