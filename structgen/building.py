@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,16 +86,21 @@ def _automaton_machine(definition: Definition, vocabulary: Vocabulary, meter: Me
 
 
 def stack_machine(
-    definition: JsonSchema | Gbnf | Regex, vocabulary: Vocabulary, meter: Meter, *, on_demand: bool = False
+    definition: JsonSchema | Gbnf | Regex,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    *,
+    on_demand: bool = False,
+    whole_tokens: bool = True,
 ) -> tuple[PushdownMachine, tuple[str, ...]]:
-    """`build` for what becomes an automaton with a stack."""
+    """`build` for what becomes an automaton with a stack; without ``whole_tokens`` its texts are bytes alone."""
     if on_demand and isinstance(definition, JsonSchema):
         return _growing_machine(definition, vocabulary, meter)
     from .compiler.programs.ambiguity import check_ambiguity
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = _program(definition, meter)
+    program, relaxations = _program(definition, vocabulary.special_tokens if whole_tokens else {}, meter)
     machine = PushdownMachine(to_tables(program, meter), vocabulary)
     if isinstance(definition, Gbnf):
         check_ambiguity(machine, program, meter)
@@ -108,10 +114,11 @@ def _growing_machine(
     """`stack_machine` on demand. No text of a schema can be read in ever more ways, so that is not looked for."""
     from .compiler.json_schema.compiler import begin_json_schema
     from .compiler.programs.program import Program
+    from .compiler.programs.special_tokens import SpecialTokens
     from .compiler.programs.tables import to_tables
     from .compiler.stuck import check_stack_never_stuck
 
-    program, relaxations = begin_json_schema(definition, meter)
+    program, relaxations = begin_json_schema(definition, meter, SpecialTokens(vocabulary.special_tokens))
     tables = to_tables(program, meter) if isinstance(program, Program) else program.tables()
     machine = PushdownMachine(tables, vocabulary)
     check_stack_never_stuck(machine, meter)
@@ -149,12 +156,15 @@ def marked_tag_machine(
     return PushdownMachine(growing.tables(), marks.vocabulary), marks
 
 
-def _program(definition: JsonSchema | Gbnf | Regex, meter: Meter) -> tuple[Program, tuple[str, ...]]:
+def _program(
+    definition: JsonSchema | Gbnf | Regex, special: Mapping[str, int], meter: Meter
+) -> tuple[Program, tuple[str, ...]]:
     """The pushdown program of a definition, and what was relaxed."""
     if isinstance(definition, JsonSchema):
         from .compiler.json_schema.compiler import compile_json_schema
+        from .compiler.programs.special_tokens import SpecialTokens
 
-        return compile_json_schema(definition, meter)
+        return compile_json_schema(definition, meter, SpecialTokens(special))
     if isinstance(definition, Gbnf):
         from .compiler.gbnf.compiler import compile_gbnf
 
@@ -209,7 +219,7 @@ def _embedded(
     inner = {name: JsonSchema(text) for name, text in marked.schemas.items() if name in number}
     machines, relaxed = [], []
     for name, each in (inner | dict(definition.definitions)).items():
-        machine, relaxations = stack_machine(each, vocabulary, meter)
+        machine, relaxations = stack_machine(each, vocabulary, meter, whole_tokens=False)
         if machine.is_accepting(machine.start):
             raise DefinitionError(
                 f"the definition {name} has the empty text", remedy="Let the rules say that it may be left out."

@@ -19,6 +19,7 @@ from ..runtime.automaton.tables import bytes_in
 from ..runtime.core.digraph import set_of, solve
 from ..runtime.core.machine import Config, Machine
 from ..runtime.grammar.machine import GrammarMachine
+from ..runtime.pushdown.counts import zones_of
 from ..runtime.pushdown.machine import PushdownMachine
 from ..runtime.pushdown.tables import PushdownTables
 from .grammar.lexer.leftmost_dfa import edges_of
@@ -117,19 +118,11 @@ def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArra
         moves[state] = []
         for target, bytes_of in by_target.items():
             by_single, by_any = bool(single[bytes_of].any()), bool(spelt[bytes_of].any())
-            if target < tables.states:
-                moves[state].append((by_single, by_any, (target,)))
-                continue
-            for record, sequence in tables.moves[target - tables.states]:
-                firsts = [()] if record is None else [(s,) for s in record[2:] if s >= 0]
-                moves[state] += [(by_single, by_any, (*first, *sequence)) for first in firsts]
+            moves[state] += [(by_single, by_any, sequence) for sequence in _sequences(tables, target)]
     stands_for = {state: state for state in range(tables.states)}
     if tables.tokens is not None:
         for state, target in zip(*map(np.ndarray.tolist, tables.tokens.moves()), strict=True):
-            if target < tables.states:
-                moves[state].append((True, True, (target,)))
-            else:
-                moves[state] += [(True, True, sequence) for _, sequence in tables.moves[target - tables.states]]
+            moves[state] += [(True, True, sequence) for sequence in _sequences(tables, target)]
         stands_for |= {state: exhausted for state, (_, exhausted) in tables.tokens.bounds.items()}
     reached = {tables.start}
     for state in (queue := [tables.start]):
@@ -147,6 +140,16 @@ def _unfinished(tables: PushdownTables, single: NDArray[np.bool_], spelt: NDArra
                 finished.add(state)
                 growing = True
     return reached - finished
+
+
+def _sequences(tables: PushdownTables, target: int) -> list[tuple[int, ...]]:
+    """What may take a state's place by an edge to a state, or to a group of moves."""
+    if target < tables.states:
+        return [(target,)]
+    found: list[tuple[int, ...]] = []
+    for record, sequence in tables.moves[target - tables.states]:
+        found += [sequence] if record is None else [(first, *sequence) for first in zones_of(record)]
+    return found
 
 
 def _steps(machine: PushdownMachine, config: Config) -> Iterator[tuple[Config, bytes]]:

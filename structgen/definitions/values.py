@@ -175,8 +175,8 @@ _TAG_WHITESPACE = {"compact": "", "single": r"[ \t\n\r]?", "any": r"[ \t\n\r]"}
 
 #: How the members of an object can be written.
 STYLES = (
-    "json", "qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml",
-    "kimi_k3_xml",
+    "json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml",
+    "cohere_xml", "kimi_k3_xml",
 )  # fmt: skip
 
 #: Widest indentation that `JsonSchema` writes.
@@ -217,10 +217,12 @@ class JsonSchema(Composable):
         Approximate what cannot be honoured exactly, instead of refusing it, and list that in `Index.relaxations`.
     style:
         ``"json"``, or the tags of a tool-call format in which an object's members are written, one after the other:
-        ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"deepseek_xml"``,
-        ``"deepseek_v4_1_xml"``, ``"glm_xml"``, ``"cohere_xml"``, ``"kimi_k3_xml"``. In tags, strings are written as
-        they are, up to the closing tag, which no value holds; all else is JSON, but for Cohere's items and members of
-        members, which are in tags again. Values that are not objects have no text then.
+        ``"qwen_xml"`` (``<parameter=name>value</parameter>``), ``"minimax_xml"``, ``"minimax_m3_xml"``,
+        ``"deepseek_xml"``, ``"deepseek_v4_1_xml"``, ``"glm_xml"``, ``"cohere_xml"``, ``"kimi_k3_xml"``. In tags,
+        strings are written as they are, up to the closing tag, which no value holds; all else is JSON, but for
+        Cohere's and MiniMax M3's items and members of members, which are in tags again. Values that are not objects
+        have no text then, and objects with members that are not declared none in MiniMax M3's. Where the vocabulary
+        has a special token whose name stands in a tag, it may be written in that place.
         ``whitespace`` also says what may stand around members and their values: with ``"single"`` one space, tab or
         line end, or none. An indentation is refused.
     excludes:
@@ -289,6 +291,10 @@ class JsonSchema(Composable):
     def indent(self) -> int | None:
         """Spaces for each level of nesting, or None where the layout is a pattern."""
         return self.whitespace if isinstance(self.whitespace, int) else None
+
+    def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
+        """The special tokens of a vocabulary, where tags may hold some: what its bytes don't tell."""
+        return sorted(vocabulary.special_tokens.items()) if self.style != "json" else []
 
     def canonical(self) -> str:
         """The kind, the options and the schema's text as JSON; members keep their order, which the texts follow."""
@@ -543,10 +549,12 @@ class StructuralTag(Composable):
         return JsonSchema(schema, **common | options)
 
     def special_names(self, vocabulary: Vocabulary) -> list[tuple[str, int]]:
-        """The special tokens of a vocabulary whose names stand in the format: what its bytes don't tell."""
+        """The special tokens of a vocabulary whose names may stand in the texts: what its bytes don't tell."""
         from json.encoder import encode_basestring_ascii as quote
 
         named = sorted(vocabulary.special_tokens.items())
+        if any(style in self.text for style in STYLES if style != "json"):  # whose tags are not in the format
+            return named
         return [(name, token) for name, token in named if quote(name)[1:-1] in self.text]
 
     def named_tokens(self) -> set[int | str]:

@@ -161,9 +161,9 @@ class _Reply:
             return _optional(style.no_reasoning)
         text = _any_text((*style.excludes, *style.reasoning_excludes), REASONING)
         if self.reasoning == "auto":
-            return [
-                {"type": "optional", "content": _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])}
-            ]
+            whole = _sequence([_tag(begin, text, end), *_const(style.reasoning_suffix)])
+            skipped = _const(style.reasoning_skipped)
+            return [{"type": "optional", "content": _one_of([whole, *skipped]) if skipped else whole}]
         if style.reasoning_opened:
             return [_tag(begin, text, end), *_const(style.reasoning_suffix)]
         return [*_optional(begin), _tag("", text, end), *_const(style.reasoning_suffix)]

@@ -12,8 +12,8 @@ PARTS = re.compile(r"\$(?:(name|id|arguments)|\(([^)]*)\))")
 
 #: The notations of arguments: those of the ``json_schema`` format, and Gemma's, which is made of other formats.
 NOTATIONS = (
-    "json", "qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml", "kimi_k3_xml",
-    "gemma",
+    "json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml",
+    "kimi_k3_xml", "gemma",
 )  # fmt: skip
 
 
@@ -56,6 +56,8 @@ class ToolStyle:
         Whether the reply itself always begins the reasoning. Otherwise the prompt may have done that.
     no_reasoning:
         What a reply without reasoning may begin with.
+    reasoning_skipped:
+        What may stand in the place of reasoning where a reply may do without.
     excludes:
         What neither text nor reasoning holds.
     reasoning_excludes:
@@ -95,6 +97,7 @@ class ToolStyle:
     reasoning_suffix: str = ""
     reasoning_opened: bool = False
     no_reasoning: str = ""
+    reasoning_skipped: str = ""
     excludes: tuple[str, ...] = ("<think>", "</think>")
     reasoning_excludes: tuple[str, ...] = ()
     marked: bool = True

@@ -8,6 +8,7 @@ from .style import ToolStyle
 
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _GLM = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+_M3 = "]<]minimax[>["
 _QWEN = '<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>'
 
 #: The styles of this package.
@@ -146,6 +147,19 @@ SHIPPED = (
         no_reasoning="\n</think>\n\n",
         template=("<minimax:tool_call>", "<invoke name="),
         models="MiniMax-M2, M2.5, M2.7",
+    ),
+    ToolStyle(
+        "minimax_m3",
+        calls=(f'{_M3}<invoke name="$name">$arguments{_M3}</invoke>\n',),
+        arguments="minimax_m3_xml",
+        section=(f"{_M3}<tool_call>\n", f"{_M3}</tool_call>"),
+        trigger=f"{_M3}<tool_call>",
+        reasoning=("<mm:think>", "</mm:think>"),
+        reasoning_skipped="</mm:think>",
+        excludes=("<mm:think>", "</mm:think>", f"{_M3}</tool_call>", f"{_M3}<invoke", f"{_M3}</invoke>"),
+        reasoning_excludes=(f"{_M3}<tool_call>",),
+        template=(_M3, "<mm:think>"),
+        models="MiniMax-M3",
     ),
     *(
         ToolStyle(

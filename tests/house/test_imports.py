@@ -55,7 +55,7 @@ ROOMS = {
     "compiler.json_schema.normal_form": (
         "compiler.json_schema.algebra compiler.json_schema.numbers compiler.json_schema.strings"
     ),
-    "compiler.json_schema.layout": "compiler.json_schema.normal_form compiler.json_schema.strings",
+    "compiler.json_schema.layout": "compiler.json_schema.normal_form compiler.json_schema.strings compiler.programs",
     "compiler.json_schema.lower": (
         "compiler.automata compiler.json_schema.layout compiler.json_schema.normal_form compiler.json_schema.numbers"
         " compiler.json_schema.strings compiler.patterns compiler.programs kernels runtime.automaton runtime.pushdown"
@@ -65,8 +65,8 @@ ROOMS = {
         " compiler.json_schema.normal_form compiler.json_schema.read compiler.programs definitions"
     ),
     "compiler.structural_tags": (
-        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.read compiler.patterns"
-        " compiler.programs definitions vocabulary"
+        "compiler.automata compiler.gbnf compiler.json_schema compiler.json_schema.layout compiler.json_schema.read"
+        " compiler.patterns compiler.programs definitions vocabulary"
     ),
     "compiler.grammar.load": "definitions",
     "compiler.grammar.lexer": "compiler.automata compiler.grammar.load compiler.patterns kernels runtime.core",

@@ -55,19 +55,28 @@ def token_step(program: Program, stacks: set[Stack], token_id: int, vocabulary: 
     after: set[Stack] = set()
     data = vocabulary.token(token_id)
     if data:
-        after = stacks
+        after = set(stacks)
         for byte in data:
             after = step(program, after, byte)
+    after.update(token_edge_step(program, stacks, token_id, vocabulary.eos_ids))
+    return {_counted(program, stack) for stack in after}
+
+
+def token_edge_step(
+    program: Program, stacks: set[Stack], token_id: int, eos_ids: tuple[int, ...] = ()
+) -> set[Stack]:
+    """All configurations after a token that is taken by token edges."""
+    after: set[Stack] = set()
     for stack in stacks:
         while stack is not None:
             below, (state, count) = stack
-            for tokens, sequence in program.token_edges.get(state, ()):
-                if takes(tokens, token_id, vocabulary.eos_ids):
-                    after |= _follow(program, Edge(0, 0, sequence), below, count >> TOKENS << TOKENS)
+            for tokens, sequence, counted in program.token_edges.get(state, ()):
+                if takes(tokens, token_id, eos_ids):
+                    after |= _follow(program, Edge(0, 0, sequence, counted), below, count)
             if not program.returns[state]:
                 break
             stack = below
-    return {_counted(program, stack) for stack in after}
+    return after
 
 
 def _counted(program: Program, stack: Stack) -> Stack:
@@ -209,7 +218,7 @@ def dead_states(program: Program) -> list[int]:
 
 def _as_edges(program: Program, state: int) -> list[Edge]:
     """Token edges, without their tokens. (A bounded state must be able to finish as the exhausted one.)"""
-    return [Edge(0, 0, sequence) for _, sequence in program.token_edges.get(state, ())]
+    return [Edge(0, 0, sequence, counted) for _, sequence, counted in program.token_edges.get(state, ())]
 
 
 def sample(program: Program, random: random.Random, soft_limit: int = 200) -> bytes | None:

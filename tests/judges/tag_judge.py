@@ -6,7 +6,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -15,9 +15,11 @@ from judges.guides import EACH_BYTE
 
 #: By style: the text before a name, what ends a name, texts behind it with what they say of the value, the text after
 #: it. ``s``: a string as it is; ``p``: the same, perhaps among whitespace; ``j``: JSON but no string; else types.
+#: MiniMax M3's closing tag has the name once more; its values are in tags, but for strings and scalars.
 STYLES: dict[str, tuple[str, str, dict[str, str], str]] = {
     "qwen_xml": ("<parameter=", ">", {"": "pj"}, "</parameter>"),
     "minimax_xml": ('<parameter name="', '"', {">": "pj"}, "</parameter>"),
+    "minimax_m3_xml": ("]<]minimax[>[<", ">", {"": "any"}, "]<]minimax[>["),
     "deepseek_xml": (
         '<｜DSML｜parameter name="', '"', {' string="true">': "s", ' string="false">': "j"}, "</｜DSML｜parameter>",
     ),
@@ -41,6 +43,21 @@ STYLES: dict[str, tuple[str, str, dict[str, str], str]] = {
 #: What is written for some characters in names.
 _ENTITIES = {"kimi_k3_xml": ("&amp;", "&quot;"), "cohere_xml": ("&amp;", "&lt;", "&gt;", "&quot;")}
 
+#: Special tokens that stand in the tags of a style: as models have them, and others.
+SPECIAL: dict[str, tuple[str, ...]] = {
+    "qwen_xml": ("<parameter=", "</parameter>", "meter", ">"),
+    "minimax_xml": ("<parameter", "</par", '">'),
+    "minimax_m3_xml": ("]<]minimax[>[", "</"),
+    "deepseek_xml": ("｜DSML｜", ' string="false'),
+    "deepseek_v4_1_xml": ("｜DSML｜", "parameter"),
+    "glm_xml": ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    "cohere_xml": ("<cofl:value", "</cofl:value>", '" type="raw', "json"),
+    "kimi_k3_xml": ("<|open|>", "<|close|>", "<|sep|>"),
+}
+
+#: The first of the characters that stand for special tokens.
+_MARKS = 0xE000
+
 _TYPES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
 
@@ -50,6 +67,8 @@ def _type(value: Any) -> str:
 
 def _says(said: str, value: Any) -> bool:
     """Whether a value can be announced so."""
+    if said == "any":
+        return True
     if isinstance(value, str):
         return said == "string" or said[0] in "sp"
     return said == _type(value) or said[-1] == "j" or (said == "json" and not isinstance(value, list | dict))
@@ -62,22 +81,29 @@ def render(value: dict[str, Any], style: str, random: Random) -> str:
     for name, member in value.items():
         for entity in _ENTITIES.get(style, ()):
             name = name.replace(html.unescape(entity), entity)
-        text += _gap(random) + opening + name + name_end + _rendered(member, style, random)
+        text += _gap(random) + opening + name + name_end + _rendered(member, style, random) + _again(style, name)
     return text + _gap(random)
+
+
+def _again(style: str, name: str) -> str:
+    return f"</{name}>" if style == "minimax_m3_xml" else ""
 
 
 def _rendered(member: Any, style: str, random: Random) -> str:
     """What comes behind a name."""
-    _, _, kinds, closing = STYLES[style]
+    opening, _, kinds, closing = STYLES[style]
     before, said = next((before, said) for before, said in kinds.items() if _says(said, member))
-    if style == "cohere_xml" and isinstance(member, dict):
+    if style == "minimax_m3_xml" and isinstance(member, list):
+        items = (f"{_gap(random)}{opening}item>{_rendered(item, style, random)}</item>" for item in member)
+        written = "".join(items) + _gap(random)
+    elif style in ("cohere_xml", "minimax_m3_xml") and isinstance(member, dict):
         written = render(member, style, random)
     elif style == "cohere_xml" and isinstance(member, list):
         items = (f"{_gap(random)}<cofl:value{_rendered(item, style, random)}" for item in member)
         written = "".join(items) + _gap(random)
     else:
         written = member if isinstance(member, str) else json.dumps(member, ensure_ascii=False, separators=(",", ":"))
-        if said != "s":
+        if said not in ("s", "any"):
             written = _gap(random) + written + _gap(random)
     between = "".join(_gap(random) if each == " " and style == "glm_xml" else each for each in before)
     return between + written + closing
@@ -87,58 +113,126 @@ def _gap(random: Random) -> str:
     return random.choice(("", "", "\n", " "))
 
 
-def readings(text: str, style: str) -> Iterator[dict[str, Any]]:
-    """The objects that a text can mean, if whitespace is one character or none and JSON is compact."""
-    members, rest = _members(text, style, STYLES[style][0])
+def marked(text: str, special: Sequence[str], random: Random) -> str:
+    """A text in which marks stand for some of the names of special tokens in it, wherever these are."""
+    pieces = _named(special).split(text) if special else [text]
+    return "".join(_mark(special, each) if each in special and random.random() < 0.6 else each for each in pieces)
+
+
+def _mark(special: Sequence[str], name: str) -> str:
+    return chr(_MARKS + special.index(name))
+
+
+def _named(special: Sequence[str]) -> re.Pattern[str]:
+    """The names of special tokens, the longest first."""
+    return re.compile(f"({'|'.join(map(re.escape, sorted(special, key=len, reverse=True)))})")
+
+
+def symbols(text: str, special: Sequence[str], first: int) -> list[bytes | int]:
+    """The bytes of a text with marks, and the ids of its special tokens, which begin with ``first``."""
+    return [
+        ord(each) - _MARKS + first if _MARKS <= ord(each) < _MARKS + len(special) else each.encode() for each in text
+    ]
+
+
+def readings(text: str, style: str, special: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """The objects that a text can mean, if whitespace is one character or none and JSON is compact.
+
+    Marks stand for ``special`` tokens, which may take the places of their names in tags.
+    """
+    reader = _Reader(style, special)
+    members, rest = reader.members(text, STYLES[style][0])
     if re.fullmatch(r"[ \t\n\r]?", rest):
         for chosen in itertools.product(*(values for _, values in members)):
             yield dict(zip([name for name, _ in members], chosen, strict=True))
 
 
-def _members(text: str, style: str, opening: str) -> tuple[list[tuple[str, list[Any]]], str]:
-    """Members, each with the values it may have, and the rest of a text; items where tags have no names."""
-    _, name_end, _, _ = STYLES[style]
-    members = []
-    while (found := re.match(r"[ \t\n\r]?" + re.escape(opening), text)) is not None:
-        begin, name = text[found.end() :], ""
-        if opening == STYLES[style][0]:
-            name, ended, begin = begin.partition(name_end)
-            if not ended:
+class _Reader:
+    """What texts of a style can begin with."""
+
+    def __init__(self, style: str, special: Sequence[str]) -> None:
+        self._style = style
+        self._special = special
+        self._mark = f"[{_mark(special, special[0])}-{_mark(special, special[-1])}]" if special else "(?!)"
+
+    def _tag(self, text: str) -> str:
+        """A regex for what stands in a tag; spaces in GLM's are whitespace that may be missing."""
+        pieces = _named(self._special).split(text) if self._special else [text]
+        regex = "".join(
+            f"(?:{re.escape(each)}|{_mark(self._special, each)})" if each in self._special else re.escape(each)
+            for each in pieces
+        )
+        return regex.replace(r"\ ", "[ \t\n\r]?") if self._style == "glm_xml" else regex
+
+    def members(self, text: str, opening: str) -> tuple[list[tuple[str, list[Any]]], str]:
+        """Members, each with the values it may have, and the rest of a text; items where tags have no names."""
+        _, name_end, _, _ = STYLES[self._style]
+        members = []
+        while (found := re.match(r"[ \t\n\r]?" + self._tag(opening), text)) is not None:
+            name, ended = "", ""
+            if opening == STYLES[self._style][0]:
+                named = re.compile(f"(.*?)(?={re.escape(name_end)}|{self._mark})", re.DOTALL).match(text, found.end())
+                if named is None:
+                    break
+                found, name, ended = named, named[1], name_end
+            values, after = self._value(text[found.end() :], ended, name)
+            if after is None:
                 break
-        values, after = _value(begin, style)
-        if after is None:
-            break
-        for entity in reversed(_ENTITIES.get(style, ())):
-            name = name.replace(entity, html.unescape(entity))
-        members.append((name, values))
-        text = after
-    return members, text
+            for entity in reversed(_ENTITIES.get(self._style, ())):
+                name = name.replace(entity, html.unescape(entity))
+            members.append((name, values))
+            text = after
+        return members, text
 
+    def _tagged(self, text: str, name: str) -> tuple[list[Any], str | None]:
+        """`_value` in MiniMax M3's tags, in which the text ends at the same place, whatever it says."""
+        opening, _, _, closing = STYLES[self._style]
+        end = self._tag(closing) + self._tag("</") + re.escape(f"{name}>")
+        found: list[Any] = []
+        rest = None
+        closed = re.search(self._tag(closing), text)
+        if closed is not None and (ended := re.match(end, text[closed.start() :])):
+            rest = text[closed.start() + ended.end() :]
+            value = text[: closed.start()]
+            if not re.search(self._mark, value):
+                found.append(value)
+                found += [each for each in _values(value, "j") if json.dumps(each) == value]
+        for begin in (opening, f"{opening}item>"):
+            members, after = self.members(text, begin)
+            if (ended := re.match(f"[ \t\n\r]?{end}", after)) is not None:
+                rest = after[ended.end() :]
+                names = [each for each, _ in members]
+                for chosen in itertools.product(*(values for _, values in members)):
+                    found.append(dict(zip(names, chosen, strict=True)) if begin == opening else list(chosen))
+        return found, rest
 
-def _value(text: str, style: str) -> tuple[list[Any], str | None]:
-    """What a text behind a name can begin with, and the text after the closing tag; None where there is none."""
-    _, _, kinds, closing = STYLES[style]
-    for before, said in kinds.items():
-        begun = _before(before, style).match(text)
-        if begun is None:
-            continue
-        inner = text[begun.end() :]
-        if style != "cohere_xml" or said not in ("object", "array"):
-            value, closed, after = inner.partition(closing)
-            return list(_values(value, said)), after if closed else None
-        members, rest = _members(inner, style, STYLES[style][0] if said == "object" else "<cofl:value")
-        closed_by = re.match(r"[ \t\n\r]?" + re.escape(closing), rest)
-        if closed_by is None:
-            return [], None
-        names = [name for name, _ in members]
-        chosen = itertools.product(*(values for _, values in members))
-        values = (dict(zip(names, each, strict=True)) if said == "object" else list(each) for each in chosen)
-        return list(values), rest[closed_by.end() :]
-    return [], None
-
-
-def _before(text: str, style: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text).replace(r"\ ", "[ \t\n\r]?") if style == "glm_xml" else re.escape(text))
+    def _value(self, text: str, ended: str, name: str) -> tuple[list[Any], str | None]:
+        """What a text behind a name can begin with, and the text after the closing tag; None where there is none."""
+        opening, _, kinds, closing = STYLES[self._style]
+        if self._style == "minimax_m3_xml":
+            begun = re.match(self._tag(ended), text)
+            return self._tagged(text[begun.end() :], name or "item") if begun else ([], None)
+        for before, said in kinds.items():
+            begun = re.match(self._tag(ended + before), text)
+            if begun is None:
+                continue
+            inner = text[begun.end() :]
+            if self._style != "cohere_xml" or said not in ("object", "array"):
+                closed = re.search(self._tag(closing), inner)
+                if closed is None:
+                    return [], None
+                value = inner[: closed.start()]
+                values = [] if re.search(self._mark, value) else list(_values(value, said))
+                return values, inner[closed.end() :]
+            members, rest = self.members(inner, opening if said == "object" else "<cofl:value")
+            closed = re.match(r"[ \t\n\r]?" + self._tag(closing), rest)
+            if closed is None:
+                return [], None
+            names = [name for name, _ in members]
+            chosen = itertools.product(*(values for _, values in members))
+            found = (dict(zip(names, each, strict=True)) if said == "object" else list(each) for each in chosen)
+            return list(found), rest[closed.end() :]
+        return [], None
 
 
 def _values(text: str, said: str) -> Iterator[Any]:
@@ -156,14 +250,17 @@ def _values(text: str, said: str) -> Iterator[Any]:
             yield value
 
 
-def vocabulary() -> sg.Vocabulary:
-    """All bytes, pieces of tags that begin or end in the middle of others, and an EOS."""
+def vocabulary(special: Sequence[str] = ()) -> sg.Vocabulary:
+    """All bytes, pieces of tags that begin or end in the middle of others, special tokens, and an EOS."""
     pieces = [
         "</", "</parameter", "</parameter>", "<parameter", "<parameter=", "parameter", ">\n", ">x", "x</", "\n</",
         "a>", '"><', ">12<", '">', '" string="', 'true">', "false", '=a>"', "</arg_key>\n<arg", "<arg_value>",
         "</arg_value>", "<|open|>", "<|close|>", "<|sep|>", 'argument key="', '" type="', "string", "number",
         "｜DSML｜", "<｜DSML｜para", "</｜DSML｜", "1</parameter>\n<parameter=b>", "x</parameter></", "\n\n", " <",
-        "é<", "><", "a</", "er>", "nul", "[", '["', '"]</', "{}", "true<",
+        "é<", "><", "a</", "]<]minimax[>[", "]<", "[<a>", "[</", "<item>", "er>", "nul", "[",
+        '["', '"]</', "{}", "true<",
     ]  # fmt: skip
-    tokens: list[bytes | None] = [*EACH_BYTE, *(piece.encode() for piece in pieces), "｜".encode()[:2], None]
-    return sg.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens) - 1])
+    tokens: list[bytes | None] = [*EACH_BYTE, *(piece.encode() for piece in pieces), "｜".encode()[:2]]
+    ids = {name: len(tokens) + number for number, name in enumerate(special)}
+    size = len(tokens) + len(special)
+    return sg.Vocabulary.from_bytes([*tokens, *[None] * len(special), None], eos_ids=[size], special_tokens=ids)

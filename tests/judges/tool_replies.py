@@ -68,10 +68,6 @@ MARK = re.compile(
     r"|</?(?:think|tool_call|arg_key|arg_value|minimax:tool_call)>"
 )
 
-#: Notations with marks in their tags, which are spelled out: a token without bytes does not stand for one there.
-SPELLED = {"kimi_k3_xml", "deepseek_xml", "glm_xml"}
-
-
 def as_reply(style: str, text: str, reasoning: Reasoning | None = None) -> tuple[Reasoning, str]:
     """Whether a turn reasons, and what of it the prompt does not have; who has reasoned has closed the section."""
     described = tool_style(style)
@@ -108,10 +104,19 @@ def _cohere(value: object, name: str = "") -> str:
     return f'<cofl:value{named} type="{kind}">{_text(value)}</cofl:value>'
 
 
+def _minimax_m3(value: object) -> str:
+    if isinstance(value, dict):
+        return "".join(f"]<]minimax[>[<{k}>{_minimax_m3(v)}]<]minimax[>[</{k}>" for k, v in value.items())
+    if isinstance(value, list):
+        return "".join(f"]<]minimax[>[<item>{_minimax_m3(each)}]<]minimax[>[</item>" for each in value)
+    return _text(value)
+
+
 #: By notation, how chat templates write a member of the arguments, and what stands between two.
 _MEMBERS: dict[str, tuple[Callable[[str, Any], str], str]] = {
     "qwen_xml": (lambda key, value: f"<parameter={key}>\n{_text(value)}\n</parameter>", "\n"),
     "minimax_xml": (lambda key, value: f'<parameter name="{key}">{_text(value)}</parameter>\n', ""),
+    "minimax_m3_xml": (lambda key, value: _minimax_m3({key: value}), ""),
     "deepseek_xml": (
         lambda key, value: (
             f'<｜DSML｜parameter name="{key}" string="{_is_text(value)}">{_text(value)}</｜DSML｜parameter>\n'

@@ -19,7 +19,8 @@ pytest.importorskip("xgrammar")
 
 STYLES = (
     "llama", "qwen_3", "qwen_3_5", "qwen_3_coder", "mimo", "kimi", "kimi_k3", "deepseek_r1", "deepseek_v3_1",
-    "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "harmony", "minimax", "glm_4_7", "cohere", "exaone",
+    "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "harmony", "minimax", "minimax_m3", "glm_4_7", "cohere",
+    "exaone",
 )  # fmt: skip
 CHOICES = ("auto", "none", "required", {"type": "function", "function": {"name": "get_weather"}})
 
@@ -85,6 +86,11 @@ def more_than_one_call(asked: Asked) -> bool:
     return not asked.ours and isinstance(asked.choice, dict) and "<|call|><|start|>" in asked.text
 
 
+def more_sections(asked: Asked) -> bool:
+    """Where a call is required, XGrammar's MiniMax M3 goes on behind the section, which no other style does."""
+    return not asked.ours and asked.choice == "required" and asked.text.partition("</tool_call>")[2] != ""
+
+
 _OPENED = dict.fromkeys(
     ("qwen_3", "kimi_k3", "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "glm_4_7"),
     (opened_by_the_reply,),
@@ -94,6 +100,7 @@ EXPLAINED: dict[str, tuple[Callable[[Asked], bool], ...]] = {
     "qwen_3_5": (opened_by_the_reply, no_arguments),
     "qwen_3_coder": (opened_by_the_reply, no_arguments),
     "minimax": (empty_reasoning,),
+    "minimax_m3": (opened_by_the_reply, more_sections),
     "harmony": (space_before_the_constraint, preambles, no_call, more_than_one_call),
 }
 

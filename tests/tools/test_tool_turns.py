@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes.tiny_models import byte_tokenizer
 from house.skips import DATA
-from judges.tool_replies import ENGINES, MARK, SPELLED, TOOLS, TURNS_OF_TEMPLATES, Engine, as_reply, engine
+from judges.tool_replies import ENGINES, MARK, TOOLS, TURNS_OF_TEMPLATES, Engine, as_reply, engine
 from make_tool_turns import TEMPLATES, TURNS, turn
 
 import structgen
@@ -126,8 +126,6 @@ def test_turns_of_mistral_common(judge: Engine, make: str) -> None:
 def test_marks_may_be_special_tokens(style: str) -> None:
     pytest.importorskip("transformers")
     cases = [case for case in TURNS_OF_TEMPLATES if case["style"] == style]
-    if tool_style(style).arguments in SPELLED:
-        cases = [case for case in cases if all(not arguments for _, arguments in case["calls"])]
     tokenizer = byte_tokenizer()
     marks = sorted({mark for case in cases for mark in MARK.findall(case["text"])})
     tokenizer.add_special_tokens({"additional_special_tokens": marks})

@@ -12,26 +12,19 @@ lowered yet is *open* until it is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ...budget import Meter
 from ...system.depth_first import post_order
 from ...system.properties import remembered
 from ..automata.edge_lists import EdgeLists
-from ..programs.program import CountedEdge, Edge, Program, State, TokenBound, TokenEdge, TokenSet
+from ..programs.program import CountedEdge, Edge, First, Program, State, TokenBound, TokenEdge, TokenSet
 from .interiors import Interiors
 
 _DOING = "putting the rules together"
 
 #: What an edge takes in each list that it is in.
 _BYTES_OF_PLACE = 8
-
-
-class First(NamedTuple):
-    """What the first state of a rule does."""
-
-    edges: list[Edge]
-    tokens: list[TokenEdge]
 
 
 class Externals(Protocol):
@@ -121,10 +114,8 @@ class Lowering:
                 self._lower(state, rule, q)
 
     def _lower(self, state: State, rule: int, q: int) -> None:
-        edges, tokens = self._first_of(rule) if q == self._rules[rule].start else self._edges_of(rule, q)
-        self.program.edges[state].extend(edges)
-        if tokens:
-            self.program.token_edges[state] = tokens
+        is_first = q == self._rules[rule].start
+        self.program.give(state, self._first_of(rule) if is_first else self._edges_of(rule, q))
         if rule == self._uncalled and self._externals is not None:
             found = self._interiors.find(self._rules[rule], q, ending=self._rules[rule].accepting[q])
             if found is not None:
@@ -202,7 +193,7 @@ class Lowering:
             first = self._callee(callee)
             edges += self._call(rule, first.edges, target)
             tokens += (
-                TokenEdge(edge.tokens, self._sequence(rule, target) + edge.sequence) for edge in first.tokens
+                edge._replace(sequence=self._sequence(rule, target) + edge.sequence) for edge in first.tokens
             )
         self._edges += len(edges)
         return First(edges, tokens)

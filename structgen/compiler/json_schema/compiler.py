@@ -10,7 +10,8 @@ from ...definitions import JsonSchema
 from ...errors import UnsupportedError
 from ..programs.growing import GrowingProgram
 from ..programs.program import Program
-from .layout.options import TextOptions
+from ..programs.special_tokens import SpecialTokens
+from .layout.options import NONE, TextOptions
 from .layout.styles import STYLES
 from .lower.bounds import most_states
 from .lower.lower import SchemaLowering, lower
@@ -33,20 +34,24 @@ class ReadSchema:
     lenient: bool
 
 
-def compile_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program, tuple[str, ...]]:
-    """Read the schema, bring it into normal form, lower it.
+def compile_json_schema(
+    definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE
+) -> tuple[Program, tuple[str, ...]]:
+    """Read the schema, bring it into normal form, lower it; ``special`` as in `TextOptions`.
 
     Returns the program, and a line for each thing that was relaxed (only where the definition is lenient). Raises
     the errors of `read`, `normalise` and `lower`, and `UnsupportedError` for an indentation without a deepest level.
     """
-    schema = read_schema(definition, meter)
+    schema = read_schema(definition, meter, special)
     program = lower_schema(schema, meter)
     return program, tuple(dict.fromkeys(schema.relaxed))
 
 
-def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
+def begin_json_schema(
+    definition: JsonSchema, meter: Meter, special: SpecialTokens
+) -> tuple[Program | GrowingProgram, tuple[str, ...]]:
     """The same, lowered on demand where that pays, and is sure to be within the budget and to relax nothing."""
-    schema = read_schema(definition, meter)
+    schema = read_schema(definition, meter, special)
     most = most_states(schema.values, schema.layout, meter)
     if most is None or not _FEW_STATES < most <= meter.budget.states:
         program = lower_schema(schema, meter)
@@ -55,7 +60,7 @@ def begin_json_schema(definition: JsonSchema, meter: Meter) -> tuple[Program | G
     return GrowingProgram(begin, meter), tuple(dict.fromkeys(schema.relaxed))
 
 
-def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
+def read_schema(definition: JsonSchema, meter: Meter, special: SpecialTokens = NONE) -> ReadSchema:
     """Read a schema and bring it into normal form, so that it is known to have a text."""
     document = read(definition.text, meter, additional_properties=definition.additional_properties)
     layout = TextOptions(
@@ -66,6 +71,7 @@ def read_schema(definition: JsonSchema, meter: Meter) -> ReadSchema:
         STYLES.get(definition.style),
         definition.tag_gap,
         definition.excludes,
+        special,
     )
     values = normalise(document, meter, lenient=definition.lenient, layout=layout)
     if definition.indent is not None:

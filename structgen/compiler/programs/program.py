@@ -22,21 +22,21 @@ Registers. In place of a count a state can have a set of up to `MOST_MEMBERS` me
 yet; it is kept and left behind as counts are. A `MarkedEdge` edge adds a member that is not there yet, and tests
 which are. (Which names an object has had when they come in any order.)
 
-Tokens. A `TokenEdge` takes one whole token of a set, with bytes or without, in place of its bytes: where a token
-ends and the next begins, never within one. (A state has its own alone, not those of the state that it is like.) A
-token leads where its bytes lead, and where token edges that take it lead. A `TokenBound` counts tokens: whenever one
-ends in the state, and that is not below another one, its count goes up by 1, and at ``most`` the state ``exhausted``
-takes its place. Such a count is kept and left behind as others are, beside the count or set of the state if it is
-live. (Counts of loops, and sets, are not kept along a token edge.) An exhausted state is live in no loop and has no
-bound. To exhaust a state must take possibilities away and add none: what an exhausted state does with a byte or a
-token, the state does too, whatever its counts, and comes to the same states with the same counts, or to states that
-are exhausted to those. Texts that are followed by bytes alone (`Index.match`, a healed prefix) meet no token edge,
-and count nothing.
+Tokens. A `TokenEdge` takes one whole token of a set, with bytes or without, in place of its bytes: where a token ends
+and the next begins, never within one. (A state has its own alone, not those of the state that it is like.) A token
+leads where its bytes lead, and where token edges that take it lead. A `TokenBound` counts tokens: whenever one ends
+in the state, and that is not below another one, its count goes up by 1, and at ``most`` the state ``exhausted`` takes
+its place. Such a count is kept and left behind as others are, beside the count or set of the state if it is live. An
+exhausted state is live in no loop and has no bound. To exhaust a state must take possibilities away and add none:
+what an exhausted state does with a byte or a token, the state does too, whatever its counts, and comes to the same
+states with the same counts, or to states that are exhausted to those. Texts that are followed by bytes alone
+(`Index.match`, a healed prefix) meet no token edge, and count nothing.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
@@ -123,6 +123,14 @@ class TokenEdge(NamedTuple):
 
     tokens: TokenSet
     sequence: tuple[State, ...]
+    counted: CountedEdge | MarkedEdge | None = None  # its state comes before the sequence's
+
+
+class First(NamedTuple):
+    """What a state does, for use in other places."""
+
+    edges: list[Edge]
+    tokens: Sequence[TokenEdge] = ()
 
 
 class TokenBound(NamedTuple):
@@ -233,6 +241,12 @@ class Program:
         """An edge that takes a token."""
         self.token_edges.setdefault(state, []).append(TokenEdge(tokens, sequence))
 
+    def give(self, state: State, first: First) -> None:
+        """More edges of a state."""
+        self.edges[state] += first.edges
+        if first.tokens:
+            self.token_edges[state] = [*self.token_edges.get(state, ()), *first.tokens]
+
     def loop(self, minimum: int, maximum: int) -> int:
         """Bounds to count against; ``1 <= maximum`` and ``minimum <= maximum``."""
         self.loops.append((minimum, maximum))
@@ -270,6 +284,11 @@ class Program:
         self.names += other.names
         self.like += [state + by if state >= 0 else -1 for state in other.like]
         self.plain.append(other.plain, by)
+        for state, tokens in other.token_edges.items():
+            self.token_edges[state + by] = [
+                TokenEdge(edge.tokens, *_shifted(Edge(0, 0, edge.sequence, edge.counted), by, loops)[2:])
+                for edge in tokens
+            ]
         return other.start + by
 
     def continued(self) -> Program:

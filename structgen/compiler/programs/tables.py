@@ -97,8 +97,8 @@ class Flattener:
         """Those of states that had none. Raises `InternalError` where they or bounds are not as they must be."""
         program = self._program
         for state, edges in islice(program.token_edges.items(), self._with_tokens, None):
-            for tokens, sequence in edges:
-                target = 1 + sequence[0] if len(sequence) == 1 else self._group(sequence, None)
+            for tokens, sequence, counted in edges:
+                target = self._target(sequence, counted)
                 number = self._token_sets.setdefault(tokens, len(self._token_sets))
                 self._token_edges.append((state, number, target))
         self._with_tokens = len(program.token_edges)
@@ -123,11 +123,12 @@ class Flattener:
             some = listed[begin : begin + _EDGES]
             columns[1, begin : begin + _EDGES] = [edge.low for edge in some]
             columns[2, begin : begin + _EDGES] = [edge.high for edge in some]
-            columns[3, begin : begin + _EDGES] = [
-                1 + sequence[0] if counted is None and len(sequence) == 1 else self._group(sequence, counted)
-                for _, _, sequence, counted in some
-            ]
+            columns[3, begin : begin + _EDGES] = [self._target(sequence, counted) for _, _, sequence, counted in some]
         return columns
+
+    def _target(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None) -> int:
+        """The target of an edge; see `_Range`."""
+        return 1 + sequence[0] if counted is None and len(sequence) == 1 else self._group(sequence, counted)
 
     def _group(self, sequence: tuple[State, ...], counted: CountedEdge | MarkedEdge | None) -> int:
         """The target of an edge that makes one move."""

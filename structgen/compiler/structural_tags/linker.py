@@ -22,14 +22,15 @@ from ..automata.edge_lists import of_dfa
 from ..gbnf.compiler import Rules, read_gbnf, rules_of
 from ..gbnf.facts import establish
 from ..gbnf.interiors import Interiors
-from ..gbnf.lowering import First, Lowering
+from ..gbnf.lowering import Lowering
 from ..json_schema.compiler import ReadSchema, is_sure_to_lower, lower_schema, read_schema
+from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
 from ..programs.ambiguity import check_ambiguity
 from ..programs.growing import GrowingProgram
-from ..programs.program import Program, State, TokenSet
+from ..programs.program import First, Program, State, TokenSet
 from ..programs.tables import to_tables
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, Tagged
 from .marks import Marks
@@ -73,18 +74,19 @@ class Linker:
         self.regexes: dict[Regex, _RulesInner] = {}
         root = read(definition.text, meter)
         formats = list(post_order([root], lambda format_: format_.children))
+        if marks is not None:
+            marks.make_room(formats)
+        self.names = TokenNames(vocabulary, () if marks is None else marks.ids)
         self._inner: dict[Format, _Inner] = {
             each: _read_inner(each, definition, self) for each in formats if isinstance(each, Inner)
         }
-        if marks is not None:
-            marks.make_room(formats)
         #: Whether formats may be empty, their own marks aside.
         self._nullable: dict[Format, bool] = {}
         unmarked = {each: inner.nullable for each, inner in self._inner.items()}
         for each in formats:
             self._nullable[each] = each.is_nullable(unmarked)
             unmarked[each] = self._nullable[each] and not (each.label and marks is not None)
-        names = TokenNames(vocabulary, () if marks is None else marks.ids)
+        names = self.names
         for each in formats:
             _check_names(each, names)
         self._externals = ExternalTable(names, stops_of(root, meter), marks)
@@ -179,6 +181,9 @@ def _reads_tokens(format_: Format, names: TokenNames) -> bool:
         return names.has(format_.value)
     if isinstance(format_, AnyText):
         return any(names.has(trigger) for trigger, _ in format_.triggers)
+    if isinstance(format_, Inner):
+        style = STYLES.get(format_.options.get("style", "json"))
+        return style is not None and any(map(names.has, style.texts))
     return isinstance(format_, OneToken | AnyTokens)
 
 
@@ -227,7 +232,8 @@ class _SchemaInner:
             self.nullable = not format_.value.get("required")
 
     def _read(self, linker: Linker) -> ReadSchema:
-        schema = read_schema(self._definition.schema(self._format.value, **self._format.options), linker.meter)
+        definition = self._definition.schema(self._format.value, **self._format.options)
+        schema = read_schema(definition, linker.meter, linker.names)
         linker.relaxations += schema.relaxed
         return schema
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from ...errors import VocabularyError
 from ...vocabulary.vocabulary import Vocabulary
 from ..programs.program import TokenSet
+from ..programs.special_tokens import SpecialTokens
 from .formats import ConstText, OneToken
 
 
-class TokenNames:
+class TokenNames(SpecialTokens):
     """The tokens of a vocabulary, by what a structural tag calls them.
 
     Parameters
@@ -22,39 +23,9 @@ class TokenNames:
     """
 
     def __init__(self, vocabulary: Vocabulary, beyond: Iterable[int] = ()) -> None:
+        super().__init__(vocabulary.special_tokens)
         self._vocabulary = vocabulary
         self._beyond = beyond
-        named = vocabulary.special_tokens.items()
-        self._ids = {name: token for name, token in named if name and vocabulary.token(token) is None}
-        self._first = {name[0] for name in self._ids}
-        self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
-
-    def has(self, text: str) -> bool:
-        """Whether the name of a special token stands in a text."""
-        return len(self.split(text)) > 1 or text in self._ids
-
-    def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
-        """A text in pieces, each with the special token that it is the name of, or None."""
-        if self._first.isdisjoint(text):
-            return [(text, None)]
-        pieces: list[tuple[str, TokenSet | None]] = []
-        begin = at = 0
-        while at < len(text):
-            name = self._name_at(text, at) if text[at] in self._first else ""
-            if name:
-                if begin < at:
-                    pieces.append((text[begin:at], None))
-                pieces.append((name, TokenSet((self._ids[name],))))
-                begin = at + len(name)
-            at += len(name) or 1
-        if begin < len(text):
-            pieces.append((text[begin:], None))
-        return pieces
-
-    def _name_at(self, text: str, at: int) -> str:
-        """The longest name that begins there, or none."""
-        names = (text[at : at + length] for length in self._lengths)
-        return next((name for name in names if name in self._ids), "")
 
     def tokens(self, format_: OneToken) -> TokenSet:
         """The ids of a format. Raises `VocabularyError` for those that the vocabulary lacks."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automaton.tables import MARK, SET
-from .flow import flow_of, reach
+from .flow import all_edges, flow_of, reach
 from .tables import PushdownTables
 
 #: More possible counts than this are taken for any.
@@ -45,7 +45,7 @@ def counts_of(tables: PushdownTables) -> Counts:
     todo = np.zeros(((_FEW_COUNTS + 2) * tables.states, 2), np.int64)
     todo[: len(without), 0] = without
     parts = (
-        tables.edge_start, tables.edge_target, tables.like, tables.group_start, tables.move_record, tables.move_start,
+        *all_edges(tables), tables.like, tables.group_start, tables.move_record, tables.move_start,
         tables.sequence, tables.records, tables.loops, tables.live,
     )  # fmt: skip
     kernels.spread_counts(*(part.astype(np.int32) for part in parts), counts, known, todo, len(without))
@@ -54,17 +54,16 @@ def counts_of(tables: PushdownTables) -> Counts:
 
 
 def _countless(tables: PushdownTables) -> NDArray[np.int64]:
-    """The states that the start, a state without a count, a token, or a push as other than the first leads to."""
+    """The states that the start, a state without a count, or a push as other than the first leads to."""
     flow = flow_of(tables)
     keeps = flow.first & (flow.records[flow.by] < 0)
     entered = np.zeros(tables.states + len(tables.group_start), np.bool_)
     entered[: tables.states] = tables.live < 0
     entered[tables.start] = True
-    if tables.tokens is not None:
-        entered[tables.tokens.moves()[1]] = True
     entered[flow.pushed[~keeps]] = True
-    sources = np.concatenate([flow.tails, flow.groups[flow.by[keeps]]])
-    found = reach(np.concatenate([flow.heads, flow.pushed[keeps]]), sources, entered)
+    tails, heads = tables.tokens.moves() if tables.tokens is not None else (flow.tails[:0], flow.heads[:0])
+    sources = np.concatenate([flow.tails, tails, flow.groups[flow.by[keeps]]])
+    found = reach(np.concatenate([flow.heads, heads, flow.pushed[keeps]]), sources, entered)
     return np.flatnonzero(found[: tables.states])
 
 

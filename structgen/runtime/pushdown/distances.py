@@ -27,9 +27,10 @@ from ...system.memo import Memo
 from ...vocabulary.trie import Trie
 from ...vocabulary.vocabulary import Vocabulary
 from ..automaton.distances import MEMO_ENTRIES, NEVER
-from ..automaton.tables import DEAD, MARK, bytes_in
+from ..automaton.tables import DEAD, MARK, SET, bytes_in
 from ..core.interned_machine import Configuration
 from ..core.lazy_table import LazyTable
+from .counts import zones_of
 from .partial_masks import StateMasks
 from .stacks import LOOP_COUNT, Fork, Stack, Stacks, Thread, laid_out
 from .tables import Moves, PushdownTables, Record
@@ -165,21 +166,41 @@ class StackDistances:
         if self._machine.tables.tokens is None:
             return False
         before, begins = costs.copy(), self._offsets.tolist()
-        for state, sequence in self._token_sequences():
+        for state, record, sequence in self._moves_by_tokens():
             if state not in self._stands_for:
                 own = costs[begins[state] : begins[state + 1]]
-                np.minimum(own, 1 + sum(costs[begins[each]] for each in sequence), out=own)
+                np.minimum(own, 1 + self._costs_behind(costs, state, record, sequence), out=own)
         for state, exhausted in self._stands_for.items():
             costs[begins[state] : begins[state + 1]] = costs[begins[exhausted]]
         return bool((costs < before).any())
 
-    def _token_sequences(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The sequence of each move of token edges, with the state that it takes the place of."""
+    def _costs_behind(
+        self, costs: NDArray[np.int64], state: int, record: Record, sequence: tuple[int, ...]
+    ) -> NDArray[np.int64]:
+        """What is left behind a move of a state, by its count."""
+        counts = np.arange(self._offsets[state + 1] - self._offsets[state])
+        if record is None:
+            if not sequence:
+                return np.zeros(len(counts), np.int64)
+            firsts, sequence = np.full(len(counts), sequence[0]), sequence[1:]
+        else:
+            operation, loop, low, mid, high = record
+            least, most = self._machine.tables.loops[loop].tolist()
+            counts = np.ones_like(counts) if operation == SET else counts + 1
+            zone = low if operation == SET else np.where(counts >= most, high, np.where(counts >= least, mid, low))
+            firsts = np.broadcast_to(zone, counts.shape)
+        # A state without a count has one place.
+        places = np.minimum(self._offsets[firsts] + counts, self._offsets[firsts + 1] - 1)
+        above = sum(int(costs[self._offsets[each]]) for each in sequence)
+        return np.where(firsts < 0, self._far, costs[places] + above)
+
+    def _moves_by_tokens(self) -> Iterator[tuple[int, Record, tuple[int, ...]]]:
+        """The moves of token edges, each with the state that it takes the place of."""
         tables = self._machine.tables
         if tables.tokens is not None and self._machine._token_moves is not None:
             for state in np.unique(tables.tokens.states).tolist():
                 for _, moves in self._machine._token_moves.at(state):
-                    yield from ((state, sequence) for _, sequence in moves)
+                    yield from ((state, *move) for move in moves)
 
     def _find_potential(self, arena: NDArray[np.int32]) -> int:
         """The most that a token can add to `_sum`."""
@@ -207,7 +228,11 @@ class StackDistances:
             trie.byte, trie.depth, trie.skip, trie.first_token, trie.max_depth, arena,
             np.array(sorted(below), np.int32), np.where(least >= self._far, 0, least), most, _MOST_STEPS,
         )  # fmt: skip
-        by_tokens = [most[list(sequence)].sum() - least[state] for state, sequence in self._token_sequences()]
+        by_tokens = [
+            most[list(first + sequence)].sum() - least[state]
+            for state, record, sequence in self._moves_by_tokens()
+            for first in ([()] if record is None else [(zone,) for zone in zones_of(record)])
+        ]
         return int(max([gained, *by_tokens]))
 
     # -- cheapest texts --------------------------------------------------------------------------------
@@ -245,7 +270,7 @@ class StackDistances:
                 move = self._next[state, count] = self._choose(state, count)
             byte, record, sequence = move
             after: dict[Thread, None] = {}
-            self._machine._make(record, sequence, count if byte != TOKEN else 0, frame, after)
+            self._machine._make(record, sequence, count, frame, after)
             found = self._after[thread] = byte, self._decided(after)
         return found
 
@@ -257,20 +282,26 @@ class StackDistances:
             if moves == DEAD:
                 continue
             for record, sequence in [(None, (moves,))] if isinstance(moves, int) else moves:
-                after: dict[Thread, None] = {}
-                self._machine._make(record, sequence, count, None, after)
-                for top, n, frame in after:
-                    cost = 1 + (0 if top < 0 else self._cost(top, n))
-                    while frame is not None:  # one stack, of what was pushed
-                        cost += self._cost(frame.state, frame.count)
-                        frame = frame.below
-                    if cost == wanted:
-                        return byte, record, sequence
-        for _, _, edges in self._machine._token_edges(((state, 0, None),)):
+                if self._takes(record, sequence, count, wanted):
+                    return byte, record, sequence
+        for _, _, edges in self._machine._token_edges(((state, count, None),)):
             for record, sequence in edges:
-                if 1 + sum(self._cost(each, 0) for each in sequence) == wanted:
+                if self._takes(record, sequence, count, wanted):
                     return TOKEN, record, sequence
         raise FormatError("the automaton's tables contradict themselves: a state leads to no complete text")
+
+    def _takes(self, record: Record, sequence: tuple[int, ...], count: int, wanted: int) -> bool:
+        """Whether a move of a state with a count is the first of so many bytes."""
+        after: dict[Thread, None] = {}
+        self._machine._make(record, sequence, count, None, after)
+        for top, n, frame in after:
+            cost = 1 + (0 if top < 0 else self._cost(top, n))
+            while frame is not None:  # one stack, of what was pushed
+                cost += self._cost(frame.state, frame.count)
+                frame = frame.below
+            if cost == wanted:
+                return True
+        return False
 
     def _split(self, thread: Thread | None) -> int:
         """The fewest tokens that a decided thread's cheapest texts can be split into, with the EOS token."""

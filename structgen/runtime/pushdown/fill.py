@@ -11,12 +11,11 @@ from __future__ import annotations
 from itertools import pairwise
 from time import monotonic
 
-import numpy as np
-
 from ...budget import Budget, Meter
 from ...progress import Progress
 from ...system.locks import Lock
 from .counts import Counts, zones_of
+from .flow import all_edges
 from .partial_masks import NOTHING, ROOT, StateMasks
 from .tables import PushdownTables
 
@@ -130,12 +129,9 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
                 below[rest[0]].update(firsts)
                 for lower, upper in pairwise(rest):
                     below[upper].add(lower)
-    starts, targets = tables.edge_start.tolist(), (tables.edge_target.astype(np.int64) - 1).tolist()
+    begins, heads = all_edges(tables)
+    starts, targets = begins.tolist(), (heads - 1).tolist()
     like = tables.like.tolist()
-    by_tokens: dict[int, list[int]] = {}
-    if tables.tokens is not None:
-        for tail, head in zip(*map(np.ndarray.tolist, tables.tokens.moves()), strict=True):
-            by_tokens.setdefault(tail, []).append(head)
     flows: dict[int, set[int]] = {}  # what takes the place of a state that has some below it
     todo = dict.fromkeys(state for state in range(states) if below[state])
     held, turns = sum(map(len, below)), 0
@@ -150,7 +146,6 @@ def lower_neighbours(tables: PushdownTables, meter: Meter) -> list[set[int]]:
             following = set(targets[starts[state] : starts[state + 1]])
             if like[state]:
                 following.update(targets[starts[like[state] - 1] : starts[like[state]]])
-            following.update(by_tokens.get(state, ()))
             groups = [target for target in following if target >= states]
             following.difference_update(groups, _NOTHING)
             following.update(*[entered[group - states] for group in groups])

@@ -55,6 +55,21 @@ def flow_of(tables: PushdownTables) -> Flow:
     )
 
 
+def all_edges(tables: PushdownTables) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The edges on bytes and on tokens together: where those of each state begin, and their targets as they are kept.
+
+    An exhausted state is a target of the state that it takes the place of.
+    """
+    starts, targets = tables.edge_start.astype(np.int64), tables.edge_target.astype(np.int64)
+    if tables.tokens is None:
+        return starts, targets
+    tails, heads = tables.tokens.moves()
+    sources = np.concatenate([np.repeat(np.arange(tables.states), np.diff(starts)), tails])
+    order = np.argsort(sources, kind="stable")
+    begins = np.searchsorted(sources[order], np.arange(tables.states + 1))
+    return begins, np.concatenate([targets, heads + 1])[order]
+
+
 def reach(tails: NDArray[np.int64], heads: NDArray[np.int64], goals: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The nodes from which a goal is reached, ``bool[nodes]``."""
     from ... import kernels

@@ -287,7 +287,18 @@ class PushdownMachine(InternedMachine[Thread]):
         if missing:
             self.lower(missing)
         at = self._token_moves.at
-        return [(thread, tokens, moves) for thread in closed for tokens, moves in at(thread[0])]
+        found = [(thread, tokens, moves) for thread in closed for tokens, moves in at(thread[0])]
+        return [each for each in found if self._can_be_made(each[0], each[2])]
+
+    def _can_be_made(self, thread: Thread, moves: Moves) -> bool:
+        """Whether a thread's count, or set, lets it make one of some moves."""
+        _, count, frame = thread
+        after: dict[Thread, None] = {}
+        for record, sequence in moves:
+            if record is None:
+                return True
+            self._make(record, sequence, count, frame, after)
+        return bool(after)
 
     def token_sets(self, config: Configuration[Thread]) -> list[tuple[frozenset[int], bool]]:
         """The sets of tokens that are taken whole there: ids, and whether all others are meant."""
@@ -308,7 +319,7 @@ class PushdownMachine(InternedMachine[Thread]):
         for (_, count, frame), tokens, moves in self._token_edges(threads):
             if self._token_moves is not None and self._token_moves.has(tokens, token_id):
                 for record, sequence in moves:
-                    self._make(record, sequence, count & ~self._counted, frame, found)
+                    self._make(record, sequence, count, frame, found)
         found = self._with_token_counted(found)
         return self.stacks.united(found) if len(found) > 1 else tuple(found)
 

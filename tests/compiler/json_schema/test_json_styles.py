@@ -3,6 +3,7 @@ program, and by XGrammar where it is installed."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -15,13 +16,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from judges import pushdown_oracle as oracle
 from judges.json_tokens import Speller, guides_along, mask_of, masks
-from judges.tag_judge import STYLES, readings, render, vocabulary
+from judges.tag_judge import SPECIAL, STYLES, marked, readings, render, symbols, vocabulary
 
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.json_schema.compiler import compile_json_schema
 from structgen.compiler.json_schema.layout.styles import STYLES as TABLE
 from structgen.compiler.programs.program import Program
+from structgen.compiler.programs.special_tokens import SpecialTokens
 from structgen.definitions import values
 from structgen.errors import BudgetExceededError, DefinitionError, EmptyLanguageError, UnsupportedError
 
@@ -49,7 +51,7 @@ VALUES: list[Any] = [
     "é｜", "日本", "2024-02-29", "[1]", '"q"', "{}", "\\", "x" * 40, "</parameter", "</arg_value", "<|sep|>", "&amp;",
     0, 1, 12, 120, -7, 1.5, True, False, None, [], ["x", "</parameter>"], [1, 2], {}, {"a": "x"}, {"a": "x", "b": 1},
     {"b": 1}, {"child": {}}, {"child": {"child": {}}}, "</parameter>", "<|close|>argument<|sep|>", "</arg_value>",
-    "</｜DSML｜parameter>", "</｜DSML｜ parameter>",
+    "</｜DSML｜parameter>", "</｜DSML｜ parameter>", "]<]minimax[>[", "]<]minimax",
 ]  # fmt: skip
 
 TREE = {"type": "object", "properties": {"child": {"$ref": "#/$defs/tree"}}, "additionalProperties": False}
@@ -72,10 +74,24 @@ def random_schema(random: Random) -> dict[str, Any]:
     return schema
 
 
-def judge(schema: Any) -> Callable[[Any], bool]:
-    """Whether a value is valid; formats count."""
+def judge(schema: Any, style: str = "") -> Callable[[Any], bool]:
+    """Whether a value is valid, and has declared members alone, if a style can write no others; formats count."""
+    schema = closed(schema) if style == "minimax_m3_xml" else schema
     validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     return lambda value: bool(validator.is_valid(value))
+
+
+def closed(schema: Any) -> Any:
+    """A schema whose objects have declared members alone."""
+    if not isinstance(schema, dict):
+        return closed({}) if schema else schema
+    if "$ref" in schema:
+        return schema
+    known = {name: schema.get(name, {}) for name in ("properties", "patternProperties", "$defs")}
+    within = {name: {each: closed(inner) for each, inner in found.items()} for name, found in known.items()}
+    within["$defs"]["any"] = {"propertyNames": False, "items": {"$ref": "#/$defs/any"}}
+    items = closed(schema["items"]) if "items" in schema else {"$ref": "#/$defs/any"}
+    return {**schema, **within, "items": items, "propertyNames": {"enum": [*known["properties"]]}}
 
 
 def random_object(schema: dict[str, Any], random: Random) -> dict[str, Any]:
@@ -93,9 +109,9 @@ def _value(schema: dict[str, Any], name: str, random: Random) -> Any:
     return random.choice(good or VALUES) if random.random() < 0.85 else random.choice(VALUES)
 
 
-def program_of(schema: Any, style: str, **options: Any) -> Program:
+def program_of(schema: Any, style: str, special: dict[str, int] | None = None, **options: Any) -> Program:
     definition = sg.JsonSchema(schema, style=style, **options)
-    return oracle.readable(compile_json_schema(definition, Meter(Budget()))[0])
+    return oracle.readable(compile_json_schema(definition, Meter(Budget()), SpecialTokens(special or {}))[0])
 
 
 def accepts(schema: Any, text: str, style: str = "qwen_xml", **options: Any) -> bool:
@@ -112,7 +128,7 @@ def test_random_objects(style: str) -> None:
     random, seen = Random(style), {True: 0, False: 0}
     for _ in range(60):
         schema = random_schema(random)
-        is_valid = judge(schema)
+        is_valid = judge(schema, style)
         try:
             program = program_of(schema, style)
         except EmptyLanguageError:
@@ -145,32 +161,175 @@ OBJECTS: list[dict[str, Any]] = [
 
 
 @each_style
-def test_masks_are_what_the_program_lets_through(style: str, tmp_path: Path) -> None:
-    program, random = program_of(MASKED, style), Random(style)
-    definition = sg.JsonSchema(MASKED, style=style)
-    lazy = sg.compile(definition, VOCABULARY, eager=False, cache=sg.Cache(tmp_path))
-    eager = sg.compile(definition, VOCABULARY, eager=True, cache=None)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_special_tokens_stand_for_their_names_in_tags_alone(style: str, order: str) -> None:
+    random, seen, special = Random(style + order), {True: 0, False: 0}, SPECIAL[style]
+    names = dict(zip(special, range(1000, 1000 + len(special)), strict=True))
+    for _ in range(60):
+        schema = random_schema(random)
+        if order == "schema" and {"$ref": "#"} in schema["properties"].values():  # the values of which have an order
+            continue
+        is_valid = judge(schema, style)
+        try:
+            program = program_of(schema, style, names, property_order=order)
+        except EmptyLanguageError:
+            continue
+        assert oracle.dead_states(program) == []
+        for _ in range(8):
+            value = random_object(schema, random)
+            if order == "any":
+                value = dict(random.sample(list(value.items()), len(value)))
+            text = marked(render(value, style, random), special, random)
+            expected = any(map(is_valid, readings(text, style, special)))
+            seen[expected] += 1
+            assert accepts_symbols(program, symbols(text, special, 1000)) == expected, (schema, text)
+    assert min(seen.values()) > 100
+
+
+def accepts_symbols(program: Program, text: list[bytes | int]) -> bool:
+    """Whether bytes and whole tokens are a text of a program."""
+    stacks = oracle.start(program)
+    for each in text:
+        if isinstance(each, int):
+            stacks = oracle.token_edge_step(program, stacks, each)
+        else:
+            stacks = oracle.follow(program, {b"": stacks}, each)
+    return oracle.is_complete(program, stacks)
+
+
+@each_style
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("options", [{}, {"property_order": "any"}])
+def test_masks_are_what_the_program_lets_through(
+    style: str, special: bool, options: dict[str, Any], tmp_path: Path
+) -> None:
+    names = SPECIAL[style] if special else ()
+    vocabulary_, random = vocabulary(names), Random(style)
+    program = program_of(MASKED, style, vocabulary_.special_tokens, **options)
+    definition = sg.JsonSchema(MASKED, style=style, **options)
+    lazy = sg.compile(definition, vocabulary_, eager=False, cache=sg.Cache(tmp_path))
+    eager = sg.compile(definition, vocabulary_, eager=True, cache=None)
     eager.save(tmp_path / "index.sgx")
-    loaded = sg.Index.load(tmp_path / "index.sgx", VOCABULARY)
-    tokens = [(each, VOCABULARY.token(each)) for each in range(VOCABULARY.size)]
-    for value in OBJECTS:
-        spelled = Speller(VOCABULARY).spell(render(value, style, random).encode(), random)
+    loaded = sg.Index.load(tmp_path / "index.sgx", vocabulary_)
+    first = vocabulary_.size - 1 - len(names)
+    for each in OBJECTS:
+        value = {name: each[name] for name in each if name in MASKED["properties"] or style != "minimax_m3_xml"}
+        text = marked(render(value, style, random), names, random)
+        while not any(readings(text, style, names)):  # a mark in a value
+            text = marked(render(value, style, random), names, random)
+        spelled: list[int] = []
+        speller = Speller(VOCABULARY)
+        for is_token, group in itertools.groupby(symbols(text, names, first), lambda each: isinstance(each, int)):
+            pieces = list(group)
+            spelled += [each for each in pieces if isinstance(each, int)]
+            if not is_token:
+                spelled += speller.spell(b"".join(each for each in pieces if isinstance(each, bytes)), random)
         stacks = oracle.start(program)
         for guide, token in zip(guides_along(lazy, spelled), [*spelled, -1], strict=True):
-            known = {b"": stacks}
-            expected = np.zeros(VOCABULARY.size, np.bool_)
-            expected[[each for each, text in tokens if text and oracle.follow(program, known, text)]] = True
-            expected[VOCABULARY.eos_ids[0]] = oracle.is_complete(program, stacks)
+            after = {
+                each: oracle.token_step(program, stacks, each, vocabulary_) for each in range(vocabulary_.size)
+            }
+            expected = np.zeros(vocabulary_.size, np.bool_)
+            expected[[each for each, found in after.items() if found]] = True
+            expected[vocabulary_.eos_ids[0]] = oracle.is_complete(program, stacks)
             assert (mask_of(guide) == expected).all()
-            if token >= 0:
-                stacks = oracle.follow(program, known, VOCABULARY.token(token) or b"")
+            stacks = after.get(token, set())
         assert guide.is_accepting()
         assert masks(lazy, spelled) == masks(eager, spelled) == masks(loaded, spelled)
+    cached = sg.compile(definition, vocabulary_, eager=False, cache=sg.Cache(tmp_path))
+    assert masks(cached, spelled) == masks(eager, spelled)
 
 
 @each_style
 def test_every_state_can_finish(style: str) -> None:
     assert oracle.dead_states(program_of(MASKED, style)) == []
+
+
+def takes(index: sg.Index, text: list[bytes | int]) -> bool:
+    """Whether bytes and whole tokens are a text of an index, byte by byte."""
+    guide = sg.Guide(index)
+    ids = (each for piece in text for each in ([piece] if isinstance(piece, int) else piece))
+    return all(map(guide.advance, ids)) and guide.is_accepting()
+
+
+class TestSpecialTokens:
+    """More of those that tags may hold: with registers, with counts, in structural tags, in the cache."""
+
+    @each_style
+    @pytest.mark.parametrize("others", [False, {"type": "integer"}])
+    def test_members_in_any_order(self, style: str, others: Any) -> None:
+        random, special = Random(style), SPECIAL[style]
+        names = [f"p{i}" for i in range(8)]
+        schema: dict[str, Any] = {"type": "object", "properties": {name: {"type": "integer"} for name in names}}
+        schema |= {"required": names[:2], "additionalProperties": others}
+        vocabulary_ = vocabulary(special)
+        index = sg.compile(sg.JsonSchema(schema, style=style, property_order="any"), vocabulary_, cache=None)
+        program = program_of(schema, style, vocabulary_.special_tokens, property_order="any")
+        is_valid, seen = judge(schema, style), {True: 0, False: 0}
+        for _ in range(30):
+            chosen = random.sample(names, random.randint(5, 8))
+            value = {name: random.randint(0, 99) for name in [*chosen, *random.choice(((), (), ("other",)))]}
+            text, expected = render(value, style, random), is_valid(value)
+            if random.random() < 0.3:
+                again = random.choice(list(value))
+                text += render({again: value[again]}, style, random).strip()
+                expected = expected and again == "other"
+            first = min(vocabulary_.special_tokens.values())
+            spelled = symbols(marked(text, special, random), special, first)
+            assert accepts_symbols(program, spelled) == expected, text
+            assert takes(index, spelled) == expected, text
+            seen[expected] += 1
+        assert min(seen.values()) > 4
+
+    @pytest.mark.parametrize("bounds", [{"minItems": 40, "maxItems": 50}, {"minItems": 40}, {"maxItems": 50}])
+    def test_items_that_are_counted(self, bounds: dict[str, int]) -> None:
+        random, special = Random(1), SPECIAL["cohere_xml"]
+        schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "null"}, **bounds}}}
+        vocabulary_ = vocabulary(special)
+        index = sg.compile(sg.JsonSchema(schema, style="cohere_xml"), vocabulary_, cache=None)
+        for size in (0, 1, 2, 39, 40, 41, 49, 50, 51):
+            value = {"a": [None] * size}
+            text = marked(render(value, "cohere_xml", random), special, random)
+            spelled = symbols(text, special, min(vocabulary_.special_tokens.values()))
+            assert takes(index, spelled) == judge(schema)(value), size
+
+    def test_within_structural_tags(self) -> None:
+        special = ("<|open|>", "<|close|>", "<|sep|>")
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+        content = {"type": "json_schema", "json_schema": schema, "style": "kimi_k3_xml"}
+        tag = {"type": "tag", "begin": "<|open|>call<|sep|>", "content": content, "end": "<|close|>call<|sep|>"}
+        vocabulary_ = vocabulary(special)
+        first = vocabulary_.special_tokens["<|open|>"]
+        text = '<|open|>call<|sep|><|open|>argument key="a" type="string"<|sep|>x<|close|>argument<|sep|>'
+        text += "<|close|>call<|sep|>"
+        indexes = [sg.compile(sg.StructuralTag(tag), vocabulary_, eager=eager, cache=None) for eager in (True, False)]
+        random = Random(3)
+        for _ in range(20):
+            spelled = symbols(marked(text, special, random), special, first)
+            ids = [each for piece in spelled for each in ([piece] if isinstance(piece, int) else piece)]
+            assert masks(indexes[0], ids) == masks(indexes[1], ids)
+            assert takes(indexes[1], spelled)
+
+    def test_the_cache_tells_vocabularies_apart_by_them(self, tmp_path: Path) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        content = {"type": "json_schema", "json_schema": schema, "style": "glm_xml"}
+        named, unnamed = vocabulary(("<arg_key>",)), vocabulary(("<other>",))
+        assert named.fingerprint == unnamed.fingerprint
+        token, cache = named.special_tokens["<arg_key>"], sg.Cache(tmp_path)
+        for definition in (sg.JsonSchema(schema, style="glm_xml"), sg.StructuralTag(content)):
+            for each in (named, unnamed, named):
+                index = sg.compile(definition, each, cache=cache)
+                assert sg.Guide(index).allows(token) == (each is named)
+        plain = sg.compile(sg.JsonSchema(schema), named, cache=cache)
+        assert sg.compile(sg.JsonSchema(schema), unnamed, cache=cache).origin == "cache" != plain.origin
+
+    def test_grammars_take_bytes(self) -> None:
+        schema = sg.JsonSchema({"type": "object", "required": ["a"]}, style="glm_xml")
+        grammar = sg.Grammar("start: ARGS", definitions={"ARGS": schema})
+        named = vocabulary(("<arg_key>",))
+        guide = sg.Guide(sg.compile(grammar, named, cache=None))
+        assert not guide.allows(named.special_tokens["<arg_key>"])
+        assert guide.allows(ord("<"))
 
 
 GAPS = ["", "\n", " ", "\n \n", "\t" * 20, " " * 21, " " * 100]
@@ -240,7 +399,7 @@ class TestText:
         schema |= {"required": random.sample(names, size // 3), "additionalProperties": others}
         schema["minProperties"] = 2
         index = sg.compile(sg.JsonSchema(schema, style=style, property_order="any"), VOCABULARY, cache=None)
-        is_valid, seen = judge(schema), {True: 0, False: 0}
+        is_valid, seen = judge(schema, style), {True: 0, False: 0}
         assert oracle.dead_states(program_of(schema, style, property_order="any")) == []
         for _ in range(40):
             chosen = random.sample(names, random.choice((size, size, size // 2, 1)))
@@ -289,16 +448,18 @@ def changed(text: str, random: Random) -> str:
 
 @each_style
 def test_xgrammar_takes_the_same_texts(style: str) -> None:
-    """But for three things: it does not see the closing tag in JSON, takes any of Kimi's types for unions, and no
-    whitespace between Cohere's items."""
+    """But for four things: it does not see the closing tag in JSON, takes any of Kimi's types for unions, no
+    whitespace between Cohere's items, and none in MiniMax M3's objects and arrays that are empty. It refuses patterns
+    and lengths in MiniMax M3's."""
     xgrammar = pytest.importorskip("xgrammar")
     tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
     info = xgrammar.TokenizerInfo(tokens, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[256])
+    simple = [each for each in SIMPLE if style != "minimax_m3_xml" or not re.search("pattern|Length", str(each))]
     compiler, random, alike = xgrammar.GrammarCompiler(info), Random(style), {True: 0, False: 0}
     for _ in range(12):
         names = random.sample(["a", "b", "c", "par"], random.randint(0, 4))
         schema: dict[str, Any] = {"$defs": {}, "type": "object", "additionalProperties": False}
-        schema["properties"] = {name: random.choice(SIMPLE) for name in names}
+        schema["properties"] = {name: random.choice(simple) for name in names}
         schema["required"] = [name for name in names if random.random() < 0.4]
         form = {"type": "json_schema", "json_schema": schema, "style": style}
         theirs = compiler.compile_structural_tag({"type": "structural_tag", "format": form})
@@ -308,6 +469,8 @@ def test_xgrammar_takes_the_same_texts(style: str) -> None:
             text = render(value, style, random)
             text = changed(text, random) if random.random() < 0.5 else text
             text = re.sub(r"(</cofl:value>)[ \n]+(<cofl:value type)", r"\1\2", text)
+            if style == "minimax_m3_xml":
+                text = re.sub(r"(>|^)\s+(]<]minimax\[>\[</|$)", r"\1\2", text)
             matcher = xgrammar.GrammarMatcher(theirs, terminate_without_stop_token=True)
             taken = matcher.accept_string(text) and matcher.is_completed()
             if taken == oracle.accepts(ours, text.encode()):
@@ -327,7 +490,7 @@ EXCLUDING: dict[str, Any] = {
 
 
 class TestExcludes:
-    @pytest.mark.parametrize("style", ["json", *STYLES])
+    @pytest.mark.parametrize("style", ["json", *(style for style in STYLES if style != "minimax_m3_xml")])
     def test_no_string_and_no_name_holds_them(self, style: str) -> None:
         excludes = ("|", "<b>", "ab", "</")
         program, free = program_of(EXCLUDING, style, excludes=excludes), program_of(EXCLUDING, style)

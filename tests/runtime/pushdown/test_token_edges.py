@@ -15,7 +15,7 @@ from test_pushdown import ALPHABET, random_program
 import structgen as sg
 from structgen.budget import Budget, Meter
 from structgen.compiler.programs.growing import GrowingProgram
-from structgen.compiler.programs.program import CountedEdge, Edge, Program, TokenBound, TokenSet
+from structgen.compiler.programs.program import CountedEdge, Edge, First, Program, TokenBound, TokenEdge, TokenSet
 from structgen.compiler.programs.tables import to_tables
 from structgen.compiler.stuck import check_stack_never_stuck
 from structgen.errors import BudgetExceededError, InternalError, UnsupportedError, VocabularyError
@@ -46,7 +46,9 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
     states = len(program.edges)
     for state in rng.choices(range(states), k=rng.randint(0, 4)):
         places = [rng.randrange(states) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
-        program.token_edge(state, random_tokens(vocabulary, rng), *places)
+        counting = [edge.counted for edges in program.edges for edge in edges if edge.counted]
+        counted = rng.choice(counting) if counting and rng.random() < 0.5 else None
+        program.give(state, First([], [TokenEdge(random_tokens(vocabulary, rng), tuple(places), counted)]))
     bounded = [s for s in range(states) if rng.random() < 0.4 and hands_nothing_on(program, s, program.edges[s][0])]
     for state in bounded:
         exhausted = program.state(f"{program.names[state]} exhausted", returns=program.returns[state])
@@ -62,8 +64,9 @@ def with_tokens(program: Program, vocabulary: sg.Vocabulary, rng: random.Random)
         first, *edges = program.edges[state]  # by the first a state can finish
         kept = [first, *(edge for edge in edges if hands_nothing_on(program, state, edge) and rng.random() < 0.5)]
         program.edges[exhausted] = [edge._replace(sequence=weakened(edge.sequence)) for edge in kept]
-        for tokens, sequence in program.token_edges.get(state, ()):
-            if rng.random() < 0.5:
+        for tokens, sequence, counted in program.token_edges.get(state, ()):
+            edge = Edge(0, 0, sequence, counted)
+            if hands_nothing_on(program, state, edge) and rng.random() < 0.5:
                 program.token_edge(exhausted, tokens, *weakened(sequence))
     assert not oracle.dead_states(program)
     return program

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...programs.special_tokens import SpecialTokens
 from .styles import Style
+
+NONE = SpecialTokens({})
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class TextOptions:
         As ``gap``, around members that are written in tags.
     excludes:
         Texts that no string and no name holds, none of them empty.
+    special:
+        Tokens that may be written in place of their names in the tags of the style.
     """
 
     gap: str | None = " ?"
@@ -41,6 +46,7 @@ class TextOptions:
     style: Style | None = None
     tag_gap: str = ""
     excludes: tuple[str, ...] = ()
+    special: SpecialTokens = NONE
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -50,6 +50,11 @@ class Style(NamedTuple):
     item:
         What comes before an item, and then a kind's text but for its first byte. Empty: arrays and objects within
         values are JSON.
+    again:
+        What stands behind ``closing``, before and after the name, which is written once more. Names that the schema
+        does not declare cannot be written then.
+    item_name:
+        The name that is written again behind an item.
     frame:
         What chat templates write around a padded value, so that it is no part of a string.
     """
@@ -59,12 +64,22 @@ class Style(NamedTuple):
     closing: bytes
     entities: tuple[tuple[str, str], ...] = ()
     item: bytes = b""
+    again: tuple[bytes, bytes] | None = None
+    item_name: bytes = b""
     frame: bytes = b""
 
     @property
     def name_end(self) -> int:
         """The byte that ends names."""
         return self.kinds[0].before[0]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What stands in tags beside names; whitespace may stand between some."""
+        before = [kind.before for kind in self.kinds]
+        items = [self.item + text[1:] for text in before] if self.item else []
+        texts = (self.opening, self.closing, *before, *items, *(self.again or ()))
+        return tuple(part.decode() for text in texts for part in text.split(GAP))
 
     def spelled(self, name: str) -> bytes | None:
         """What is written for a name; None for those that cannot be written."""
@@ -74,7 +89,8 @@ class Style(NamedTuple):
             text = name.encode()
         except UnicodeEncodeError:
             return None
-        return None if self.name_end in text else text
+        is_end = self.again is not None and (not text or text[0] == self.again[0][-1])
+        return None if self.name_end in text or is_end else text
 
 
 def _quoted(kind: str) -> bytes:
@@ -101,6 +117,14 @@ _COHERE_TYPES = {
 STYLES = {
     "qwen_xml": Style(b"<parameter=", (Kind(b">"),), b"</parameter>", frame=b"\n"),
     "minimax_xml": Style(b'<parameter name="', (Kind(b'">'),), b"</parameter>"),
+    "minimax_m3_xml": Style(
+        b"]<]minimax[>[<",
+        (Kind(b">", padded=False),),
+        b"]<]minimax[>[",
+        item=b"]<]minimax[>[<item>",
+        again=(b"</", b">"),
+        item_name=b"item",
+    ),
     "deepseek_xml": _deepseek(""),
     "deepseek_v4_1_xml": _deepseek(" "),
     "glm_xml": Style(b"<arg_key>", (Kind(b"</arg_key>" + GAP + b"<arg_value>"),), b"</arg_value>"),

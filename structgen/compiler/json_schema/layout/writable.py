@@ -92,8 +92,8 @@ class _Tagging:
                     where=pointer or "#",
                     remedy="Name the property by letters, digits, hyphens and underscores.",
                 )
-        if not shape.others:
-            return shape
+        if not shape.others or self._style.again is not None:
+            return shape._replace(others=())
         # Lowering forbids declared names at closing quotes only.
         declared = StringSet.literal(p.name for p in shape.properties).complement(self._meter)
         names = _plain_names().intersect(declared, self._meter)

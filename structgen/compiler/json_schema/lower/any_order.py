@@ -29,7 +29,10 @@ def in_any_order(builder: Builder, shape: ObjectShape, pointer: str, level: int)
     few = 1 << sum(1 for p in shape.properties if p.choice) <= _FEW_SETS
     # No byte ends members in tags: that each may be the last, and that more can come, is one condition too many.
     bounded = level < 0 and shape.max_properties is not None
-    return (AnyOrder if few or shape.exists or bounded else MarkedOrder)(builder, shape, pointer, level)
+    # A name is marked where it begins: behind the first byte or token of all, what is called could not do that.
+    opening = builder.text(level).opening
+    at_once = len(opening) == 1 and opening[0][1] is not None
+    return (AnyOrder if few or shape.exists or bounded or at_once else MarkedOrder)(builder, shape, pointer, level)
 
 
 class AnyOrder(Members):

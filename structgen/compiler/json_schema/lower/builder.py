@@ -11,15 +11,18 @@ from ....budget import Meter
 from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Edge, State
+from ...programs.program import Edge, First, State, TokenSet
 from ..layout.options import TextOptions
 from ..normal_form.shapes import ArrayShape, Choice, ObjectShape, Ref, Value, Values
 from ..strings.strings import StringSet
-from .embed import QUOTE, Embedding
+from .embed import QUOTE, Body, Embedding
 from .keys import KeyStates, Others
 from .tallies import Tally
 from .trie import NONE, Node, Tries, spelling
 from .whitespace import Whitespace
+
+#: A text in pieces, each with the special token that may be written in its place, or None.
+Text: TypeAlias = tuple[tuple[bytes, "TokenSet | None"], ...]
 
 #: Values that may stand at one place, as sorted references.
 Refs: TypeAlias = tuple[Ref, ...]
@@ -55,19 +58,19 @@ class MemberText(ABC):
     """How the members of objects, and the items of arrays, are written; ``level`` is that of their values."""
 
     whitespace: Whitespace
-    opening: bytes  #: what stands before a name
+    opening: Text  #: what stands before a name
 
     @abstractmethod
     def spelling(self, name: str) -> bytes | EdgeLists | None:
         """How a declared name is written; None where it can't be."""
 
     @abstractmethod
-    def begin_name(self, sequence: tuple[State, ...]) -> Edge:
-        """The edge that begins a member: what stands before its name is read, and ``sequence`` is entered."""
+    def begin_name(self, sequence: tuple[State, ...]) -> First:
+        """The edges that begin a member: what stands before its name is read, and ``sequence`` is entered."""
 
     @abstractmethod
-    def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
-        """The edges at the end of a declared name: to the values, above the tail that goes with each.
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
+        """The edges at the end of a declared name, which is spelled so: to the values, above the tail of each.
 
         The one tail may be `BELOW`, here and in `others`.
         """
@@ -81,11 +84,11 @@ class MemberText(ABC):
         """The state before a member; None where no name is possible."""
 
     @abstractmethod
-    def item(self, refs: Refs, level: int) -> list[Edge]:
+    def item(self, refs: Refs, level: int) -> First:
         """The first edges of an item, for use above other frames."""
 
     @abstractmethod
-    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+    def above(self, tails: dict[State, Refs], level: int) -> First:
         """The first edges of items, each above the tail that goes with it."""
 
 
@@ -106,7 +109,7 @@ class Builder(MemberText):
         self.values: list[Value] = list(values.values)
         self.layout = layout
         self.meter = meter
-        self.opening = b'"'
+        self.opening = ((b'"', None),)
         self.embedding = Embedding.begun(layout.escapes, meter)
         self.program = self.embedding.program
         #: How members are written at level -1; None: as at all others.
@@ -223,9 +226,9 @@ class Builder(MemberText):
         """See `MemberText`."""
         return spelling(name, self.layout.escapes, self.meter)
 
-    def begin_name(self, sequence: tuple[State, ...]) -> Edge:
+    def begin_name(self, sequence: tuple[State, ...]) -> First:
         """See `MemberText`."""
-        return Edge(QUOTE, QUOTE, sequence)
+        return First([Edge(QUOTE, QUOTE, sequence)])
 
     def key(self, sequence: tuple[State, ...]) -> State | None:
         """See `MemberText`."""
@@ -234,17 +237,17 @@ class Builder(MemberText):
     @remembered
     def _member(self, sequence: tuple[State, ...]) -> State:
         member = self.program.state("member")
-        self.program.edges[member].append(self.begin_name(sequence))
+        self.program.give(member, self.begin_name(sequence))
         return member
 
-    def item(self, refs: Refs, level: int) -> list[Edge]:
+    def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
-        return self.value_edges(refs, level)
+        return First(self.value_edges(refs, level))
 
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
         bodies = tuple(self.embedding.body(keys) for keys, _ in classes)
-        return Others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
+        return _others(bodies, tuple((self.after_key(tails, level),) for _, tails in classes)) if bodies else None
 
     def after_key(self, tails: dict[State, Refs], level: int) -> State:
         """The state after a key's closing quote: a colon, one of the values, and then the tail that goes with it."""
@@ -255,10 +258,10 @@ class Builder(MemberText):
     @remembered
     def _after_key(self, tails: tuple[tuple[State, Refs], ...], level: int) -> State:
         begin = self.program.state("value")
-        self.program.edges[begin] = self.above(dict(tails), level)
+        self.program.give(begin, self.above(dict(tails), level))
         return self.whitespace.colon(begin)
 
-    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+    def above(self, tails: dict[State, Refs], level: int) -> First:
         """The first edges of values, each above the tail that goes with it.
 
         Values with different tails have nothing in common, so strings are told apart like keys: by one path.
@@ -270,7 +273,7 @@ class Builder(MemberText):
             for tail, refs in tails.items()
             for e in self.value_edges(refs, level, not way)
         ]
-        return [Edge(QUOTE, QUOTE, way), *edges] if way else edges
+        return First([Edge(QUOTE, QUOTE, way), *edges] if way else edges)
 
     def strings(self, refs: Refs) -> StringSet | None:
         """The strings among some values."""
@@ -293,17 +296,26 @@ class Builder(MemberText):
             for text in texts or ():
                 spelled = spelling(text, self.layout.escapes, self.meter)
                 if spelled is not None:
-                    names = self.tries.insert(names, spelled, self.keys.action((Edge(QUOTE, QUOTE, (tail,)),)))
+                    names = self.tries.insert(names, spelled, self.keys.action(_quoted((tail,))))
         if sum(body.is_counted for body in bodies) > 1:
             return ()
-        return self.keys.after_quote(names, Others(tuple(bodies), tuple(afters)) if bodies else None)
+        return self.keys.after_quote(names, _others(tuple(bodies), tuple(afters)) if bodies else None)
 
-    def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
         if len(tails) == 1:
             ((tail, refs),) = tails.items()
-            return (Edge(QUOTE, QUOTE, over(tail, (self.whitespace.colon(self.value(refs, level)),))),)
-        return (Edge(QUOTE, QUOTE, (self.after_key(tails, level),)),)
+            return _quoted(over(tail, (self.whitespace.colon(self.value(refs, level)),)))
+        return _quoted((self.after_key(tails, level),))
+
+
+def _quoted(after: tuple[State, ...]) -> First:
+    """The edge at the end of a string."""
+    return First([Edge(QUOTE, QUOTE, after)])
+
+
+def _others(bodies: tuple[Body, ...], afters: tuple[tuple[State, ...], ...]) -> Others:
+    return Others(bodies, tuple(map(_quoted, afters)), afters)
 
 
 def _low(edge: Edge) -> int:

@@ -15,11 +15,14 @@ from typing import NamedTuple, TypeAlias
 from ....budget import Budget, Meter
 from ...automata.dfa import Dfa
 from ...automata.edge_lists import EdgeLists, of_dfa
-from ...programs.program import CountedEdge, Edge, Program, State
+from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
 from ..numbers.numbers import NumberSet
 from ..strings.strings import StringSet
 
 QUOTE = 0x22
+
+#: The end of a string.
+END = First([Edge(QUOTE, QUOTE, ())])
 
 #: Automata of earlier programs: schemas have much in common. By what they accept, and how that is written.
 _RECENT: dict[tuple[Hashable, str], EdgeLists] = {}
@@ -88,7 +91,7 @@ class Embedding:
     """
 
     def __init__(
-        self, program: Program, escapes: str, meter: Meter, ends: tuple[Edge, ...] = (Edge(QUOTE, QUOTE, ()),)
+        self, program: Program, escapes: str, meter: Meter, ends: First = END
     ) -> None:
         self.program = program
         self._escapes = escapes
@@ -129,7 +132,7 @@ class Embedding:
                 edges = program.edges[states[q]]
                 edges.extend(_body_edge(body, low, high, target) for low, high, target in moves)
                 if inside.accepting[q]:
-                    edges.extend(self._ends)
+                    program.give(states[q], self._ends)
         return body
 
     def has(self, strings: StringSet | None, numbers: NumberSet | None) -> bool:
@@ -156,10 +159,13 @@ def _usual(escapes: str) -> Embedding:
     return usual
 
 
-def embedded(program: Program, automaton: EdgeLists, name: str) -> list[Edge]:
+def embedded(
+    program: Program, automaton: EdgeLists, name: str, tokens: Sequence[Sequence[TokenEdge]] = ()
+) -> list[Edge]:
     """The first edges of an automaton that counts nothing, put into a program.
 
     Its states return where it accepts. Where nothing can follow there is no need for a state that only returns.
+    ``tokens`` are the token edges of each state.
     """
     entered = {target for edges in automaton.edges for _, _, target in edges}
     moves: list[tuple[State, ...]] = [
@@ -167,9 +173,9 @@ def embedded(program: Program, automaton: EdgeLists, name: str) -> list[Edge]:
         for q, edges in enumerate(automaton.edges)
     ]
     listed = [[Edge(low, high, moves[target]) for low, high, target in edges] for edges in automaton.edges]
-    for move, edges in zip(moves, listed, strict=True):
+    for q, (move, edges) in enumerate(zip(moves, listed, strict=True)):
         for state in move:
-            program.edges[state].extend(edges)
+            program.give(state, First(edges, tokens[q] if tokens else ()))
     return listed[automaton.start]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ....runtime.automaton.tables import INC, SET
-from ...programs.program import CountedEdge, Edge, State
+from ...programs.program import CountedEdge, First, State
 from ..normal_form.shapes import ArrayShape, Choice
 from .builder import CLOSE_BRACKET, Builder, grouped
 from .tallies import MAX_COUNT, Tally, Tallying, states
@@ -57,10 +57,11 @@ class ArrayStates:
                 self.inside[here] = builder.program.state("item")
             self.tails[here] = self.text.whitespace.tail(self.inside.get(here), self._close(here), self.level)
         for here, state in builder.meter.each(self.inside.items(), "lowering arrays"):
-            builder.program.edges[state] = (
+            builder.program.give(
+                state,
                 self._loop()
                 if here.number == self.loop_from
-                else self.text.above(grouped(self._choice(here), self._tail_after(here)), self.inner)
+                else self.text.above(grouped(self._choice(here), self._tail_after(here)), self.inner),
             )
         self.text.whitespace.opening(start, self.inside.get(tally.start), self._close(tally.start), self.level)
 
@@ -89,7 +90,7 @@ class ArrayStates:
     def _check(self, tallies: int) -> None:
         self.builder.meter.check_states(len(self.builder.program.edges) + 2 * tallies, "lowering arrays")
 
-    def _loop(self) -> list[Edge]:
+    def _loop(self) -> First:
         """The edges where the first item of a counted loop begins.
 
         The count is that of the items after the prefix. Below the minimum only a comma may follow, at the maximum
@@ -109,13 +110,21 @@ class ArrayStates:
         begin = self.text.item(refs, self.inner)
         first = CountedEdge(SET, loop, low if least > 1 else mid, mid, high)
         again = CountedEdge(INC, loop, low, mid, high)
-        program.edges[item] = [Edge(e.low, e.high, e.sequence, again) for e in begin]
-        return [Edge(e.low, e.high, e.sequence, first) for e in begin]
+        program.give(item, _counted(begin, again))
+        return _counted(begin, first)
 
     def _plain_loop(self) -> State:
         """The tail of any number of further items."""
         builder = self.builder
         item = builder.program.state("item")
         tail = self.text.whitespace.tail(item, CLOSE_BRACKET, self.level)
-        builder.program.edges[item] = self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner)
+        builder.program.give(item, self.text.above(grouped(self.shape.rest, lambda marks: tail), self.inner))
         return tail
+
+
+def _counted(begin: First, counted: CountedEdge) -> First:
+    """The same edges, which count."""
+    return First(
+        [edge._replace(counted=counted) for edge in begin.edges],
+        [edge._replace(counted=counted) for edge in begin.tokens],
+    )

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from .... import kernels
 from ....budget import Meter
 from ....errors import InternalError
-from ...programs.program import CountedEdge, Edge, Program, State
-from .embed import QUOTE, Body, Classes, Move
+from ...programs.program import CountedEdge, Edge, First, Program, State, TokenEdge
+from .embed import Body, Classes, Move
 from .trie import NONE, Node, Tries
 
 _DOING = "lowering property names"
@@ -38,18 +38,19 @@ class Others:
     ----------
     bodies:
         The insides of the classes' names. The classes are pairwise disjoint; at most one counts.
+    ends:
+        For each class what can come at the end of such a key.
     afters:
-        For each class the sequence after such a key.
-    end:
-        The byte that ends names.
+        For each class the sequence below such a key, whose own states pop at its end. Empty where no state that pops
+        is at that place; then each of these keys has its states for itself.
     """
 
     def __init__(
-        self, bodies: tuple[Body, ...] = (), afters: tuple[tuple[State, ...], ...] = (), end: int = QUOTE
+        self, bodies: tuple[Body, ...], ends: tuple[First, ...], afters: tuple[tuple[State, ...], ...]
     ) -> None:
         self.bodies = bodies
+        self.ends = ends
         self.afters = afters
-        self.end = end
         self.start: Classes = tuple(body.automaton.start for body in bodies)
         #: The states off the trie.
         self.bases: dict[Classes, State] = {}
@@ -61,18 +62,16 @@ class Others:
     def call(self, after: Classes) -> tuple[State, ...]:
         """The way into the own states of the one class that is left; ``()`` if there are several, or if it counts."""
         alive = [k for k, q in enumerate(after) if q >= 0]
-        if len(alive) > 1 or self.bodies[alive[0]].is_counted:
+        if not self.afters or len(alive) > 1 or self.bodies[alive[0]].is_counted:
             return ()
         (k,) = alive
         return *self.afters[k], self.bodies[k].states[after[k]]
 
-    def closing(self, classes: Classes) -> list[Edge]:
+    def closing(self, classes: Classes) -> First:
         """The edges at the end of a name that is not the trie's."""
-        return [
-            Edge(self.end, self.end, after)
-            for q, body, after in zip(classes, self.bodies, self.afters, strict=False)
-            if q >= 0 and body.automaton.accepting[q]
-        ]
+        named = zip(classes, self.bodies, self.ends, strict=False)
+        ends = [end for q, body, end in named if q >= 0 and body.automaton.accepting[q]]
+        return First([edge for end in ends for edge in end.edges], [edge for end in ends for edge in end.tokens])
 
     def live(self, classes: Classes) -> int:
         """The loop whose count matters, or -1."""
@@ -120,8 +119,8 @@ class KeyStates:
     """
 
     def __init__(self, program: Program, tries: Tries, meter: Meter) -> None:
-        self.actions: list[tuple[Edge, ...]] = []
-        self._action_of: dict[tuple[Edge, ...], int] = {}
+        self.actions: list[First] = []
+        self._action_of: dict[tuple[Edge | TokenEdge, ...], int] = {}
         self._tries = tries
         self._program = program
         self._meter = meter
@@ -129,12 +128,11 @@ class KeyStates:
         self._roots: dict[tuple[int, Others | None], tuple[Node, State]] = {}
         self._off_trie: list[tuple[Classes, Others]] = []  # states whose edges are yet to come
 
-    def action(self, edges: Iterable[Edge]) -> int:
+    def action(self, end: First) -> int:
         """The end of names with these edges."""
-        key = tuple(edges)
-        known = self._action_of.setdefault(key, len(self.actions))
+        known = self._action_of.setdefault((*end.edges, *end.tokens), len(self.actions))
         if known == len(self.actions):
-            self.actions.append(key)
+            self.actions.append(end)
         return known
 
     def after_quote(self, root: Node, others: Others | None) -> tuple[State, ...]:
@@ -182,7 +180,7 @@ class KeyStates:
         self._program.plain.add(edges[:n_edges])
         own = self._program.edges
         for state, end in ends[:n_ends].tolist():
-            own[state].extend(self.actions[end])
+            self._program.give(state, self.actions[end])
         for state, byte, record, *targets in counted[:n_counted].tolist():
             operation, loop = families.records[record, :2].tolist()
             own[state].append(Edge(byte, byte, (), CountedEdge(operation, loop, *targets)))
@@ -210,7 +208,7 @@ class KeyStates:
         return state
 
     def _finish_base(self, classes: Classes, others: Others) -> None:
-        edges = others.closing(classes)
+        edges, tokens = others.closing(classes)
         for low, high, after, counted in others.moves(classes):
             if counted is None:
                 way = others.ways.get(after[0])
@@ -220,7 +218,7 @@ class KeyStates:
             else:
                 reached = [self._base(classes, others) if classes else -1 for classes in after]
                 edges.append(Edge(low, high, (), CountedEdge(*counted, *reached)))
-        self._program.edges[others.bases[classes]] = edges
+        self._program.give(others.bases[classes], First(edges, tokens))
         self._meter.check_states(len(self._program.edges), _DOING)
 
 

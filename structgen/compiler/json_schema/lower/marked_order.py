@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ....errors import InternalError
 from ....runtime.pushdown.tables import MOST_MEMBERS
-from ...programs.program import Condition, Edge, MarkedEdge, State
+from ...programs.program import Condition, Edge, First, MarkedEdge, State, TokenEdge
 from ..normal_form.shapes import Choice, ObjectShape
 from .builder import BELOW, CLOSE_BRACE, Builder, Refs
 from .keys import Others
@@ -65,9 +65,7 @@ class MarkedOrder(Members):
         for tally, state in inside.items():
             after = self._next(tally)
             if state is not None and after is not None:
-                for byte in self.text.opening[:-1]:
-                    program.edge(state, byte, byte, state := program.state("tag", live=self.register))
-                program.edges[state] = list(self._members(after))
+                self._open(state, list(self._members(after)))
         close = None if self.needed else self._close(self.tally.start)
         self.text.whitespace.opening(start, inside[self.tally.start], close, self.level)
 
@@ -129,25 +127,42 @@ class MarkedOrder(Members):
 
     # -- names -----------------------------------------------------------------------------------------------
 
-    def _members(self, after: Tally) -> Iterator[Edge]:
-        """The edges before the name of a member that leads to a tally."""
-        keys, byte, tails = self.builder.keys, self.text.opening[-1], list(self._tails_of(after))
+    def _open(self, state: State, ways: list[tuple[tuple[State, ...], MarkedEdge]]) -> None:
+        """Read what stands before a name, the last byte or token of which marks it."""
+        program = self.builder.program
+        for number, (text, token) in enumerate(self.text.opening, 1):
+            begun = state
+            for byte in text[:-1]:
+                program.edge(state, byte, byte, state := program.state("tag", live=self.register))
+            behind: list[tuple[tuple[State, ...], MarkedEdge | None]] = [*ways]
+            if number < len(self.text.opening):
+                behind = [((program.state("tag", live=self.register),), None)]
+            program.give(state, First([Edge(text[-1], text[-1], *each) for each in behind]))
+            if token is not None:
+                program.give(begun, First([], [TokenEdge(token, *each) for each in behind]))
+            if number < len(self.text.opening):
+                ((state,), _) = behind[0]
+
+    def _members(self, after: Tally) -> Iterator[tuple[tuple[State, ...], MarkedEdge]]:
+        """The names of a member that leads to a tally, and what each marks."""
+        keys, tails = self.builder.keys, list(self._tails_of(after))
         for place, bit in self.members.items():
             way = keys.after_quote(self._with_property(NONE, place), None)
             for tail, fits in tails:
-                yield Edge(byte, byte, way, MarkedEdge(self.register, tail, bit, fits))
+                yield way, MarkedEdge(self.register, tail, bit, fits)
         others = self._others()
         names = self.forbidden() if others else NONE
         for place in self.rest:
             names = self._with_property(names, place)
         way = keys.after_quote(names, others)
         for tail, fits in tails if way else ():
-            yield Edge(byte, byte, way, MarkedEdge(self.register, tail, condition=fits))
+            yield way, MarkedEdge(self.register, tail, condition=fits)
 
     def _with_property(self, names: Node, place: int) -> Node:
         text = self.spellings[place]
         assert text is not None
-        end = self.builder.keys.action(self.text.end_name(_below(self.shape.properties[place].choice), self.inner))
+        tails = _below(self.shape.properties[place].choice)
+        end = self.builder.keys.action(self.text.end_name(text, tails, self.inner))
         return self.builder.tries.insert(names, text, end)
 
     def _others(self) -> Others | None:

@@ -114,7 +114,7 @@ class Members:
         builder = self.builder
         if text is None or not tails:
             return names
-        end = builder.keys.action(self.text.end_name(tails, self.inner))
+        end = builder.keys.action(self.text.end_name(text, tails, self.inner))
         return builder.tries.insert(names, text, end)
 
     def classes(self, tails: Callable[[Choice], dict[State, Refs]]) -> Others | None:
@@ -134,9 +134,8 @@ class Members:
             )
 
     def begin_key(self, state: State, names: Node, others: Others | None) -> None:
-        """Give the state before a member its edge."""
-        edge = self.text.begin_name(self.builder.keys.after_quote(names, others))
-        self.builder.program.edges[state].append(edge)
+        """Give the state before a member its edges."""
+        self.builder.program.give(state, self.text.begin_name(self.builder.keys.after_quote(names, others)))
 
 
 class InOrder(Members):

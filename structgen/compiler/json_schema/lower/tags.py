@@ -3,28 +3,34 @@
 After a name comes the text of a kind of values, and then one state that reads a value, the closing tag, and pops. An
 unbounded string runs to the first closing tag: one automaton. Where a text can be a string and something else, or may
 have whitespace around it, both ways are followed.
+
+Where the name of a special token stands in what a tag says, that token may be written in its place. No value has
+special tokens, so one that a tag begins to end with ends the value at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from ....budget import Unremembered
-from ....errors import UnsupportedError
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists, of_dfa
-from ...programs.program import Edge, State
+from ...programs.program import Edge, First, State, TokenEdge, TokenSet
 from ..layout.styles import ARRAYS, BOOLEANS, GAP, NULL, NUMBERS, OBJECTS, STRINGS, Kind, Style
 from ..normal_form.shapes import ArrayShape, ObjectShape, Value
 from ..strings.strings import StringSet
-from .builder import Builder, MemberText, Refs, over
+from .builder import BELOW, Builder, MemberText, Refs, Text, over
 from .embed import Embedding, embedded
 from .keys import Others
 from .whitespace import TagGaps
 
 #: Texts that may come next, each with the sequence behind it.
-_Ways: TypeAlias = tuple[tuple[bytes, tuple[State, ...]], ...]
+_Ways: TypeAlias = tuple[tuple[Text, tuple[State, ...]], ...]
+
+#: In a text: whitespace may stand here.
+_GAP = (GAP, None)
 
 
 class Tags(MemberText):
@@ -33,18 +39,20 @@ class Tags(MemberText):
     def __init__(self, builder: Builder, style: Style, gap: EdgeLists) -> None:
         self._builder = builder
         self._style = style
-        self.opening = style.opening
+        #: The first bytes of the names of special tokens.
+        self._first_bytes: dict[TokenSet, int] = {}
+        self.opening = self._text(style.opening)
         self._program = program = builder.program
         self.whitespace: TagGaps = TagGaps(program, gap)
-        name_end = (Edge(style.name_end, style.name_end, ()),)
+        name_end = First([Edge(style.name_end, style.name_end, ())])
         self._names = Embedding(program, "raw", builder.meter, name_end)
+        closing = self._text(style.closing)
         self._closing = {
-            padded: self._reading(((GAP + style.closing if padded else style.closing, ()),))
-            for padded in (True, False)
+            padded: self._reading(((((_GAP, *closing) if padded else closing), ()),)) for padded in (True, False)
         }
-        ends = {padded: self._edges(state) for padded, state in self._closing.items()}
         self._texts = {
-            padded: Embedding(program, "raw", builder.meter, tuple(edges)) for padded, edges in ends.items()
+            padded: Embedding(program, "raw", builder.meter, First(self._edges(state), self._tokens(state)))
+            for padded, state in self._closing.items()
         }
         self._roots: dict[State, list[State]] = {}
 
@@ -60,28 +68,60 @@ class Tags(MemberText):
         return root
 
     def finish(self) -> None:
-        """Give the root of several shapes its edges, when theirs are there."""
+        """Give states what they have of others, when it is there: token edges; the root of several shapes all."""
         program = self._program
+        if program.token_edges:
+            self._take_over_tokens()
         for root, starts in self._roots.items():
-            program.edges[root] = list(dict.fromkeys(edge for start in starts for edge in self._edges(start)))
+            edges = dict.fromkeys(edge for start in starts for edge in self._edges(start))
+            tokens = dict.fromkeys(edge for start in starts for edge in program.token_edges.get(start, ()))
+            program.give(root, First([*edges], [*tokens]))
             program.returns[root] = any(program.returns[start] for start in starts)
+
+    def _take_over_tokens(self) -> None:
+        """Give states that are like others the token edges of these, by the first bytes of their names."""
+        program, plain = self._program, self._program.plain
+        alike = [state for state, like in enumerate(program.like) if like >= 0 and like in program.token_edges]
+        own = {state: {byte for e in program.edges[state] for byte in range(e.low, e.high + 1)} for state in alike}
+        for state, low, high in zip(plain.states, plain.lows, plain.highs, strict=True):
+            if state in own:
+                own[state].update(range(low, high + 1))
+        for state in self._builder.meter.each(alike, "lowering tags"):
+            edges = program.token_edges[program.like[state]]
+            found = [edge for edge in edges if self._first_bytes[edge.tokens] not in own[state]]
+            program.give(state, First([], found))
 
     def _edges(self, state: State) -> list[Edge]:
         """The edges of a state, with those of the state that it is like."""
         like = self._program.like[state]
         return self._program.edges[state] + ([] if like < 0 else self._program.edges[like])
 
+    def _tokens(self, state: State) -> Sequence[TokenEdge]:
+        """The token edges of a state, or of the state that it is like."""
+        like = self._program.like[state]
+        return self._program.token_edges.get(state if like < 0 else like, ())
+
     # -- tags ------------------------------------------------------------------------------------------------
+
+    def _text(self, text: bytes) -> Text:
+        """A text in pieces; whitespace is one."""
+        pieces: list[tuple[bytes, TokenSet | None]] = []
+        for number, part in enumerate(text.split(GAP)):
+            pieces += [_GAP] if number else []
+            named = self._builder.layout.special.split(part.decode()) if part else []
+            pieces += [(piece.encode(), token) for piece, token in named]
+        self._first_bytes |= {token: piece[0] for piece, token in pieces if token is not None}
+        return tuple(pieces)
 
     @remembered
     def _reading(self, ways: _Ways) -> State:
         """The state that reads one of some texts."""
-        if all(text.startswith(GAP) for text, _ in ways):
+        if all(text[0] == _GAP for text, _ in ways):
             return self.whitespace.spaced(self._reading(tuple((text[1:], way) for text, way in ways)))
-        if len(ways) == 1 and GAP not in ways[0][0]:
-            return self._reading_one(*ways[0])
+        if len(ways) == 1 and len(ways[0][0]) == 1 and ways[0][0][0][1] is None:
+            return self._reading_one(ways[0][0][0][0], ways[0][1])
         state = self._program.state("tag")
-        self._program.edges[state] = self._first(ways)
+        self._program.give(state, self._first(ways))
         return state
 
     def _reading_one(self, text: bytes, way: tuple[State, ...]) -> State:
@@ -91,16 +131,24 @@ class Tags(MemberText):
         self._program.edge(first + len(text) - 1, text[-1], text[-1], *way)
         return first
 
-    def _first(self, ways: _Ways) -> list[Edge]:
-        rests: dict[int, list[tuple[bytes, tuple[State, ...]]]] = {}
-        for text, way in ways:
-            rests.setdefault(text[0], []).append((text[1:], way))
-        edges = []
-        for byte, following in rests.items():
-            longer = tuple((rest, way) for rest, way in following if rest)
-            edges += [Edge(byte, byte, way) for rest, way in following if not rest]
-            edges += [Edge(byte, byte, (self._reading(longer),))] if longer else []
-        return edges
+    def _first(self, ways: _Ways) -> First:
+        """The first edges of texts, by bytes and by special tokens."""
+        by_byte: dict[int, list[tuple[Text, tuple[State, ...]]]] = {}
+        by_token: dict[TokenSet, list[tuple[Text, tuple[State, ...]]]] = {}
+        for ((piece, token), *others), way in ways:
+            rest = ((piece[1:], None), *others) if len(piece) > 1 else tuple(others)
+            by_byte.setdefault(piece[0], []).append((rest, way))
+            if token is not None:
+                by_token.setdefault(token, []).append((tuple(others), way))
+        edges = [Edge(byte, byte, way) for byte, rests in by_byte.items() for way in self._behind(rests)]
+        return First(
+            edges, [TokenEdge(token, way) for token, rests in by_token.items() for way in self._behind(rests)]
+        )
+
+    def _behind(self, rests: list[tuple[Text, tuple[State, ...]]]) -> list[tuple[State, ...]]:
+        """The sequences that read what is left of texts."""
+        longer = tuple((rest, way) for rest, way in rests if rest)
+        return [way for rest, way in rests if not rest] + ([(self._reading(longer),)] if longer else [])
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -108,57 +156,58 @@ class Tags(MemberText):
         """See `MemberText`."""
         return self._style.spelled(name)
 
-    def begin_name(self, sequence: tuple[State, ...]) -> Edge:
+    def begin_name(self, sequence: tuple[State, ...]) -> First:
         """See `MemberText`."""
-        (edge,) = self._first(((self._style.opening, sequence),))
-        return edge
+        return self._first(((self.opening, sequence),))
 
     @remembered
     def key(self, sequence: tuple[State, ...]) -> State | None:
         """See `MemberText`."""
-        return self._reading(((self._style.opening, sequence),)) if sequence else None
+        return self._reading(((self.opening, sequence),)) if sequence else None
 
-    def end_name(self, tails: dict[State, Refs], level: int) -> tuple[Edge, ...]:
+    def end_name(self, name: bytes | EdgeLists, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
-        return tuple(self._first(self._ways(tails)))
+        assert isinstance(name, bytes)
+        return self._first(self._ways(tails, name))
 
     def others(self, classes: list[tuple[StringSet, dict[State, Refs]]], level: int) -> Others | None:
         """See `MemberText`."""
+        if not classes:
+            return None
         bodies = tuple(self._names.body(keys) for keys, _ in classes)
-        afters = tuple(self._after_name(tails) for _, tails in classes)
-        return Others(bodies, afters, self._style.name_end) if bodies else None
+        ends = [self._first(self._ways(tails)) for _, tails in classes]
+        if all(len(end.edges) == 1 and not end.tokens for end in ends):
+            return Others(bodies, tuple(ends), tuple(end.edges[0].sequence for end in ends))
+        return Others(bodies, tuple(ends), ())
 
-    def _after_name(self, tails: dict[State, Refs]) -> tuple[State, ...]:
-        """The sequence that reads what comes behind the byte that ends a name."""
-        ways = tuple((text[1:], way) for text, way in self._ways(tails))
-        if all(text for text, _ in ways):
-            return (self._reading(ways),)
-        if len(ways) > 1:
-            raise UnsupportedError(
-                "members with names that are not declared must be told apart by their values",
-                remedy="Use another style, or ask less of members that are not declared.",
-            )
-        return ways[0][1]
-
-    def _ways(self, tails: dict[State, Refs]) -> _Ways:
-        """The texts after a name, to the values that these announce above the tails that go with them."""
+    def _ways(self, tails: dict[State, Refs], name: bytes = b"", item: bytes = b"") -> _Ways:
+        """The texts after a name, or before an ``item``, to the values that these announce above the tails that go
+        with them."""
+        again = self._again(name)
         return tuple(
-            (kind.before, over(tail, value))
+            (self._text(item + kind.before[1:] if item else kind.before), over(tail, again + value))
             for tail, refs in tails.items()
             for kind in self._style.kinds
             for value in self._values(refs, kind)
         )
 
+    @remembered
+    def _again(self, name: bytes) -> tuple[State, ...]:
+        """What comes behind a closing tag."""
+        if self._style.again is None:
+            return ()
+        before, after = map(self._text, self._style.again)
+        return (self._reading((((*before, (name, None), *after), ()),)),)
+
     # -- items -----------------------------------------------------------------------------------------------
 
-    def item(self, refs: Refs, level: int) -> list[Edge]:
+    def item(self, refs: Refs, level: int) -> First:
         """See `MemberText`."""
-        ways = [(kind, value) for kind in self._style.kinds for value in self._values(refs, kind)]
-        return self._first(tuple((self._style.item + kind.before[1:], value) for kind, value in ways))
+        return self.above({BELOW: refs}, level)
 
-    def above(self, tails: dict[State, Refs], level: int) -> list[Edge]:
+    def above(self, tails: dict[State, Refs], level: int) -> First:
         """See `MemberText`."""
-        return self._first(tuple((self._style.item + text[1:], way) for text, way in self._ways(tails)))
+        return self._first(self._ways(tails, self._style.item_name, self._style.item))
 
     # -- values ----------------------------------------------------------------------------------------------
 
@@ -186,13 +235,16 @@ class Tags(MemberText):
             for value in values
             for e in builder.first_edges(value, 0, False)
         ]
+        tokens: list[TokenEdge] = []
         if strings is not None:
-            edges += program.edges[self._texts[kind.padded].body(strings).start]
+            start = self._texts[kind.padded].body(strings).start
+            edges += program.edges[start]
+            tokens += program.token_edges.get(start, ())
         if not edges:
             return None
-        edges = list(dict.fromkeys(edges))
+        first = First(list(dict.fromkeys(edges)), tokens)
         state = program.state("tagged value")
-        program.edges[state] = self.whitespace.padded(edges) if kind.padded else edges
+        program.give(state, self.whitespace.padded(first) if kind.padded else first)
         return state
 
     @property
@@ -207,14 +259,41 @@ class Tags(MemberText):
         meter = self._builder.meter
         automaton = closed(self._any, self._style.closing, Unremembered(meter))
         meter.check_states(len(self._program.edges) + len(automaton.edges), "lowering strings")
-        self._program.edges[state] = embedded(self._program, automaton, "text")
+        tokens = self._ends(automaton)
+        first = embedded(self._program, automaton, "text", tokens)
+        self._program.give(state, First(first, tokens[automaton.start] if tokens else ()))
         return state
+
+    def _ends(self, automaton: EdgeLists) -> list[list[TokenEdge]]:
+        """The token edges of the states of strings with a closing tag behind them; none where none has any.
+
+        Where the rest of the tag would be right, a token that it begins with may stand in the place of its name.
+        """
+        rests = [text for text in _ends_of(self._text(self._style.closing)) if text[0][1] is not None]
+        found: list[list[TokenEdge]] = [[] for _ in automaton.edges] if rests else []
+        for rest in rests:
+            self._builder.meter.check_time("lowering tags")
+            right = automaton.accepting
+            for byte in reversed(b"".join(piece for piece, _ in rest)):
+                right = [
+                    any(low <= byte <= high and right[target] for low, high, target in edges)
+                    for edges in automaton.edges
+                ]
+            for edges, is_right in zip(found, right, strict=True):
+                if is_right:
+                    edges += self._first(((rest, ()),)).tokens
+        return found
 
 
 @lru_cache(maxsize=32)
 def _closed(strings: StringSet, closing: bytes, by: Unremembered) -> EdgeLists:
     """The automaton of strings with a closing tag behind them."""
     return of_dfa(strings.followed_by(closing, by.meter), by.meter)
+
+
+def _ends_of(text: Text) -> list[Text]:
+    """A text without some pieces at its beginning, and as it is."""
+    return [text[number:] for number in range(len(text))]
 
 
 def _of_types(value: Value, types: frozenset[str]) -> Value:

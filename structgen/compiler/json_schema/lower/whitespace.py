@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ....system.properties import remembered
 from ...automata.edge_lists import EdgeLists
-from ...programs.program import Condition, Edge, MarkedEdge, Program, State
+from ...programs.program import Condition, Edge, First, MarkedEdge, Program, State
 from .embed import embedded
 
 COLON, COMMA, SPACE, NEWLINE = b":, \n"
@@ -173,14 +173,14 @@ class TagGaps(Gaps):
         self.opening(tail, inside, close, level)
         return tail
 
-    def padded(self, edges: list[Edge]) -> list[Edge]:
+    def padded(self, first: First) -> First:
         """Edges, and the same behind whitespace."""
         if not self._first:
-            return edges
+            return first
         then = self._program.state("padded")
-        self._program.edges[then] = edges
+        self._program.give(then, first)
         behind = [Edge(e.low, e.high, (then, *e.sequence)) for e in self._first]
-        return [*edges, *behind] if self._skips else behind
+        return First([*first.edges, *behind], first.tokens) if self._skips else First(behind)
 
 
 class Indented(Whitespace):

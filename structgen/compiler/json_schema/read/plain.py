@@ -19,14 +19,12 @@ def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
     """Whether a schema is seen to be satisfiable, and to have nothing that could be refused.
 
     That is one of types, lists of strings or integers, and objects and arrays of such; no more keywords than it takes
-    to say that. Of others it is not known. One that is to be written in tags is an object with simple names, and has
-    no ``<`` in its strings.
+    to say that. Of others it is not known. One that is to be written in tags is an object, has simple names, and no
+    ``<`` in its strings.
     """
-    if tagged and not (
-        type(schema) is dict and schema.get("type") == "object" and all(map(_is_name, schema.get("properties", ())))
-    ):
+    if tagged and not (type(schema) is dict and schema.get("type") == "object"):
         return False
-    todo, strings = [schema], list[Foreign]()
+    todo, strings, names = [schema], list[Foreign](), list[Foreign]()
     while todo:
         each = todo.pop()
         if each is True:
@@ -36,7 +34,7 @@ def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
         for keyword, value in each.items():
             if keyword == "properties" and type(value) is dict:
                 todo += value.values()
-                strings += value
+                names += value
             elif keyword in _SCHEMAS and value is not False:
                 todo.append(value)
             elif keyword in _SILENT and type(value) is str:
@@ -44,8 +42,10 @@ def is_plain(schema: Foreign, *, tagged: bool = False) -> bool:
             elif keyword not in _CHECKS or not _CHECKS[keyword](value, each):
                 return False
             elif keyword in _LISTED:
-                strings += value
-    return all(map(_is_text, strings)) and not (tagged and any("<" in str(each) for each in strings))
+                (names if keyword == "required" else strings).extend(value)
+    if tagged and not (all(map(_is_name, names)) and not any("<" in str(each) for each in strings)):
+        return False
+    return all(map(_is_text, strings + names))
 
 
 def _is_text(value: Foreign) -> bool:
@@ -54,7 +54,7 @@ def _is_text(value: Foreign) -> bool:
 
 
 def _is_name(name: Foreign) -> bool:
-    return type(name) is str and name.isidentifier()
+    return type(name) is str and name.replace("-", "_").isidentifier()
 
 
 def _is_type(value: Foreign, schema: dict[str, Foreign]) -> bool:

@@ -1,0 +1,49 @@
+"""Special tokens whose names stand in texts: each may be written in its name's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .program import TokenSet
+
+
+class SpecialTokens:
+    """Some tokens without bytes, by name.
+
+    Parameters
+    ----------
+    named:
+        Their ids. None has the empty name, whatever is said here.
+    """
+
+    def __init__(self, named: Mapping[str, int]) -> None:
+        self._ids = {name: token for name, token in named.items() if name}
+        self._first = {name[0] for name in self._ids}
+        self._lengths = sorted({len(name) for name in self._ids}, reverse=True)
+
+    def has(self, text: str) -> bool:
+        """Whether the name of a special token stands in a text."""
+        return any(token is not None for _, token in self.split(text))
+
+    def split(self, text: str) -> list[tuple[str, TokenSet | None]]:
+        """A text in pieces, each with the special token that it is the name of, or None; the longest names count."""
+        if self._first.isdisjoint(text):
+            return [(text, None)]
+        pieces: list[tuple[str, TokenSet | None]] = []
+        begin = at = 0
+        while at < len(text):
+            name = self._name_at(text, at) if text[at] in self._first else ""
+            if name:
+                if begin < at:
+                    pieces.append((text[begin:at], None))
+                pieces.append((name, TokenSet((self._ids[name],))))
+                begin = at + len(name)
+            at += len(name) or 1
+        if begin < len(text):
+            pieces.append((text[begin:], None))
+        return pieces
+
+    def _name_at(self, text: str, at: int) -> str:
+        """The longest name that begins there, or none."""
+        names = (text[at : at + length] for length in self._lengths)
+        return next((name for name in names if name in self._ids), "")
