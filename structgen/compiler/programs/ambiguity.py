@@ -25,8 +25,9 @@ from ...runtime.automaton.tables import byte_classes
 from ...runtime.pushdown.fill import lower_neighbours
 from ...runtime.pushdown.machine import PushdownMachine
 from ...runtime.pushdown.stacks import Fork, Thread
+from ...vocabulary.vocabulary import Vocabulary
 from .program import Program
-from .tables import state_order
+from .tables import state_order, to_tables
 
 #: By so many stacks a text that repeats a piece may grow.
 MOST_STACKS = 1 << 10
@@ -42,6 +43,11 @@ _PIECE, _TURNS = 8, 64
 _MOST_WORK = 100_000
 
 _DOING = "looking for texts that can be read in ever more ways"
+
+
+def check_program(program: Program, vocabulary: Vocabulary, meter: Meter) -> None:
+    """`check_ambiguity` for a program that is no machine yet."""
+    check_ambiguity(PushdownMachine(to_tables(program, meter), vocabulary), program, meter)
 
 
 def check_ambiguity(machine: PushdownMachine, program: Program, meter: Meter) -> None:

@@ -15,7 +15,6 @@ from ...budget import Meter
 from ...definitions import Gbnf, Regex, StructuralTag
 from ...definitions.values import WHITESPACE
 from ...errors import DefinitionError, EmptyLanguageError, StructgenError, UnsupportedError
-from ...runtime.pushdown.machine import PushdownMachine
 from ...system.depth_first import post_order
 from ...vocabulary.vocabulary import Vocabulary
 from ..automata.edge_lists import of_dfa
@@ -28,10 +27,9 @@ from ..json_schema.layout.styles import STYLES
 from ..json_schema.read.plain import is_plain
 from ..patterns.lower import language
 from ..patterns.parser import parse
-from ..programs.ambiguity import check_ambiguity
+from ..programs.ambiguity import check_program
 from ..programs.growing import GrowingProgram
 from ..programs.program import First, Program, State, TokenSet
-from ..programs.tables import to_tables
 from .formats import AnyText, AnyTokens, ConstText, Ended, Format, Inner, OneToken, Tagged
 from .marks import Marks
 from .reader import read
@@ -272,7 +270,7 @@ def _grammar(format_: Inner, linker: Linker) -> _RulesInner:
     facts, start = read_gbnf(Gbnf(format_.value, **format_.options), linker.meter)
     rules, names = rules_of(facts, start, linker.meter)
     alone = Lowering(rules, names, linker.meter).run(start)
-    check_ambiguity(PushdownMachine(to_tables(alone, linker.meter), linker.vocabulary), alone, linker.meter)
+    check_program(alone, linker.vocabulary, linker.meter)
     return _RulesInner(rules, names, start, facts.nullable(facts.document.rules[start].root))
 
 
